@@ -1,0 +1,93 @@
+# Every target sets up .venv by itself; nothing needs to be installed beforehand but Python, a C++ compiler and make.
+#
+#   make demo       run the main job on embedded data and leave demo-report/report.html
+#   make test       quick tests (minutes)
+#   make test-all   all tests, slow ones included, and the kernels under sanitizers
+#   make lint       ruff and mypy
+#   make bench      the benchmarks (long; see benchmarks/README.md)
+#   make docs       the documentation, warnings are errors: docs/_build/html/index.html
+#   make figures    the pictures of the README and the documentation, from real runs
+#   make clean      remove what the targets above made, the environment included
+
+PYTHON ?= python3
+VENV   ?= .venv
+PYTEST_ARGS ?=
+
+PY  := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+
+KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp src/tasksieve/_kernels/*.h)
+
+.PHONY: demo test test-all sanitize lint format bench docs figures clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.package $(VENV)/.extra-plot
+	$(PY) examples/demo.py --out demo-report
+
+test: $(VENV)/.package $(VENV)/.extra-test
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.extra-lint
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+format: $(VENV)/.extra-lint
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.package $(VENV)/.extra-bench
+	$(PY) benchmarks/run_all.py $(BENCH_ARGS)
+
+docs: $(VENV)/.package $(VENV)/.extra-docs
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+figures: $(VENV)/.package $(VENV)/.extra-plot
+	$(PY) examples/make_figures.py
+
+# --- the kernels under the address and undefined-behaviour sanitizers --------------------------------
+# The instrumented module is built beside the ordinary one and chosen by TASKSIEVE_KERNELS; the sanitizer
+# runtimes (and libstdc++, so that exceptions are intercepted) must be in the process before Python starts.
+
+SANITIZE_DIR := build/sanitize
+PRELOAD = $(foreach lib,libasan.so libubsan.so libstdc++.so,$(shell $(or $(CXX),g++) -print-file-name=$(lib)))
+
+$(SANITIZE_DIR)/.built: $(KERNELS) CMakeLists.txt $(VENV)/.build
+	$(PY) -m cmake -S . -B $(SANITIZE_DIR) -G Ninja -DTASKSIEVE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(VENV))/bin/ninja -DPython_EXECUTABLE=$(abspath $(PY)) \
+	  -Dnanobind_DIR="$$($(PY) -m nanobind --cmake_dir)"
+	$(PY) -m cmake --build $(SANITIZE_DIR)
+	touch $@
+
+sanitize: $(SANITIZE_DIR)/.built $(VENV)/.package $(VENV)/.extra-test
+	TASKSIEVE_KERNELS=$(abspath $(SANITIZE_DIR)) LD_PRELOAD="$(PRELOAD)" PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  $(PY) -m pytest -p no:cacheprovider tests/test_kernels.py
+
+# --- the environment: one stamp per thing installed --------------------------------------------------
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+# What builds the kernels; installed here so that a rebuild needs no isolated environment.
+$(VENV)/.build: | $(PY)
+	$(PIP) install -q "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
+	touch $@
+
+# Editable: Python sources are used where they lie, a change of the kernels or the metadata rebuilds.
+$(VENV)/.package: pyproject.toml CMakeLists.txt $(KERNELS) $(VENV)/.build
+	$(PIP) install -q --no-build-isolation -e .
+	touch $@
+
+# One extra of pyproject.toml, without touching the package itself.
+$(VENV)/.extra-%: pyproject.toml $(VENV)/.build
+	$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' > $(VENV)/extra-$*.txt
+	$(PIP) install -q -r $(VENV)/extra-$*.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo-report docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,114 @@
+"""Imports run one way, stay light, and stay quick."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tasksieve
+
+PACKAGE = Path(tasksieve.__file__).parent
+
+# The parts of the library from the ground up. A part imports from its own level or from those below it.
+LEVELS = (
+    ("_kernels", "datasets"),
+    ("design",),
+    ("losses", "penalties"),
+    ("screening",),
+    ("certificate", "solvers"),
+    ("problem", "path"),
+    ("tasks", "model_selection"),
+    ("linear",),
+    ("",),  # tasksieve/__init__.py itself, which gathers the public names
+)
+LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
+
+
+def modules() -> dict[str, Path]:
+    """Dotted name within the package ("" for the package itself) -> file."""
+    found = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = list(file.relative_to(PACKAGE).with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        found[".".join(parts)] = file
+    return found
+
+
+MODULES = modules()
+
+
+def imported(name: str, file: Path) -> set[str]:
+    """Modules of this package that a module imports, at its top or inside its functions."""
+    here = ("tasksieve." + name).rstrip(".").split(".")
+    package = here if file.name == "__init__.py" else here[:-1]
+    targets: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join(base + (node.module.split(".") if node.module else []))
+            targets.update(f"{source}.{alias.name}" for alias in node.names)
+    found = set()
+    for target in targets:
+        if target != "tasksieve" and not target.startswith("tasksieve."):
+            continue
+        inner = target.removeprefix("tasksieve").removeprefix(".")
+        while inner and inner not in MODULES:  # `from module import name`: the module, not the name
+            inner = inner.rpartition(".")[0]
+        found.add(inner)
+    return found - {name}
+
+
+def part_of(name: str) -> str:
+    return name.split(".")[0]
+
+
+@pytest.mark.parametrize("name", MODULES, ids=lambda name: name or "tasksieve")
+def test_imports_run_downwards(name: str) -> None:
+    part = part_of(name)
+    assert part in LEVEL, f"new part {part!r}: give it a level in {Path(__file__).name}"
+    for other in imported(name, MODULES[name]):
+        upwards = LEVEL[part_of(other)] > LEVEL[part]
+        assert not upwards, f"tasksieve.{name} imports upwards, from tasksieve.{other}"
+
+
+def test_parts_have_no_import_cycles() -> None:
+    """Within a level too: the parts themselves, each taken as one piece, can be put in an order."""
+    graph: dict[str, set[str]] = {}
+    for name, file in MODULES.items():
+        others = {part_of(other) for other in imported(name, file)}
+        graph.setdefault(part_of(name), set()).update(others - {part_of(name)})
+    while graph:
+        free = [part for part, others in graph.items() if not others & graph.keys()]
+        assert free, f"these parts import each other in a circle: {sorted(graph)}"
+        for part in free:
+            del graph[part]
+
+
+def test_import_is_light() -> None:
+    """Nothing optional, nothing that compiles, nothing that opens a window is loaded by the import."""
+    heavy = ["matplotlib", "pandas", "numba", "torch", "dask", "cvxpy", "IPython", "tkinter"]
+    code = f"import sys, tasksieve; print(*[m for m in {heavy!r} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
+def test_import_is_quick() -> None:
+    """At most 0.3 s beyond scikit-learn; processor time, best of five, because machines are busy."""
+    code = (
+        "import time, sklearn.linear_model\n"
+        "start = time.process_time(); import tasksieve; print(time.process_time() - start)"
+    )
+    seconds = []
+    for _ in range(5):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        seconds.append(float(run.stdout))
+        if seconds[-1] < 0.3:
+            return
+    raise AssertionError(f"import tasksieve took {min(seconds):.2f} s beyond scikit-learn")
