@@ -50,6 +50,7 @@ figures: $(VENV)/.package $(VENV)/.extra-plot
 # --- the kernels under the address and undefined-behaviour sanitizers --------------------------------
 # The instrumented module is built beside the ordinary one and chosen by TASKSIEVE_KERNELS; the sanitizer
 # runtimes (and libstdc++, so that exceptions are intercepted) must be in the process before Python starts.
+# Output is not captured: a sanitizer ends the process with its report.
 
 SANITIZE_DIR := build/sanitize
 PRELOAD = $(foreach lib,libasan.so libubsan.so libstdc++.so,$(shell $(or $(CXX),g++) -print-file-name=$(lib)))
@@ -64,7 +65,7 @@ $(SANITIZE_DIR)/.built: $(KERNELS) CMakeLists.txt $(VENV)/.build
 sanitize: $(SANITIZE_DIR)/.built $(VENV)/.package $(VENV)/.extra-test
 	TASKSIEVE_KERNELS=$(abspath $(SANITIZE_DIR)) LD_PRELOAD="$(PRELOAD)" PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  $(PY) -m pytest -p no:cacheprovider tests/test_kernels.py
+	  $(PY) -m pytest -s -p no:cacheprovider tests/test_kernels.py
 
 # --- the environment: one stamp per thing installed --------------------------------------------------
 
