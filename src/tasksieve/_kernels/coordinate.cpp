@@ -1,0 +1,317 @@
+#include "coordinate.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+TASKSIEVE_MULTIVERSION double dot(const double *a, const double *b, index_t n) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (index_t i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+TASKSIEVE_MULTIVERSION void subtract(double *target, double scale, const double *x, index_t n) {
+#pragma omp simd
+    for (index_t i = 0; i < n; ++i) target[i] -= scale * x[i];
+}
+
+// Root nu of sum_t (c_t / (h_t nu + lam))^2 = 1 by Newton on its concave increasing form: from the left end it
+// climbs monotonically and cannot overshoot (mathematics 2.7).
+double secular_root(const double *c, const double *h, index_t tasks, double lam, double ridge, double norm) {
+    double largest = 0.0, smallest = INFINITY;
+    for (index_t t = 0; t < tasks; ++t) {
+        if (c[t] == 0.0) continue;
+        largest = std::max(largest, h[t] + ridge);
+        smallest = std::min(smallest, h[t] + ridge);
+    }
+    double nu = (norm - lam) / largest;
+    if (smallest == largest) return nu;
+    for (int step = 0; step < 30; ++step) {
+        double sum = 0.0, slope = 0.0;
+        for (index_t t = 0; t < tasks; ++t) {
+            if (c[t] == 0.0) continue;
+            const double curvature = h[t] + ridge, denominator = curvature * nu + lam, ratio = c[t] / denominator;
+            sum += ratio * ratio;
+            slope += ratio * ratio * curvature / denominator;
+        }
+        // psi = sum^(-1/2) - 1, psi' = sum^(-3/2) * slope
+        const double delta = -(1.0 / std::sqrt(sum) - 1.0) * sum * std::sqrt(sum) / slope;
+        nu += delta;
+        if (!(std::fabs(delta) > 1e-14 * nu)) break;
+    }
+    return nu;
+}
+
+}  // namespace
+
+void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
+               double *w) {
+    double squares = 0.0;
+    for (index_t t = 0; t < tasks; ++t) {
+        double v = c[t];
+        if (positive)
+            v = std::max(v - l1, 0.0);
+        else if (l1 > 0.0)
+            v = v > l1 ? v - l1 : (v < -l1 ? v + l1 : 0.0);
+        if (h[t] + ridge <= 0.0) v = 0.0;  // an empty column of this task
+        c[t] = v;
+        squares += v * v;
+    }
+    const double norm = std::sqrt(squares);
+    if (norm <= group) {
+        std::fill(w, w + tasks, 0.0);
+        return;
+    }
+    if (tasks == 1) {
+        w[0] = c[0] * (1.0 - group / norm) / (h[0] + ridge);
+        return;
+    }
+    const double shift = group > 0.0 ? group / secular_root(c, h, tasks, group, ridge, norm) : 0.0;
+    for (index_t t = 0; t < tasks; ++t) w[t] = c[t] == 0.0 ? 0.0 : c[t] / (h[t] + ridge + shift);
+}
+
+double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive) {
+    double squares = 0.0, largest = 0.0;
+    for (index_t t = 0; t < tasks; ++t) {
+        const double v = positive ? std::max(m[t], 0.0) : std::fabs(m[t]);
+        squares += v * v;
+        largest = std::max(largest, v);
+    }
+    if (squares == 0.0) return 0.0;
+    if (l1 == 0.0) return group > 0.0 ? std::sqrt(squares) / group : INFINITY;
+    if (group == 0.0) return largest / l1;
+    // ||soft(m, v l1)|| - v group is convex and decreasing in v: Newton from the left end never overshoots.
+    double v = std::max(largest / (l1 + group), std::sqrt(squares) / (l1 * std::sqrt(double(tasks)) + group));
+    for (int step = 0; step < 60; ++step) {
+        double sum = 0.0, weight = 0.0;
+        for (index_t t = 0; t < tasks; ++t) {
+            const double rest = (positive ? std::max(m[t], 0.0) : std::fabs(m[t])) - v * l1;
+            if (rest > 0.0) {
+                sum += rest * rest;
+                weight += rest;
+            }
+        }
+        const double norm = std::sqrt(sum);
+        const double slope = norm > 0.0 ? -l1 * weight / norm - group : -group;
+        const double delta = -(norm - v * group) / slope;
+        v += delta;
+        if (!(delta > 1e-15 * v)) break;
+    }
+    return v;
+}
+
+namespace {
+
+class Descent {
+  public:
+    Descent(const RowProblem &p, double *w, double *state)
+        : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks),
+          state_size_(p.gram ? p.tasks * p.count : (p.shared ? p.rows * p.tasks : p.offsets[p.tasks])) {}
+
+    void epoch() {
+        for (index_t k = 0; k < p_.count; ++k) update(k);
+    }
+
+    index_t weight_size() const { return p_.count * p_.tasks; }
+    index_t state_size() const { return state_size_; }
+
+    double objective() const {
+        double value = loss();
+        for (index_t k = 0; k < p_.count; ++k) value += penalty(k);
+        return value;
+    }
+
+    // Duality gap of the problem restricted to these columns; the ridge enters as extra rows of squared loss.
+    double gap(double *objective_out) {
+        double products = 0.0, weight2 = 0.0, penalties = 0.0, ridges = 0.0, polar = 0.0;
+        for (index_t k = 0; k < p_.count; ++k) {
+            const double *w = w_ + k * p_.tasks;
+            correlations(k, c_.data());
+            double square = 0.0, inner = 0.0;
+            for (index_t t = 0; t < p_.tasks; ++t) {
+                c_[t] -= p_.ridge * w[t];
+                square += w[t] * w[t];
+                inner += c_[t] * w[t];
+            }
+            products += inner;
+            weight2 += square;
+            ridges += 0.5 * p_.ridge * square;
+            penalties += penalty(k) - 0.5 * p_.ridge * square;
+            polar = std::max(polar, row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive));
+        }
+        const double value = loss(), residual2 = 2.0 * value + p_.ridge * weight2;
+        if (objective_out) *objective_out = value + penalties + ridges;
+        double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
+        if (polar > 0.0) scale = std::min(scale, 1.0 / polar);
+        scale = std::max(scale, 0.0);
+        return 0.5 * (1.0 - scale) * (1.0 - scale) * residual2 + penalties - scale * products;
+    }
+
+    double *weights() { return w_; }
+    double *state() { return state_; }
+
+  private:
+    const double *segment(index_t k, index_t t) const {
+        return p_.x + p_.columns[k] * p_.rows + (p_.shared ? 0 : p_.offsets[t]);
+    }
+    index_t length(index_t t) const { return p_.shared ? p_.rows : p_.offsets[t + 1] - p_.offsets[t]; }
+    double *residual(index_t t) const { return state_ + (p_.shared ? t * p_.rows : p_.offsets[t]); }
+    const double *gram_column(index_t k, index_t t) const {
+        return p_.gram + (p_.shared ? 0 : t * p_.count * p_.count) + k * p_.count;
+    }
+
+    void correlations(index_t k, double *c) const {
+        if (p_.gram)
+            for (index_t t = 0; t < p_.tasks; ++t) c[t] = state_[t * p_.count + k];
+        else
+            for (index_t t = 0; t < p_.tasks; ++t) c[t] = dot(segment(k, t), residual(t), length(t));
+    }
+
+    void update(index_t k) {
+        double *w = w_ + k * p_.tasks;
+        const double *h = p_.h + k * p_.tasks;
+        correlations(k, c_.data());
+        for (index_t t = 0; t < p_.tasks; ++t) c_[t] += h[t] * w[t];
+        solve_row(c_.data(), h, p_.tasks, p_.group[k], p_.l1[k], p_.ridge, p_.positive, row_.data());
+        for (index_t t = 0; t < p_.tasks; ++t) {
+            const double step = row_[t] - w[t];
+            if (step == 0.0) continue;
+            w[t] = row_[t];
+            if (p_.gram)
+                subtract(state_ + t * p_.count, step, gram_column(k, t), p_.count);
+            else
+                subtract(residual(t), step, segment(k, t), length(t));
+        }
+    }
+
+    double loss() const {
+        if (!p_.gram) return 0.5 * dot(state_, state_, state_size_);
+        // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
+        double inner = 0.0;
+        for (index_t k = 0; k < p_.count; ++k)
+            for (index_t t = 0; t < p_.tasks; ++t)
+                inner += w_[k * p_.tasks + t] * (p_.y_products[t * p_.count + k] + state_[t * p_.count + k]);
+        return std::max(0.5 * (p_.y_squared - inner), 0.0);
+    }
+
+    double penalty(index_t k) const {
+        const double *w = w_ + k * p_.tasks;
+        double square = 0.0, absolute = 0.0;
+        for (index_t t = 0; t < p_.tasks; ++t) {
+            square += w[t] * w[t];
+            absolute += std::fabs(w[t]);
+        }
+        return p_.group[k] * std::sqrt(square) + p_.l1[k] * absolute + 0.5 * p_.ridge * square;
+    }
+
+    const RowProblem &p_;
+    double *w_, *state_;
+    std::vector<double> c_, row_;
+    index_t state_size_;
+};
+
+// Solves the small symmetric system of Anderson's extrapolation by elimination with pivoting; false if singular.
+bool solve_small(std::vector<double> a, index_t n, std::vector<double> &x) {
+    x.assign(n, 1.0);
+    for (index_t i = 0; i < n; ++i) {
+        index_t pivot = i;
+        for (index_t j = i + 1; j < n; ++j)
+            if (std::fabs(a[j * n + i]) > std::fabs(a[pivot * n + i])) pivot = j;
+        if (!(std::fabs(a[pivot * n + i]) > 0.0)) return false;
+        if (pivot != i) {
+            for (index_t c = 0; c < n; ++c) std::swap(a[i * n + c], a[pivot * n + c]);
+            std::swap(x[i], x[pivot]);
+        }
+        for (index_t j = i + 1; j < n; ++j) {
+            const double factor = a[j * n + i] / a[i * n + i];
+            for (index_t c = i; c < n; ++c) a[j * n + c] -= factor * a[i * n + c];
+            x[j] -= factor * x[i];
+        }
+    }
+    for (index_t i = n - 1; i >= 0; --i) {
+        for (index_t c = i + 1; c < n; ++c) x[i] -= a[i * n + c] * x[c];
+        x[i] /= a[i * n + i];
+    }
+    return true;
+}
+
+// Anderson acceleration (the last `depth` steps): the residual is affine in W, so it is extrapolated along with W
+// and no product with X is needed. A candidate is kept only if it lowers the objective.
+class Anderson {
+  public:
+    static constexpr index_t depth = 5;
+
+    void push(Descent &d) {
+        weights_.emplace_back(d.weights(), d.weights() + d.weight_size());
+        states_.emplace_back(d.state(), d.state() + d.state_size());
+    }
+    bool ready() const { return weights_.size() == depth + 1; }
+
+    void extrapolate(Descent &d, bool positive) {
+        const index_t n = d.weight_size();
+        std::vector<double> gram(depth * depth), x, difference(depth * n);
+        for (index_t i = 0; i < depth; ++i)
+            for (index_t e = 0; e < n; ++e) difference[i * n + e] = weights_[i + 1][e] - weights_[i][e];
+        double trace = 0.0;
+        for (index_t i = 0; i < depth; ++i)
+            for (index_t j = 0; j <= i; ++j) {
+                gram[i * depth + j] = gram[j * depth + i] = dot(&difference[i * n], &difference[j * n], n);
+                if (i == j) trace += gram[i * depth + i];
+            }
+        for (index_t i = 0; i < depth; ++i) gram[i * depth + i] += 1e-10 * trace;
+        double total = 0.0;
+        if (trace > 0.0 && solve_small(gram, depth, x))
+            for (double v : x) total += v;
+        if (std::isfinite(total) && total != 0.0) {
+            const double before = d.objective();
+            std::vector<double> w_old(d.weights(), d.weights() + n);
+            std::vector<double> s_old(d.state(), d.state() + d.state_size());
+            std::fill(d.weights(), d.weights() + n, 0.0);
+            std::fill(d.state(), d.state() + d.state_size(), 0.0);
+            for (index_t i = 0; i < depth; ++i) {
+                subtract(d.weights(), -x[i] / total, weights_[i + 1].data(), n);
+                subtract(d.state(), -x[i] / total, states_[i + 1].data(), d.state_size());
+            }
+            bool keep = true;
+            for (index_t e = 0; e < n && keep; ++e) keep = std::isfinite(d.weights()[e]);
+            for (index_t e = 0; positive && e < n && keep; ++e) keep = d.weights()[e] >= 0.0;
+            if (!keep || !(d.objective() < before)) {
+                std::copy(w_old.begin(), w_old.end(), d.weights());
+                std::copy(s_old.begin(), s_old.end(), d.state());
+            }
+        }
+        weights_.clear();
+        states_.clear();
+    }
+
+  private:
+    std::vector<std::vector<double>> weights_, states_;
+};
+
+}  // namespace
+
+RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol) {
+    Descent descent(problem, w, state);
+    Anderson anderson;
+    RowReport report;
+    report.gap = INFINITY;
+    if (problem.gram) {  // correlations are at hand: the first check is free
+        report.gap = descent.gap(&report.objective);
+        if (report.gap <= tol) return report;
+    }
+    while (report.epochs < max_epochs) {
+        descent.epoch();
+        ++report.epochs;
+        anderson.push(descent);
+        const bool full = anderson.ready();
+        if (full) anderson.extrapolate(descent, problem.positive);
+        if (full || report.epochs == max_epochs || (problem.gram && report.epochs % 2 == 0)) {
+            report.gap = descent.gap(&report.objective);
+            if (report.gap <= tol) break;
+        }
+    }
+    return report;
+}
+
+}  // namespace tasksieve

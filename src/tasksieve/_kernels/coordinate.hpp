@@ -1,0 +1,41 @@
+// Block coordinate descent on packed columns: one row of W at a time, each row solved exactly.
+#pragma once
+#include "common.hpp"
+
+namespace tasksieve {
+
+struct RowProblem {
+    const double *x = nullptr;  // packed columns, column-major
+    index_t rows = 0;
+    const index_t *offsets = nullptr;
+    index_t tasks = 0;
+    bool shared = false;  // every task uses all rows of x
+    const index_t *columns = nullptr;
+    index_t count = 0;
+    const double *h = nullptr;      // count x tasks, squared norms of the columns
+    const double *group = nullptr;  // count, weight of ||W_j||_2
+    const double *l1 = nullptr;     // count, weight of ||W_j||_1
+    double ridge = 0.0;
+    bool positive = false;
+    const double *gram = nullptr;  // count x count per task (one for all tasks if shared), or null
+    const double *y_products = nullptr;  // tasks x count, <x_jt, y_t>; with gram
+    double y_squared = 0.0;              // with gram
+};
+
+struct RowReport {
+    index_t epochs = 0;
+    double gap = 0.0;
+    double objective = 0.0;
+};
+
+// min_w sum_t (h_t/2 w_t^2 - c_t w_t) + l1 ||w||_1 + group ||w||_2 (+ w >= 0); c is overwritten.
+void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
+               double *w);
+
+// The row's dual gauge: the smallest v with m / v in the dual ball of group ||.||_2 + l1 ||.||_1.
+double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive);
+
+// `state` is the residual (flat) or, with a Gram matrix, X'residual (tasks x count); both are updated with w.
+RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol);
+
+}  // namespace tasksieve

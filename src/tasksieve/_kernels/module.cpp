@@ -1,0 +1,306 @@
+// Bindings: shapes are checked here once, kernels see raw pointers and run without the interpreter lock.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "coordinate.hpp"
+#include "newton.hpp"
+#include "passes.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tasksieve {
+
+Blas blas;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Columns = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutRows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutColumns = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using Indices = std::optional<Vector<index_t>>;
+
+void require(bool condition, const char *message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+const index_t *data_or_null(const Indices &indices) { return indices ? indices->data() : nullptr; }
+
+void check_columns(const index_t *columns, index_t count, index_t available) {
+    for (index_t k = 0; k < count; ++k)
+        require(columns[k] >= 0 && columns[k] < available, "column index out of range");
+}
+
+void check_offsets(const Vector<index_t> &offsets, index_t rows) {
+    require(offsets.size() >= 1 && offsets.data()[0] == 0, "offsets must start at 0");
+    for (size_t t = 1; t < offsets.size(); ++t)
+        require(offsets.data()[t] >= offsets.data()[t - 1], "offsets must not decrease");
+    require(offsets.data()[offsets.size() - 1] == rows, "offsets must end at the number of rows");
+}
+
+template <class T>
+void py_segment_products(Columns<T> x, Indices columns, Vector<double> r, Vector<index_t> offsets, bool squares,
+                         int threads, OutRows out) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns ? columns->size() : x.shape(1);
+    check_offsets(offsets, rows);
+    require(index_t(r.size()) == rows, "r must have one entry a row");
+    require(index_t(out.shape(0)) == count && index_t(out.shape(1)) == tasks, "out has the wrong shape");
+    if (columns) check_columns(columns->data(), count, x.shape(1));
+    nb::gil_scoped_release release;
+    segment_products(x.data(), rows, data_or_null(columns), count, r.data(), offsets.data(), tasks, squares, threads,
+                     out.data());
+}
+
+template <class T>
+void py_shared_products(Columns<T> x, Indices columns, Columns<double> r, bool squares, int threads, OutRows out) {
+    const index_t rows = x.shape(0), tasks = r.shape(1), count = columns ? columns->size() : x.shape(1);
+    require(index_t(r.shape(0)) == rows, "r must have one row a row of x");
+    require(index_t(out.shape(0)) == count && index_t(out.shape(1)) == tasks, "out has the wrong shape");
+    if (columns) check_columns(columns->data(), count, x.shape(1));
+    nb::gil_scoped_release release;
+    shared_products(x.data(), rows, data_or_null(columns), count, r.data(), tasks, squares, threads, out.data());
+}
+
+template <class T, class I>
+void py_sparse_products(Vector<T> data, Vector<I> indices, Vector<I> indptr, Indices columns, Rows<double> r,
+                        std::optional<Vector<index_t>> task_of, index_t tasks, bool squares, int threads,
+                        OutRows out) {
+    const index_t features = indptr.size() - 1, count = columns ? columns->size() : features;
+    require(data.size() == indices.size() && index_t(indptr.data()[features]) == index_t(data.size()),
+            "inconsistent sparse columns");
+    require(task_of ? (r.shape(1) == 1 && task_of->size() == r.shape(0)) : index_t(r.shape(1)) == tasks,
+            "r has the wrong shape");
+    require(index_t(out.shape(0)) == count && index_t(out.shape(1)) == tasks, "out has the wrong shape");
+    if (columns) check_columns(columns->data(), count, features);
+    nb::gil_scoped_release release;
+    sparse_products(data.data(), indices.data(), indptr.data(), data_or_null(columns), count, r.data(),
+                    task_of ? task_of->data() : nullptr, tasks, squares, threads, out.data());
+}
+
+template <class T>
+void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool squares, int threads, OutRows out) {
+    const index_t rows = x.shape(0), features = x.shape(1);
+    require(index_t(r.size()) == rows && index_t(task_of.size()) == rows, "one entry of r and task_of a row");
+    require(index_t(out.shape(1)) == features, "out has the wrong shape");
+    check_columns(task_of.data(), rows, out.shape(0));
+    nb::gil_scoped_release release;
+    row_products(x.data(), rows, features, r.data(), task_of.data(), squares, threads, out.data());
+}
+
+void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
+                        Vector<double> remainder, double shared_remainder, double radius, Vector<double> group,
+                        std::optional<Vector<double>> l1, bool positive, std::optional<Vector<std::uint8_t>> skip,
+                        int threads, OutVector estimate, OutVector upper) {
+    const index_t features = norms.shape(0), tasks = coef.shape(1);
+    std::vector<const float *> pointers;
+    for (const auto &anchor : anchors) {
+        require(index_t(anchor.shape(0)) == features && index_t(anchor.shape(1)) == tasks, "anchor shape");
+        pointers.push_back(anchor.data());
+    }
+    require(coef.shape(0) == anchors.size(), "one row of coef an anchor");
+    require(index_t(norms.shape(1)) == tasks || norms.shape(1) == 1, "norms shape");
+    const bool one_norm = norms.shape(1) == 1;
+    require(one_norm || index_t(remainder.size()) == tasks, "one remainder a task");
+    require(index_t(group.size()) == features && index_t(estimate.size()) == features &&
+                index_t(upper.size()) == features && (!l1 || index_t(l1->size()) == features) &&
+                (!skip || index_t(skip->size()) == features),
+            "one entry a feature");
+    nb::gil_scoped_release release;
+    anchored_ratios(pointers.data(), pointers.size(), coef.data(), norms.data(), one_norm ? 0 : tasks,
+                    remainder.data(), shared_remainder, radius, group.data(), l1 ? l1->data() : nullptr, positive,
+                    skip ? skip->data() : nullptr, features, tasks, threads, estimate.data(), upper.data());
+}
+
+nb::tuple py_coordinate_descent(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
+                                Rows<double> h, Vector<double> group, Vector<double> l1, double ridge, bool positive,
+                                OutRows w, OutVector state, index_t max_epochs, double tol,
+                                std::optional<Vector<double>> gram, std::optional<Vector<double>> y_products,
+                                double y_squared) {
+    RowProblem p;
+    p.x = x.data();
+    p.rows = x.shape(0);
+    p.offsets = offsets.data();
+    p.tasks = offsets.size() - 1;
+    p.shared = shared;
+    p.columns = columns.data();
+    p.count = columns.size();
+    p.h = h.data();
+    p.group = group.data();
+    p.l1 = l1.data();
+    p.ridge = ridge;
+    p.positive = positive;
+    const index_t cells = p.count * p.tasks;
+    require(index_t(h.size()) == cells && index_t(w.size()) == cells, "h and w must be count x tasks");
+    require(index_t(group.size()) == p.count && index_t(l1.size()) == p.count, "one weight a column");
+    if (!shared) check_offsets(offsets, p.rows);
+    if (gram) {
+        require(y_products.has_value() && index_t(y_products->size()) == cells, "y_products must be tasks x count");
+        require(index_t(gram->size()) == p.count * p.count * (shared ? 1 : p.tasks), "gram has the wrong size");
+        require(index_t(state.size()) == cells, "state must be tasks x count");
+        p.gram = gram->data();
+        p.y_products = y_products->data();
+        p.y_squared = y_squared;
+    } else {
+        check_columns(p.columns, p.count, x.shape(1));
+        require(index_t(state.size()) == (shared ? p.rows * p.tasks : p.rows), "state must be the residual");
+    }
+    RowReport report;
+    {
+        nb::gil_scoped_release release;
+        report = coordinate_descent(p, w.data(), state.data(), max_epochs, tol);
+    }
+    return nb::make_tuple(report.epochs, report.gap, report.objective);
+}
+
+void py_row_gauges(Rows<double> m, Vector<double> group, Vector<double> l1, bool positive, OutVector out) {
+    require(group.size() == m.shape(0) && l1.size() == m.shape(0) && out.size() == m.shape(0), "one entry a row");
+    for (size_t j = 0; j < m.shape(0); ++j)
+        out.data()[j] = row_gauge(m.data() + j * m.shape(1), m.shape(1), group.data()[j], l1.data()[j], positive);
+}
+
+void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<double> l1, double ridge,
+                   bool positive, OutRows out) {
+    require(group.size() == c.shape(0) && l1.size() == c.shape(0) && out.shape(0) == c.shape(0) &&
+                h.shape(0) == c.shape(0) && h.shape(1) == c.shape(1) && out.shape(1) == c.shape(1),
+            "one entry a row");
+    std::vector<double> row(c.shape(1));
+    for (size_t j = 0; j < c.shape(0); ++j) {
+        std::copy(c.data() + j * c.shape(1), c.data() + (j + 1) * c.shape(1), row.begin());
+        solve_row(row.data(), h.data() + j * c.shape(1), c.shape(1), group.data()[j], l1.data()[j], ridge, positive,
+                  out.data() + j * c.shape(1));
+    }
+}
+
+bool py_factor(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Vector<double> a,
+               Vector<double> y, int threads, OutVector factors, OutVector r) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    require(index_t(a.size()) == count, "one weight a column");
+    check_columns(columns.data(), count, x.shape(1));
+    require(y.size() == r.size() && index_t(y.size()) == (shared ? rows * tasks : rows), "y has the wrong size");
+    index_t cells = rows * rows;
+    if (!shared) {
+        check_offsets(offsets, rows);
+        cells = 0;
+        for (index_t t = 0; t < tasks; ++t) {
+            const index_t n = offsets.data()[t + 1] - offsets.data()[t];
+            cells += n * n;
+        }
+    }
+    require(index_t(factors.size()) == cells, "factors has the wrong size");
+    nb::gil_scoped_release release;
+    if (shared)
+        return factor_shared(x.data(), rows, columns.data(), a.data(), count, y.data(), tasks, threads,
+                             factors.data(), r.data());
+    return factor_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), a.data(), count, y.data(), threads,
+                        factors.data(), r.data());
+}
+
+void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> u,
+               Vector<double> factors, int threads, OutColumns z) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    check_columns(columns.data(), count, x.shape(1));
+    require(index_t(u.shape(0)) == count && index_t(u.shape(1)) == tasks, "u must be count x tasks");
+    require(index_t(z.shape(0)) == rows && index_t(z.shape(1)) == count, "z has the wrong shape");
+    nb::gil_scoped_release release;
+    if (shared)
+        whiten_shared(x.data(), rows, columns.data(), count, factors.data(), threads, z.data());
+    else
+        whiten_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), u.data(), count, factors.data(), threads,
+                     z.data());
+}
+
+void py_normal_matrix(Columns<double> z, std::optional<Rows<double>> u, int threads, OutRows m) {
+    const index_t rows = z.shape(0), count = z.shape(1);
+    require(index_t(m.shape(0)) == count && index_t(m.shape(1)) == count, "m has the wrong shape");
+    require(!u || index_t(u->shape(0)) == count, "u must have one row a column of z");
+    nb::gil_scoped_release release;
+    normal_matrix(z.data(), rows, count, u ? u->data() : nullptr, u ? u->shape(1) : 0, threads, m.data());
+}
+
+void py_normal_product(Columns<double> z, std::optional<Rows<double>> u, Vector<double> v, int threads,
+                       OutVector out) {
+    const index_t rows = z.shape(0), count = z.shape(1);
+    require(index_t(v.size()) == count && index_t(out.size()) == count, "v and out: one entry a column of z");
+    require(!u || index_t(u->shape(0)) == count, "u must have one row a column of z");
+    nb::gil_scoped_release release;
+    normal_product(z.data(), rows, count, u ? u->data() : nullptr, u ? u->shape(1) : 0, v.data(), threads,
+                   out.data());
+}
+
+void py_combine(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> w,
+                int threads, OutVector out) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    check_columns(columns.data(), count, x.shape(1));
+    require(index_t(w.shape(0)) == count && index_t(w.shape(1)) == tasks, "w must be count x tasks");
+    require(index_t(out.size()) == (shared ? rows * tasks : rows), "out has the wrong size");
+    if (!shared) check_offsets(offsets, rows);
+    nb::gil_scoped_release release;
+    combine(x.data(), rows, offsets.data(), tasks, shared, columns.data(), count, w.data(), threads, out.data());
+}
+
+template <class F>
+void take_pointer(nb::dict table, const char *name, F &target) {
+    nb::object capsule = table[name];
+    void *pointer = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+    if (!pointer) throw nb::python_error();
+    target = reinterpret_cast<F>(pointer);
+}
+
+void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
+    take_pointer(blas_table, "dgemm", blas.dgemm);
+    take_pointer(blas_table, "dgemv", blas.dgemv);
+    take_pointer(blas_table, "dsyrk", blas.dsyrk);
+    take_pointer(blas_table, "dtrsm", blas.dtrsm);
+    take_pointer(lapack_table, "dpotrf", blas.dpotrf);
+    take_pointer(lapack_table, "dpotrs", blas.dpotrs);
+}
+
+template <class T>
+void bind_storage(nb::module_ &m) {
+    m.def("segment_products", &py_segment_products<T>, "x"_a, "columns"_a.none(), "r"_a, "offsets"_a, "squares"_a,
+          "threads"_a, "out"_a);
+    m.def("shared_products", &py_shared_products<T>, "x"_a, "columns"_a.none(), "r"_a, "squares"_a, "threads"_a,
+          "out"_a);
+    m.def("sparse_products", &py_sparse_products<T, std::int32_t>, "data"_a, "indices"_a, "indptr"_a,
+          "columns"_a.none(), "r"_a, "task_of"_a.none(), "tasks"_a, "squares"_a, "threads"_a, "out"_a);
+    m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a, "indices"_a, "indptr"_a,
+          "columns"_a.none(), "r"_a, "task_of"_a.none(), "tasks"_a, "squares"_a, "threads"_a, "out"_a);
+    m.def("row_products", &py_row_products<T>, "x"_a, "r"_a, "task_of"_a, "squares"_a, "threads"_a, "out"_a);
+}
+
+}  // namespace
+}  // namespace tasksieve
+
+NB_MODULE(_core, m) {
+    using namespace tasksieve;
+    bind_storage<double>(m);
+    bind_storage<float>(m);
+    bind_storage<std::int8_t>(m);
+    bind_storage<std::uint8_t>(m);
+    m.def("use_blas", &py_use_blas);
+    m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a, "coef"_a, "norms"_a, "remainder"_a,
+          "shared_remainder"_a, "radius"_a, "group"_a, "l1"_a.none(), "positive"_a, "skip"_a.none(), "threads"_a,
+          "estimate"_a, "upper"_a);
+    m.def("coordinate_descent", &py_coordinate_descent, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "h"_a, "group"_a,
+          "l1"_a, "ridge"_a, "positive"_a, "w"_a, "state"_a, "max_epochs"_a, "tol"_a, "gram"_a.none(),
+          "y_products"_a.none(), "y_squared"_a);
+    m.def("row_gauges", &py_row_gauges, "m"_a, "group"_a, "l1"_a, "positive"_a, "out"_a);
+    m.def("solve_rows", &py_solve_rows, "c"_a, "h"_a, "group"_a, "l1"_a, "ridge"_a, "positive"_a, "out"_a);
+    m.def("factor", &py_factor, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "a"_a, "y"_a, "threads"_a, "factors"_a,
+          "r"_a);
+    m.def("whiten", &py_whiten, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "u"_a, "factors"_a, "threads"_a, "z"_a);
+    m.def("normal_matrix", &py_normal_matrix, "z"_a, "u"_a.none(), "threads"_a, "m"_a);
+    m.def("normal_product", &py_normal_product, "z"_a, "u"_a.none(), "v"_a, "threads"_a, "out"_a);
+    m.def("combine", &py_combine, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "w"_a, "threads"_a, "out"_a);
+}

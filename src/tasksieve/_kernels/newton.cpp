@@ -1,0 +1,213 @@
+#include "newton.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+// Lower triangle of target += source source', one tile of columns a thread.
+void add_outer(const double *source, index_t rows, index_t count, int threads, double *target) {
+    constexpr index_t tile = 96;
+    parallel_for(rows, tile, threads, [&](index_t begin, index_t end) {
+        gemm('N', 'T', rows - begin, end - begin, count, source + begin, rows, source + begin, rows, 1.0,
+             target + begin * rows + begin, rows);
+    });
+}
+
+bool cholesky(double *k, index_t n) {
+    const int size = static_cast<int>(n);
+    int info = 0;
+    blas.dpotrf("L", &size, k, &size, &info);
+    return info == 0;
+}
+
+void lower_solve(const double *factor, index_t n, double *b, index_t ldb, index_t count) {
+    const int size = static_cast<int>(n), columns = static_cast<int>(count), ld = static_cast<int>(ldb);
+    const double one = 1.0;
+    blas.dtrsm("L", "L", "N", "N", &size, &columns, &one, factor, &size, b, &ld);
+}
+
+void set_identity(double *k, index_t n) {
+    std::fill(k, k + n * n, 0.0);
+    for (index_t i = 0; i < n; ++i) k[i * n + i] = 1.0;
+}
+
+// Where the factor of task t starts.
+std::vector<index_t> factor_starts(const index_t *offsets, index_t tasks) {
+    std::vector<index_t> start(tasks + 1, 0);
+    for (index_t t = 0; t < tasks; ++t) {
+        const index_t n = offsets[t + 1] - offsets[t];
+        start[t + 1] = start[t] + n * n;
+    }
+    return start;
+}
+
+}  // namespace
+
+bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
+                  const double *a, index_t count, const double *y, int threads, double *factors, double *r) {
+    const auto start = factor_starts(offsets, tasks);
+    std::vector<double> root(count);
+    for (index_t k = 0; k < count; ++k) root[k] = std::sqrt(a[k]);
+    std::atomic<bool> ok{true};
+    parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
+        std::vector<double> scaled;
+        for (index_t t = begin; t < end; ++t) {
+            const index_t lo = offsets[t], n = offsets[t + 1] - lo;
+            double *k_t = factors + start[t];
+            set_identity(k_t, n);
+            scaled.resize(n * count);
+            for (index_t k = 0; k < count; ++k) {
+                const double *column = x + columns[k] * rows + lo;
+                double *target = scaled.data() + k * n;
+                for (index_t i = 0; i < n; ++i) target[i] = root[k] * column[i];
+            }
+            const int size = static_cast<int>(n), inner = static_cast<int>(count), one_int = 1;
+            const double one = 1.0;
+            if (count > 0 && n > 0) blas.dsyrk("L", "N", &size, &inner, &one, scaled.data(), &size, &one, k_t, &size);
+            if (n > 0 && !cholesky(k_t, n)) {
+                ok = false;
+                continue;
+            }
+            std::copy(y + lo, y + lo + n, r + lo);
+            int info = 0;
+            if (n > 0) blas.dpotrs("L", &size, &one_int, k_t, &size, r + lo, &size, &info);
+        }
+    });
+    return ok;
+}
+
+void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
+                  const double *u, index_t count, const double *factors, int threads, double *z) {
+    const auto start = factor_starts(offsets, tasks);
+    parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
+        for (index_t t = begin; t < end; ++t) {
+            const index_t lo = offsets[t], n = offsets[t + 1] - lo;
+            if (n == 0) continue;
+            for (index_t k = 0; k < count; ++k) {
+                const double *column = x + columns[k] * rows + lo;
+                double *target = z + k * rows + lo;
+                const double scale = u[k * tasks + t];
+                for (index_t i = 0; i < n; ++i) target[i] = scale * column[i];
+            }
+            lower_solve(factors + start[t], n, z + lo, rows, count);
+        }
+    });
+}
+
+bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
+                   const double *y, index_t tasks, int threads, double *factor, double *r) {
+    std::vector<double> scaled(rows * count);
+    for (index_t k = 0; k < count; ++k) {
+        const double *column = x + columns[k] * rows, root = std::sqrt(a[k]);
+        for (index_t i = 0; i < rows; ++i) scaled[k * rows + i] = root * column[i];
+    }
+    set_identity(factor, rows);
+    if (count > 0) add_outer(scaled.data(), rows, count, threads, factor);
+    if (!cholesky(factor, rows)) return false;
+    std::copy(y, y + rows * tasks, r);
+    const int size = static_cast<int>(rows), columns_y = static_cast<int>(tasks);
+    int info = 0;
+    blas.dpotrs("L", &size, &columns_y, factor, &size, r, &size, &info);
+    return true;
+}
+
+void whiten_shared(const double *x, index_t rows, const index_t *columns, index_t count, const double *factor,
+                   int threads, double *z) {
+    parallel_for(count, 128, threads, [&](index_t begin, index_t end) {
+        for (index_t k = begin; k < end; ++k)
+            std::copy(x + columns[k] * rows, x + (columns[k] + 1) * rows, z + k * rows);
+        lower_solve(factor, rows, z + begin * rows, rows, end - begin);
+    });
+}
+
+void normal_matrix(const double *z, index_t rows, index_t count, const double *u, index_t tasks, int threads,
+                   double *m) {
+    constexpr index_t tile = 128;
+    parallel_for(count, tile, threads, [&](index_t begin, index_t end) {
+        const index_t height = count - begin, width = end - begin;
+        double *target = m + begin * count + begin;
+        gemm('T', 'N', height, width, rows, z + begin * rows, rows, z + begin * rows, rows, 0.0, target, count);
+        if (!u) return;
+        std::vector<double> inner(height * width);
+        gemm('T', 'N', height, width, tasks, u + begin * tasks, tasks, u + begin * tasks, tasks, 0.0, inner.data(),
+             height);
+        for (index_t c = 0; c < width; ++c)
+            for (index_t i = 0; i < height; ++i) target[c * count + i] *= inner[c * height + i];
+    });
+    parallel_for(count, tile, threads, [&](index_t begin, index_t end) {
+        for (index_t c = begin; c < end; ++c)
+            for (index_t i = c + 1; i < count; ++i) m[i * count + c] = m[c * count + i];
+    });
+}
+
+void normal_product(const double *z, index_t rows, index_t count, const double *u, index_t tasks, const double *v,
+                    int threads, double *out) {
+    if (!u) {
+        std::vector<double> image(rows);
+        const int ld = static_cast<int>(rows), one_int = 1, width = static_cast<int>(count);
+        const double one = 1.0, zero = 0.0;
+        parallel_for(rows, (rows + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+            const int height = static_cast<int>(end - begin);
+            blas.dgemv("N", &height, &width, &one, z + begin, &ld, v, &one_int, &zero, image.data() + begin, &one_int);
+        });
+        parallel_for(count, (count + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+            const int columns = static_cast<int>(end - begin);
+            blas.dgemv("T", &ld, &columns, &one, z + begin * rows, &ld, image.data(), &one_int, &zero, out + begin,
+                       &one_int);
+        });
+        return;
+    }
+    std::vector<double> scaled(count * tasks), image(rows * tasks);
+    for (index_t k = 0; k < count; ++k)
+        for (index_t t = 0; t < tasks; ++t) scaled[k * tasks + t] = u[k * tasks + t] * v[k];
+    parallel_for(tasks, (tasks + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+        gemm('N', 'T', rows, end - begin, count, z, rows, scaled.data() + begin, tasks, 0.0,
+             image.data() + begin * rows, rows);
+    });
+    parallel_for(count, 256, threads, [&](index_t begin, index_t end) {
+        std::vector<double> inner(tasks * (end - begin));
+        gemm('T', 'N', tasks, end - begin, rows, image.data(), rows, z + begin * rows, rows, 0.0, inner.data(), tasks);
+        for (index_t k = begin; k < end; ++k) {
+            double sum = 0.0;
+            for (index_t t = 0; t < tasks; ++t) sum += inner[(k - begin) * tasks + t] * u[k * tasks + t];
+            out[k] = sum;
+        }
+    });
+}
+
+void combine(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
+             const index_t *columns, index_t count, const double *w, int threads, double *out) {
+    if (shared) {
+        constexpr index_t strip = 512;
+        parallel_for(rows, strip, threads, [&](index_t begin, index_t end) {
+            const index_t height = end - begin;
+            constexpr index_t depth = 256;
+            std::vector<double> packed(height * std::min(depth, count));
+            for (index_t t = 0; t < tasks; ++t) std::fill(out + t * rows + begin, out + t * rows + end, 0.0);
+            for (index_t k0 = 0; k0 < count; k0 += depth) {
+                const index_t width = std::min(depth, count - k0);
+                for (index_t k = 0; k < width; ++k)
+                    std::copy(x + columns[k0 + k] * rows + begin, x + columns[k0 + k] * rows + end,
+                              packed.data() + k * height);
+                gemm('N', 'T', height, tasks, width, packed.data(), height, w + k0 * tasks, tasks, 1.0, out + begin,
+                     rows);
+            }
+        });
+        return;
+    }
+    parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
+        for (index_t t = begin; t < end; ++t) {
+            const index_t lo = offsets[t], n = offsets[t + 1] - lo;
+            std::fill(out + lo, out + lo + n, 0.0);
+            for (index_t k = 0; k < count; ++k) {
+                const double weight = w[k * tasks + t];
+                if (weight == 0.0) continue;
+                const double *column = x + columns[k] * rows + lo;
+                double *target = out + lo;
+                for (index_t i = 0; i < n; ++i) target[i] += weight * column[i];
+            }
+        }
+    });
+}
+
+}  // namespace tasksieve

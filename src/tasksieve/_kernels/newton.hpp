@@ -1,0 +1,34 @@
+// Dense algebra of the variational Newton method, split over tasks or column blocks.
+#pragma once
+#include "common.hpp"
+
+namespace tasksieve {
+
+// Per task: K_t = I + sum_k a_k x_kt x_kt', its Cholesky factor (lower, packed block after block) and K_t^-1 y_t.
+// Returns false if a factorisation failed.
+bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
+                  const double *a, index_t count, const double *y, int threads, double *factors, double *r);
+
+// Z[:, k] = L_t^-1 (x_kt u_kt), stacked over tasks (rows x count, column-major).
+void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
+                  const double *u, index_t count, const double *factors, int threads, double *z);
+
+// One matrix for all tasks: K, its factor, R = K^-1 Y (rows x tasks).
+bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
+                   const double *y, index_t tasks, int threads, double *factor, double *r);
+void whiten_shared(const double *x, index_t rows, const index_t *columns, index_t count, const double *factor,
+                   int threads, double *z);
+
+// M = Z'Z (count x count, both triangles); with u (count x tasks) its entrywise product with U U'.
+void normal_matrix(const double *z, index_t rows, index_t count, const double *u, index_t tasks, int threads,
+                   double *m);
+
+// out = M v without forming M.
+void normal_product(const double *z, index_t rows, index_t count, const double *u, index_t tasks, const double *v,
+                    int threads, double *out);
+
+// out (flat) = X_columns W per task; W is count x tasks, row-major.
+void combine(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
+             const index_t *columns, index_t count, const double *w, int threads, double *out);
+
+}  // namespace tasksieve

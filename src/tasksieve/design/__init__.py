@@ -1,0 +1,22 @@
+"""The data as three verbs: ``norms``, ``correlate``, ``take``.
+
+A `Storage` knows how the numbers lie in memory or on disk; a `Design` adds tasks, weights, intercepts and scaling.
+Nothing above this layer sees a data matrix.
+"""
+
+from .design import Design
+from .packed import PackedColumns
+from .storage import DenseStorage, MappedRowStorage, SparseStorage, Storage, as_storage
+from .threads import one_blas_thread, thread_count
+
+__all__ = [
+    "DenseStorage",
+    "Design",
+    "MappedRowStorage",
+    "PackedColumns",
+    "SparseStorage",
+    "Storage",
+    "as_storage",
+    "one_blas_thread",
+    "thread_count",
+]

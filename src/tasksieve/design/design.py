@@ -1,0 +1,291 @@
+"""Tasks, weights, intercepts and scaling on top of a storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from .storage import Storage
+from .threads import thread_count
+
+Array = np.ndarray[Any, Any]
+
+# Columns whose spread is this much smaller than their size lose digits in products of raw columns: those few are
+# centred explicitly instead.
+_FRAGILE_RATIO = 1e3
+_TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
+
+
+class Design:
+    """One data matrix per task, seen through three verbs in weighted and centred form.
+
+    With row weights ``s`` (``q = sqrt(s)``) and, in each task, nuisance columns ``Z_t`` (the constant, if there is an
+    intercept, and the unpenalised features), the design stands for
+
+        X~_t = (I - U_t U_t') diag(q_t) X_t,        U_t an orthonormal basis of diag(q_t) Z_t,
+
+    which is never formed as a whole: the least-squares and the dual problem over penalised coefficients are the
+    ordinary ones in ``X~`` (mathematics, section 1). Vectors over samples are flat, task after task (`offsets`); for
+    one matrix shared by all tasks, task ``t`` owns the places ``t n .. (t+1) n``.
+
+    Parameters
+    ----------
+    storage : Storage
+        The raw numbers, rows in task order.
+    offsets : array of int, shape (n_tasks + 1,)
+        Where each task starts in a flat vector.
+    shared : bool
+        All tasks use all rows of the storage.
+    weights : array, optional
+        Flat row weights; 0 = the row is absent from that task.
+    fit_intercept, unpenalised : bool, array of int
+        What is projected out of every column.
+    standardize : bool
+        Divide every column, task by task, by its weighted standard deviation.
+    n_threads : int, optional
+        Threads of a pass; by default all available.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        offsets: Array,
+        *,
+        shared: bool = False,
+        weights: Array | None = None,
+        fit_intercept: bool = True,
+        unpenalised: Array | None = None,
+        standardize: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        self.storage = storage
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.shared = shared
+        self.n_features = storage.n_features
+        self.n_tasks = len(self.offsets) - 1
+        self.n_samples = int(self.offsets[-1])
+        self.n_threads = thread_count() if n_threads is None else n_threads
+        self.passes = 0.0
+        self.fit_intercept = fit_intercept
+        self.unpenalised = np.empty(0, dtype=np.int64) if unpenalised is None else np.asarray(unpenalised, np.int64)
+        self.weights = weights
+        self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
+        #: every task sees the very same columns, weights included
+        self.uniform = shared and self._same_weights_everywhere()
+        self._basis = self._nuisance_basis()
+        self.standardize = standardize
+        self._scale: Array | None = None
+        self._norms: Array | None = None
+        self._dead: tuple[Array, Array] | None = None
+        self._fragile = np.empty(0, dtype=np.int64)
+        #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
+        self.rounding = 0.0
+
+    # -- sample space ---------------------------------------------------------------------------------------------
+
+    def task_sums(self, vector: Array) -> Array:
+        """Sum of a flat vector over each task."""
+        if self.n_tasks == 1:
+            return np.asarray([vector.sum()])
+        return np.add.reduceat(vector, self.offsets[:-1])
+
+    def per_sample(self, values: Array) -> Array:
+        """One value per task, repeated over the task's samples."""
+        return np.repeat(values, np.diff(self.offsets))
+
+    def project(self, vector: Array) -> Array:
+        """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
+        for column in self._basis:
+            vector = vector - column * self.per_sample(self.task_sums(column * vector))
+        return vector
+
+    def nuisance_columns(self) -> list[Array]:
+        """Raw flat nuisance columns ``Z``: the constant, then the unpenalised features."""
+        columns = [np.ones(self.n_samples)] if self.fit_intercept else []
+        if len(self.unpenalised):
+            block = self.storage.take(self.unpenalised)
+            columns += [np.tile(c, self.n_tasks) if self.shared else c for c in block.T]
+        return columns
+
+    def _same_weights_everywhere(self) -> bool:
+        if self.root_weights is None:
+            return True
+        rows = self.root_weights.reshape(self.n_tasks, -1)
+        return bool(np.all(rows == rows[0]))
+
+    def _weighted(self, vector: Array) -> Array:
+        return vector if self.root_weights is None else self.root_weights * vector
+
+    def _nuisance_basis(self) -> list[Array]:
+        """Flat columns, orthonormal within each task; where a task has fewer, the rest is zero there."""
+        raw = [self._weighted(column) for column in self.nuisance_columns()]
+        if not raw:
+            return []
+        if len(raw) == 1:
+            norms = np.sqrt(self.task_sums(raw[0] * raw[0]))
+            inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+            return [raw[0] * self.per_sample(inverse)]
+        basis = np.zeros((len(raw), self.n_samples))
+        for t in range(self.n_tasks):
+            rows = slice(self.offsets[t], self.offsets[t + 1])
+            block = np.stack([column[rows] for column in raw], axis=1)
+            sizes = np.linalg.norm(block, axis=0)
+            block = block[:, sizes > 0] / sizes[sizes > 0]
+            if block.shape[1] == 0:
+                continue
+            q, r, _ = linalg.qr(block, mode="economic", pivoting=True)
+            diagonal = np.abs(np.diag(r))
+            rank = int(np.sum(diagonal > 1e-10 * diagonal[0]))
+            basis[:rank, rows] = q[:, :rank].T
+        return [column for column in basis if column.any()]
+
+    # -- the three verbs ------------------------------------------------------------------------------------------
+
+    def norms(self) -> Array:
+        """Norms of the columns of ``X~``, (n_features, n_tasks); a broadcast view where all tasks agree."""
+        if self._norms is None:
+            self._measure()
+        assert self._norms is not None
+        return self._norms
+
+    def correlate(self, r: Array, features: Array | None = None) -> Array:
+        """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
+        self.norms()
+        if features is None:
+            self.passes += 1.0
+        else:
+            self.passes += len(features) / max(self.n_features, 1)
+        projected = self.project(r)
+        out = self._products(self._weighted(projected), features)
+        if len(self._fragile):
+            chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
+            for low in range(0, len(chosen), _TAKE_BLOCK):
+                part = chosen[low : low + _TAKE_BLOCK]
+                columns = self._centred(part if features is None else features[part])
+                out[part] = self._packed_products(columns, projected)
+        self._rescale(out, features)
+        return out
+
+    def take(self, features: Array) -> Array:
+        """Columns of ``X~``, packed: (rows, len(features)) in Fortran order.
+
+        One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise (`uniform`) the
+        rows of the one matrix.
+        """
+        self.norms()
+        columns = self._centred(features)
+        if self._scale is None and self._dead is None:
+            return columns
+        factor = np.ones((len(features), self.n_tasks))
+        self._rescale(factor, features)
+        if self.uniform:
+            columns *= factor[:, 0]
+            return columns
+        for t in range(self.n_tasks):
+            columns[self.offsets[t] : self.offsets[t + 1]] *= factor[:, t]
+        return columns
+
+    # -- how they are done ----------------------------------------------------------------------------------------
+
+    def _products(self, vector: Array, features: Array | None, squares: bool = False) -> Array:
+        return self.storage.products(vector, self.offsets, self.shared, features, squares, self.n_threads)
+
+    def _one_task_products(self, vector: Array, squares: bool = False) -> Array:
+        """Products for the first task of a uniform design, which stand for all."""
+        offsets = np.array([0, self.storage.n_rows])
+        return self.storage.products(
+            np.ascontiguousarray(vector[: self.storage.n_rows]), offsets, False, None, squares, self.n_threads
+        )
+
+    def _packed_products(self, columns: Array, vector: Array) -> Array:
+        if self.uniform:
+            return columns.T @ vector.reshape(self.n_tasks, -1).T
+        out = np.empty((columns.shape[1], self.n_tasks))
+        for t in range(self.n_tasks):
+            rows = slice(self.offsets[t], self.offsets[t + 1])
+            out[:, t] = columns[rows].T @ vector[rows]
+        return out
+
+    def _rescale(self, values: Array, features: Array | None) -> None:
+        """Divides by the standard deviations and clears what belongs to constant columns, in place."""
+        if self._scale is not None:
+            values /= self._scale if features is None else self._scale[features]
+        if self._dead is not None:
+            rows, mask = self._dead
+            if features is None:
+                values[rows] = np.where(mask, 0.0, values[rows])
+            else:
+                place = np.searchsorted(rows, features)
+                place[place == len(rows)] = 0
+                hit = np.flatnonzero(rows[place] == features)
+                values[hit] = np.where(mask[place[hit]], 0.0, values[hit])
+
+    def _centred(self, features: Array) -> Array:
+        """``(I - U U') diag(q) X`` on some columns, unscaled."""
+        raw = self.storage.take(features)
+        if self.uniform:
+            n = self.storage.n_rows
+            if self.root_weights is not None:
+                raw *= self.root_weights[:n, None]
+            for column in self._basis:
+                part = column[:n]
+                raw -= np.outer(part, part @ raw)
+            return np.asfortranarray(raw)
+        if self.shared:
+            raw = np.asfortranarray(np.tile(raw, (self.n_tasks, 1)))
+        if self.root_weights is not None:
+            raw *= self.root_weights[:, None]
+        for column in self._basis:
+            for t in range(self.n_tasks):
+                rows = slice(self.offsets[t], self.offsets[t + 1])
+                raw[rows] -= np.outer(column[rows], column[rows] @ raw[rows])
+        return np.asfortranarray(raw)
+
+    def _measure(self) -> None:
+        """Norms, standard deviations, and the list of columns that need care."""
+        products = self._one_task_products if self.uniform else lambda v, s=False: self._products(v, None, s)
+        weights = np.ones(self.n_samples) if self.root_weights is None else np.square(self.root_weights)
+        raw = products(weights, True)
+        self.passes += 1.0
+        squares = raw.copy() if self._basis else raw
+        for column in self._basis:
+            squares -= np.square(products(self._weighted(column)))
+            self.passes += 1.0
+        longest = int(np.max(np.diff(self.offsets))) if not self.shared else self.storage.n_rows
+        self.rounding = 4.0 * (longest + 8) * np.finfo(np.float64).eps
+        if self._basis:
+            self.rounding *= _FRAGILE_RATIO
+            low = squares < raw / _FRAGILE_RATIO**2
+            self._fragile = np.flatnonzero(low.any(axis=1))
+            for start in range(0, len(self._fragile), _TAKE_BLOCK):
+                part = self._fragile[start : start + _TAKE_BLOCK]
+                columns = self._centred(part)
+                if self.uniform:
+                    squares[part] = np.sum(columns * columns, axis=0)[:, None]
+                else:
+                    squares[part] = np.add.reduceat(columns * columns, self.offsets[:-1], axis=0).T
+            # What is left of a constant column is rounding: it is zero.
+            negligible = (64.0 * np.finfo(np.float64).eps) ** 2
+            dead = squares[self._fragile] <= negligible * raw[self._fragile]
+            if dead.any():
+                squares[self._fragile] = np.where(dead, 0.0, squares[self._fragile])
+                rows = dead.any(axis=1)
+                mask = np.broadcast_to(dead[rows], (int(rows.sum()), self.n_tasks))
+                self._dead = (self._fragile[rows], mask)
+        norms = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+        if self.standardize:
+            totals = np.sqrt(self.task_sums(weights))
+            totals = totals[:1] if self.uniform else totals
+            scale = norms / totals
+            scale[scale == 0.0] = 1.0
+            norms = norms / scale
+            self._scale = np.broadcast_to(scale, (self.n_features, self.n_tasks))
+        self._norms = np.broadcast_to(norms, (self.n_features, self.n_tasks))
+
+    def original_units(self, features: Array, rows: Array) -> Array:
+        """Coefficients of the raw columns, given those of the scaled ones."""
+        if self._scale is None:
+            return rows
+        return np.asarray(rows / self._scale[features])

@@ -1,0 +1,113 @@
+"""Columns that the solver has asked for, packed in memory and kept along the path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from .design import Design
+
+Array = np.ndarray[Any, Any]
+
+
+class PackedColumns:
+    """A growing cache of columns of ``X~``: each is read from the data once while it stays in use.
+
+    Attributes
+    ----------
+    x : array, (rows, columns), Fortran order
+    squared_norms : array, (columns, n_tasks)
+    offsets, shared : layout of a flat vector with respect to `x`
+    """
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.offsets = design.offsets
+        self.shared = design.uniform and design.n_tasks > 1
+        rows = design.storage.n_rows if design.uniform else design.n_samples
+        self.n_tasks = design.n_tasks
+        self.features = np.empty(0, dtype=np.int64)
+        self._place = np.full(design.n_features, -1, dtype=np.int32)
+        self._buffer = np.empty((rows, 64), order="F")
+        self._squares = np.empty((64, self.n_tasks))
+        self._gram: Array | None = None
+
+    @property
+    def x(self) -> Array:
+        return self._buffer[:, : len(self.features)]
+
+    @property
+    def squared_norms(self) -> Array:
+        return self._squares[: len(self.features)]
+
+    def places(self, features: Array) -> Array:
+        """Where these features lie in `x`, reading those that are missing."""
+        missing = features[self._place[features] < 0]
+        if len(missing):
+            if len(self.features) > max(4096, 4 * len(features)):
+                self._keep(features[self._place[features] >= 0])
+            self._append(missing)
+        return self._place[features].astype(np.int64)
+
+    def _keep(self, features: Array) -> None:
+        kept = self._place[features]
+        self._buffer[:, : len(kept)] = self._buffer[:, kept]
+        self._squares[: len(kept)] = self._squares[kept]
+        self._place[self.features] = -1
+        self.features = features.copy()
+        self._place[features] = np.arange(len(features), dtype=np.int32)
+        self._gram = None
+
+    def _append(self, features: Array) -> None:
+        old, new = len(self.features), len(self.features) + len(features)
+        if new > self._buffer.shape[1]:
+            capacity = max(new, 2 * self._buffer.shape[1])
+            buffer = np.empty((len(self._buffer), capacity), order="F")
+            buffer[:, :old] = self._buffer[:, :old]
+            squares = np.empty((capacity, self.n_tasks))
+            squares[:old] = self._squares[:old]
+            self._buffer, self._squares = buffer, squares
+        columns = self.design.take(features)
+        self.design.passes += len(features) / max(self.design.n_features, 1)
+        self._buffer[:, old:new] = columns
+        if self.shared or self.n_tasks == 1:
+            self._squares[old:new] = np.einsum("ij,ij->j", columns, columns)[:, None]
+        else:
+            self._squares[old:new] = np.add.reduceat(columns * columns, self.offsets[:-1], axis=0).T
+        self._place[features] = np.arange(old, new, dtype=np.int32)
+        self.features = np.concatenate([self.features, features])
+
+    def correlate(self, r: Array, places: Array) -> Array:
+        """``X~' r`` on packed columns: (len(places), n_tasks)."""
+        out = np.empty((len(places), self.n_tasks))
+        threads = self.design.n_threads if out.size * 50 > 200_000 else 1
+        if self.shared:
+            block = r.reshape(self.n_tasks, -1).T
+            kernels.shared_products(self.x, places, block, False, threads, out)
+        else:
+            kernels.segment_products(self.x, places, r, self.offsets, False, threads, out)
+        return out
+
+    def combine(self, places: Array, rows: Array) -> Array:
+        """``X~ W`` as a flat vector, for the given rows of W."""
+        out = np.empty(self.design.n_samples)
+        threads = self.design.n_threads if rows.size * 50 > 200_000 else 1
+        kernels.combine(self.x, self.offsets, self.shared, places, np.ascontiguousarray(rows), threads, out)
+        return out
+
+    def gram(self, places: Array) -> Array:
+        """``X~' X~`` of packed columns of a uniform design (or a single task), extended as columns arrive."""
+        known = 0 if self._gram is None else len(self._gram)
+        total = len(self.features)
+        if known < total:
+            x = self.x
+            grown = np.empty((total, total))
+            if self._gram is not None:
+                grown[:known, :known] = self._gram
+            grown[known:] = x[:, known:].T @ x
+            grown[:known, known:] = grown[known:, :known].T
+            self._gram = grown
+        assert self._gram is not None
+        return self._gram[np.ix_(places, places)]
