@@ -1,0 +1,36 @@
+"""Every Python example of the documentation and the README runs."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^(?P<indent> *)```python\n(?P<code>.*?)^ *```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """Line number and code of each block, definition-list indentation removed."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("code"))
+        found.append((line, re.sub(f"^{match['indent']}", "", match["code"], flags=re.MULTILINE)))
+    return found
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page share one namespace, as if typed one after the other."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for line, code in blocks(page):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            # blank lines in front, so that a traceback shows the page's own line numbers
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
