@@ -25,6 +25,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from demo_report import Section, page
+from matplotlib.figure import Figure
 
 import tasksieve as ts
 
@@ -110,7 +111,7 @@ def digits() -> Section:
         "learning are told apart correctly (mean over the ten tasks). No other coefficients could lower the "
         f"objective by more than {model.dual_gap_:.1e}: that is the certificate, computed from the data.",
         facts=facts,
-        figure=digits_figure(model, strength),
+        figure=embedded(digits_figure(model, strength)),
         caption="Left: cross-validated score by alpha; the line marks the chosen value. Middle: strength "
         "of each pixel over all tasks; white pixels are not used. Right: coefficients of each task.",
         table_title="Strongest pixels",
@@ -118,7 +119,7 @@ def digits() -> Section:
     )
 
 
-def digits_figure(model: Any, strength: np.ndarray) -> str:
+def digits_figure(model: Any, strength: np.ndarray) -> Figure:
     figure = plt.figure(figsize=(9.5, 2.9), layout="constrained")
     left, middle, right = figure.subfigures(1, 3, width_ratios=[1.15, 0.9, 1.6])
 
@@ -141,7 +142,7 @@ def digits_figure(model: Any, strength: np.ndarray) -> str:
         axes.imshow(model.coef_[t].reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
         axes.set(xticks=[], yticks=[])
         axes.set_title(str(model.tasks_[t]), fontsize=8, loc="center")
-    return embedded(figure)
+    return figure
 
 
 def empty_logistic(y: np.ndarray, task: np.ndarray) -> float:
@@ -213,7 +214,7 @@ def synthetic(n_features: int) -> Section:
         f"worst of them is within {relative_gaps.max():.1e} of its optimum (relative to the empty model), "
         f"proved for all {n_features:,} features, not only for those in use.",
         facts=facts,
-        figure=path_figure(path, relative_gaps, truth),
+        figure=embedded(path_figure(path, relative_gaps, truth)),
         caption="Left: strength of the strongest features along the path, true ones blue, others orange. "
         "Middle: features in use, and the share of unused ones that the safe rule removed before solving. "
         "Right: duality gap of each model; the line is the tolerance asked for.",
@@ -222,7 +223,7 @@ def synthetic(n_features: int) -> Section:
     )
 
 
-def path_figure(path: Any, relative_gaps: np.ndarray, truth: np.ndarray, tol: float = 1e-6) -> str:
+def path_figure(path: Any, relative_gaps: np.ndarray, truth: np.ndarray, tol: float = 1e-6) -> Figure:
     scale = path.alphas / path.alphas[0]
     strengths = np.array([np.sqrt(path.coef(k).power(2).sum(axis=0)).ravel() for k in range(len(scale))])
     used = np.flatnonzero(strengths.any(axis=0))
@@ -247,7 +248,7 @@ def path_figure(path: Any, relative_gaps: np.ndarray, truth: np.ndarray, tol: fl
     for axes in (left, middle, right):
         axes.set(xscale="log", xlabel="alpha / alpha_max")
         axes.invert_xaxis()
-    return embedded(figure)
+    return figure
 
 
 # --- output ----------------------------------------------------------------------------------------------
@@ -260,7 +261,7 @@ def tell(title: str, facts: Iterable[tuple[str, str]]) -> None:
     print()
 
 
-def embedded(figure: Any) -> str:
+def embedded(figure: Figure) -> str:
     """The figure as a data URI, so that the report is one file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
