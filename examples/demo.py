@@ -75,7 +75,7 @@ def digits() -> Section:
     strength = np.linalg.norm(model.coef_, axis=0)
     chosen = np.flatnonzero(strength)
     accuracy = model.score(X[apart], y[apart], task=task[apart])
-    relative_gap = model.dual_gap_ / empty_logistic(y[~apart], task[~apart])
+    relative_gap = model.dual_gap_ / model.path_.null_objective
 
     facts = [
         ("images used to learn / kept apart", f"{np.sum(~apart)} / {np.sum(apart)}"),
@@ -145,15 +145,6 @@ def digits_figure(model: Any, strength: np.ndarray) -> Figure:
     return figure
 
 
-def empty_logistic(y: np.ndarray, task: np.ndarray) -> float:
-    """Objective of the model without features: each task's labels predicted by their frequency."""
-    total = 0.0
-    for t in np.unique(task):
-        share = np.mean(y[task == t] > 0)
-        total -= np.sum(task == t) * sum(p * np.log(p) for p in (share, 1 - share) if p > 0)
-    return total / (len(y) / len(np.unique(task)))
-
-
 # --- 2. synthetic data -----------------------------------------------------------------------------------
 
 
@@ -165,18 +156,15 @@ def synthetic(n_features: int) -> Section:
     path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=100, eps=0.01)
     seconds = time.perf_counter() - start
 
-    centred = y - (np.bincount(task, y) / np.bincount(task))[task]
-    empty = centred @ centred / (2 * len(y) / n_tasks)
-    relative_gaps = path.dual_gaps / empty
-    ratios = path.rejection_ratios[np.isfinite(path.rejection_ratios)]
+    worst = path.relative_gaps.max()
 
     facts = [
         ("tasks x rows x features", f"{n_tasks} x {len(y) // n_tasks} x {n_features:,}"),
         ("values of alpha, from the largest useful one to a hundredth of it", f"{len(path.alphas)}"),
         ("seconds, the whole path", f"{seconds:.2f}"),
-        ("largest relative duality gap on the path", f"{relative_gaps.max():.1e}"),
+        ("largest relative duality gap on the path", f"{worst:.1e}"),
         ("features in use at the end", f"{path.n_selected[-1]} of {n_features:,}"),
-        ("rejection ratio, mean over the path", f"{ratios.mean():.2f}"),
+        ("rejection ratio, mean over the path", f"{path.rejection_ratios.mean():.2f}"),
         ("full passes over the data", f"{path.passes:.1f}"),
     ]
     tell("Wang & Ye's Synthetic 1: a whole regularisation path with one matrix per task", facts)
@@ -194,14 +182,14 @@ def synthetic(n_features: int) -> Section:
         )
     ]
     for k in np.linspace(1, len(path.alphas) - 1, 12).round().astype(int):
-        used = np.unique(path.coef(k).tocoo().col)
+        used = path.features(k)
         table.append(
             (
                 f"{path.alphas[k] / path.alphas[0]:.3f}",
                 str(path.n_selected[k]),
                 f"{truth[used].mean():.0%}" if len(used) else "",
                 f"{path.rejection_ratios[k]:.3f}",
-                f"{relative_gaps[k]:.1e}",
+                f"{path.relative_gaps[k]:.1e}",
                 f"{path.seconds[k]:.3f}",
             )
         )
@@ -211,10 +199,10 @@ def synthetic(n_features: int) -> Section:
         f"matrix of {n_features:,} features, of which {len(support)} matter. Which features enter as the "
         "penalty is lowered, and is each of the hundred answers right?",
         answered=f"All 100 models took {seconds:.1f} seconds and {path.passes:.1f} reads of the data. The "
-        f"worst of them is within {relative_gaps.max():.1e} of its optimum (relative to the empty model), "
+        f"worst of them is within {worst:.1e} of its optimum (relative to the empty model), "
         f"proved for all {n_features:,} features, not only for those in use.",
         facts=facts,
-        figure=embedded(path_figure(path, relative_gaps, truth)),
+        figure=embedded(path_figure(path, truth)),
         caption="Left: strength of the strongest features along the path, true ones blue, others orange. "
         "Middle: features in use, and the share of unused ones that the safe rule removed before solving. "
         "Right: duality gap of each model; the line is the tolerance asked for.",
@@ -223,7 +211,7 @@ def synthetic(n_features: int) -> Section:
     )
 
 
-def path_figure(path: Any, relative_gaps: np.ndarray, truth: np.ndarray, tol: float = 1e-6) -> Figure:
+def path_figure(path: ts.RegularizationPath, truth: np.ndarray, tol: float = 1e-6) -> Figure:
     scale = path.alphas / path.alphas[0]
     strengths = np.array([np.sqrt(path.coef(k).power(2).sum(axis=0)).ravel() for k in range(len(scale))])
     used = np.flatnonzero(strengths.any(axis=0))
@@ -242,7 +230,7 @@ def path_figure(path: Any, relative_gaps: np.ndarray, truth: np.ndarray, tol: fl
     ratio.set(ylim=(0, 1.02), ylabel="rejection ratio")
     ratio.yaxis.label.set_color(ORANGE)
 
-    right.semilogy(scale, np.maximum(relative_gaps, 1e-17), ".", color=BLUE, ms=4)
+    right.semilogy(scale, np.maximum(path.relative_gaps, 1e-17), ".", color=BLUE, ms=4)
     right.axhline(tol, color=ORANGE, lw=1)
     right.set(title="relative duality gap")
     for axes in (left, middle, right):

@@ -21,7 +21,7 @@ LEVELS = (
     ("screening",),
     ("certificate", "solvers"),
     ("problem", "path"),
-    ("tasks", "model_selection"),
+    ("tasks", "model_selection", "regularization_path"),
     ("linear",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names
 )
