@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "coordinate.hpp"
-#include "newton.hpp"
+#include "algebra.hpp"
 #include "passes.hpp"
 
 namespace nb = nanobind;
@@ -249,6 +249,20 @@ void py_combine(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<
     combine(x.data(), rows, offsets.data(), tasks, shared, columns.data(), count, w.data(), threads, out.data());
 }
 
+void py_reweight(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Vector<double> w,
+                 Rows<double> basis, int threads, OutColumns out, OutRows h) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size(), samples = w.size();
+    check_columns(columns.data(), count, x.shape(1));
+    check_offsets(offsets, samples);
+    require(shared ? rows * tasks == samples : rows == samples, "w has the wrong size");
+    require(basis.shape(0) == 0 || index_t(basis.shape(1)) == samples, "basis has the wrong shape");
+    require(index_t(out.shape(0)) == samples && index_t(out.shape(1)) == count, "out has the wrong shape");
+    require(index_t(h.shape(0)) == count && index_t(h.shape(1)) == tasks, "h has the wrong shape");
+    nb::gil_scoped_release release;
+    reweight(x.data(), rows, offsets.data(), tasks, shared, columns.data(), count, w.data(), basis.data(),
+             basis.shape(0), threads, out.data(), h.data());
+}
+
 template <class F>
 void take_pointer(nb::dict table, const char *name, F &target) {
     nb::object capsule = table[name];
@@ -302,5 +316,7 @@ NB_MODULE(_core, m) {
     m.def("whiten", &py_whiten, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "u"_a, "factors"_a, "threads"_a, "z"_a);
     m.def("normal_matrix", &py_normal_matrix, "z"_a, "u"_a.none(), "threads"_a, "m"_a);
     m.def("normal_product", &py_normal_product, "z"_a, "u"_a.none(), "v"_a, "threads"_a, "out"_a);
+    m.def("reweight", &py_reweight, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "w"_a, "basis"_a, "threads"_a, "out"_a,
+          "h"_a);
     m.def("combine", &py_combine, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "w"_a, "threads"_a, "out"_a);
 }

@@ -292,3 +292,14 @@ def combine(x, offsets, shared, columns, w, threads, out):
     else:
         for t, rows in enumerate(_segments(offsets)):
             out[rows] = x[rows][:, columns] @ w[:, t]
+
+
+def reweight(x, offsets, shared, columns, w, basis, threads, out, h):
+    """``(I - B B') (w o x_k)`` task by task, and its squared norms; a shared matrix is unrolled over the tasks."""
+    block = x[:, columns]
+    for t, rows in enumerate(_segments(offsets)):
+        part = w[rows, None] * (block if shared else block[rows])
+        for unit in basis:
+            part = part - np.outer(unit[rows], unit[rows] @ part)
+        out[rows] = part
+        h[:, t] = np.sum(part * part, axis=0)

@@ -1,4 +1,4 @@
-#include "newton.hpp"
+#include "algebra.hpp"
 
 namespace tasksieve {
 
@@ -205,6 +205,42 @@ void combine(const double *x, index_t rows, const index_t *offsets, index_t task
                 const double *column = x + columns[k] * rows + lo;
                 double *target = out + lo;
                 for (index_t i = 0; i < n; ++i) target[i] += weight * column[i];
+            }
+        }
+    });
+}
+
+namespace {
+
+TASKSIEVE_MULTIVERSION double reweight_segment(const double *x, const double *w, const double *basis,
+                                               index_t basis_stride, index_t n_basis, index_t n, double *out) {
+    for (index_t i = 0; i < n; ++i) out[i] = w[i] * x[i];
+    for (index_t b = 0; b < n_basis; ++b) {
+        const double *unit = basis + b * basis_stride;
+        double inner = 0.0;
+#pragma omp simd reduction(+ : inner)
+        for (index_t i = 0; i < n; ++i) inner += unit[i] * out[i];
+        for (index_t i = 0; i < n; ++i) out[i] -= inner * unit[i];
+    }
+    double squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+    for (index_t i = 0; i < n; ++i) squares += out[i] * out[i];
+    return squares;
+}
+
+}  // namespace
+
+void reweight(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
+              const index_t *columns, index_t count, const double *w, const double *basis, index_t n_basis,
+              int threads, double *out, double *h) {
+    const index_t samples = offsets[tasks];
+    parallel_for(count, 32, threads, [&](index_t begin, index_t end) {
+        for (index_t k = begin; k < end; ++k) {
+            const double *column = x + columns[k] * rows;
+            for (index_t t = 0; t < tasks; ++t) {
+                const index_t lo = offsets[t];
+                h[k * tasks + t] = reweight_segment(column + (shared ? 0 : lo), w + lo, basis + lo, samples, n_basis,
+                                                    offsets[t + 1] - lo, out + k * samples + lo);
             }
         }
     });

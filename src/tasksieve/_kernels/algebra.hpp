@@ -1,4 +1,4 @@
-// Dense algebra of the variational Newton method, split over tasks or column blocks.
+// Dense algebra on packed columns, split over tasks or column blocks.
 #pragma once
 #include "common.hpp"
 
@@ -30,5 +30,11 @@ void normal_product(const double *z, index_t rows, index_t count, const double *
 // out (flat) = X_columns W per task; W is count x tasks, row-major.
 void combine(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
              const index_t *columns, index_t count, const double *w, int threads, double *out);
+
+// out[:, k] = (I - B B') (w o x_k) task by task, and its squared norms h (count x tasks). B: n_basis flat vectors,
+// orthonormal within each task. With `shared` the one matrix is unrolled, since w differs between tasks.
+void reweight(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
+              const index_t *columns, index_t count, const double *w, const double *basis, index_t n_basis,
+              int threads, double *out, double *h);
 
 }  // namespace tasksieve

@@ -1,0 +1,70 @@
+"""tasksieve: sparse multi-task learning whose every answer carries a proof.
+
+    >>> import tasksieve as ts
+    >>> ts.MultiTaskLasso(alpha=0.1)
+    MultiTaskLasso(alpha=0.1)
+
+Names are loaded when they are first used, so that the import itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public names, one per line, and where they live.
+_HOME = {
+    "MultiTaskElasticNet": "linear",
+    "MultiTaskElasticNetCV": "linear",
+    "MultiTaskLasso": "linear",
+    "MultiTaskLassoCV": "linear",
+    "MultiTaskLogisticRegression": "linear",
+    "MultiTaskLogisticRegressionCV": "linear",
+    "RegularizationPath": "regularization_path",
+    "TaskKFold": "model_selection",
+    "task_scorer": "model_selection",
+}
+
+# Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
+_PARTS = (
+    "datasets",
+    "design",
+    "linear",
+    "losses",
+    "model_selection",
+    "path",
+    "penalties",
+    "screening",
+    "solvers",
+    "tasks",
+)
+
+if TYPE_CHECKING:
+    from .linear import MultiTaskElasticNet as MultiTaskElasticNet
+    from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .linear import MultiTaskLasso as MultiTaskLasso
+    from .linear import MultiTaskLassoCV as MultiTaskLassoCV
+    from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
+    from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
+    from .model_selection import TaskKFold as TaskKFold
+    from .model_selection import task_scorer as task_scorer
+    from .regularization_path import RegularizationPath as RegularizationPath
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _PARTS:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})

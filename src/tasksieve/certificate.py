@@ -1,0 +1,152 @@
+"""Anchored correlations: bounds on all of X'r from a few past passes over the data.
+
+Keep ``C_m = X~' R_m`` for a few past residuals ``R_m``, the *anchors*. A new vector is, task by task, a combination of
+the anchors plus a remainder, ``r_t = sum_m a_mt R_mt + e_t``, and so
+
+    || c_j(r) || <= || ( sum_m a_mt C_m[j, t] )_t || + sqrt( sum_t ||x_jt||^2 ||e_t||^2 ).
+
+Only features whose bound reaches their threshold have to touch the data. Two roundings are part of the bound:
+
+* C_m is stored in float32: ``|C_m[j,t] - stored| <= 2^-24 |C_m[j,t]| <= 2^-24 ||x_jt|| ||R_mt||`` (Cauchy-Schwarz);
+* every correlation was summed in float64 with error at most ``rounding ||x_jt|| ||R_mt||`` (`Design.rounding`).
+
+Both have the form of the remainder term, so they are added to ``||e_t||``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._kernels import kernels
+from .design import Design
+from .penalties import RowPenalty
+
+Array = np.ndarray[Any, Any]
+
+_FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
+
+
+@dataclass
+class Anchored:
+    """A vector in terms of the anchors: coefficients (anchors, tasks) and a bound on the remainder of each task."""
+
+    coef: Array
+    remainder: Array
+    spectral: float  # bound on the largest singular value of the remainder, n x T; for one matrix shared by all
+
+    def __add__(self, other: Anchored) -> Anchored:
+        return Anchored(self.coef + other.coef, self.remainder + other.remainder, self.spectral + other.spectral)
+
+    def scaled(self, factor: float) -> Anchored:
+        return Anchored(factor * self.coef, abs(factor) * self.remainder, abs(factor) * self.spectral)
+
+
+class AnchoredCorrelations:
+    """A few past passes over the data, and what they say about a new vector.
+
+    Parameters
+    ----------
+    design : Design
+    capacity : int
+        Anchors kept; the first one stays for ever, of the others the oldest goes.
+    """
+
+    def __init__(self, design: Design, capacity: int = 5) -> None:
+        self._design = design
+        self._capacity = capacity
+        self.vectors: list[Array] = []
+        self._products: list[Array] = []
+        norms = design.norms()[:, :1] if design.uniform else design.norms()
+        # Rounded upwards: a bound must not lose by being stored in single precision.
+        self._norms = np.nextafter(norms.astype(np.float32), np.float32(np.inf))
+        self._ridge = 0.0
+        self._ridge_norms = self._norms
+        self._estimate = np.empty(design.n_features)
+        self._upper = np.empty(design.n_features)
+
+    def add(self, vector: Array, products: Array) -> None:
+        """A new anchor: a flat vector and its correlations with all features."""
+        if len(self.vectors) == self._capacity:
+            del self.vectors[1], self._products[1]
+        self.vectors.append(vector)
+        self._products.append(np.ascontiguousarray(products, dtype=np.float32))
+
+    def drop_last(self) -> None:
+        """Forgets the newest anchor."""
+        del self.vectors[-1], self._products[-1]
+
+    def express(self, vector: Array) -> Anchored:
+        """Task by task, the best combination of the anchors, and what it leaves."""
+        design = self._design
+        sums = design.task_sums
+        count, tasks = len(self.vectors), design.n_tasks
+        gram = np.empty((tasks, count, count))
+        right = np.empty((tasks, count, 1))
+        for m, first in enumerate(self.vectors):
+            right[:, m, 0] = sums(first * vector)
+            for k in range(m + 1):
+                gram[:, m, k] = gram[:, k, m] = sums(first * self.vectors[k])
+        sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
+        # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
+        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+        scaled = gram * inverse[:, :, None] * inverse[:, None, :]
+        scaled += 1e-13 * np.eye(count)
+        solved = np.linalg.solve(scaled, right * inverse[:, :, None])[:, :, 0] * inverse
+        coef = np.ascontiguousarray(solved.T)
+        rest = vector.copy()
+        for m, first in enumerate(self.vectors):
+            rest -= first * design.per_sample(coef[m])
+        length = np.sqrt(sums(vector * vector))
+        used = np.sum(np.abs(coef) * sizes.T, axis=0)
+        rounding = _FLOAT32_UNIT * used + design.rounding * (length + used)
+        remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
+        spectral = 0.0
+        if design.uniform:
+            block = rest.reshape(tasks, -1)
+            small = block @ block.T if tasks <= block.shape[1] else block.T @ block
+            largest = np.linalg.eigvalsh(small)[-1] if len(small) > 1 else small[0, 0]
+            spectral = float(np.sqrt(max(largest, 0.0)) * (1.0 + 1e-8) + np.linalg.norm(rounding))
+        return Anchored(coef, remainder, spectral)
+
+    def anchor(self, m: int) -> Anchored:
+        """Anchor m in terms of the anchors."""
+        design = self._design
+        coef = np.zeros((len(self.vectors), design.n_tasks))
+        coef[m] = 1.0
+        length = np.sqrt(design.task_sums(np.square(self.vectors[m])))
+        rounding = (_FLOAT32_UNIT + design.rounding) * length
+        return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
+
+    def ratios(
+        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0, skip: Array | None = None
+    ) -> tuple[Array, Array]:
+        """How close each feature comes to its threshold: an estimate, and an upper bound over a ball around `vector`.
+
+        A feature whose bound stays below 1 cannot be active. With a ridge the ball lives in the augmented space,
+        whose column norms are ``sqrt(||x||^2 + ridge)``; rows of the current support need the ridge's correction
+        too and are not judged here.
+        """
+        if ridge != self._ridge:
+            wide = np.sqrt(np.square(self._norms, dtype=np.float64) + ridge).astype(np.float32)
+            self._ridge_norms = np.nextafter(wide, np.float32(np.inf))
+            self._ridge = ridge
+        norms = self._ridge_norms if ridge else self._norms
+        kernels.anchored_ratios(
+            self._products,
+            vector.coef,
+            norms,
+            vector.remainder,
+            vector.spectral,
+            radius,
+            penalty.group,
+            penalty.l1 if penalty.has_l1 else None,
+            penalty.positive,
+            None if skip is None else skip.view(np.uint8),
+            self._design.n_threads,
+            self._estimate,
+            self._upper,
+        )
+        return self._estimate, self._upper

@@ -1,0 +1,196 @@
+"""Losses in the weighted, projected geometry of a design: value, gradient, conjugate, smoothness.
+
+A loss is evaluated at ``z~ = X~ W`` (flat). Intercepts and unpenalised coefficients are minimised out exactly, so that
+the *residual* ``r`` (minus the gradient in z~) is orthogonal to the nuisance columns, and every multiple of it is a
+candidate dual point. For the row weights ``s`` the mathematics note's dual variable is ``u = sqrt(s) r``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from .design import Design
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Evaluation:
+    """A loss at one point: its value, minus its gradient, the nuisance coefficients that minimise it."""
+
+    value: float
+    residual: Array
+    nuisance: Array  # (n_nuisance, n_tasks)
+    curvature: Array | None = None  # second derivative in z~, flat; None where it is 1 everywhere
+    margin: Array | None = None  # classification: label times prediction, flat
+
+
+class Loss(Protocol):
+    """What the engine asks of a loss."""
+
+    name: str
+    smoothness: float
+    null: Evaluation
+
+    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation: ...
+
+    def gap_terms(self, at: Evaluation, scale: float) -> float:
+        """``F(z) + F*(-u) + <u, z>`` for ``u`` = scale times the residual: what the loss adds to the gap, >= 0."""
+        ...
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        """The multiple of the residual, at most `limit`, with the largest dual value; `product` is <r, z~>."""
+        ...
+
+
+class Squared:
+    """``1/2 sum_i s_i (y_i - z_i)^2``; conjugate ``v^2/2 + v y``; smoothness 1."""
+
+    name = "squared"
+    smoothness = 1.0
+
+    def __init__(self, design: Design, y: Array) -> None:
+        self._design = design
+        weighted = y if design.root_weights is None else design.root_weights * y
+        self._y = y
+        self.target = design.project(weighted)
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
+        residual = self.target - z
+        return Evaluation(0.5 * float(residual @ residual), residual, np.empty((0, self._design.n_tasks)))
+
+    def gap_terms(self, at: Evaluation, scale: float) -> float:
+        return (1.0 - scale) ** 2 * at.value
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        if at.value == 0.0:
+            return 0.0
+        return max(min((2.0 * at.value + product) / (2.0 * at.value), limit), 0.0)
+
+
+class Logistic:
+    """``sum_i s_i log(1 + exp(-y_i z_i))`` with labels +-1; smoothness 1/4.
+
+    Conjugate at ``-u``: ``sum s (p log p + (1-p) log(1-p))`` with ``p = y u / s`` in [0, 1].
+    """
+
+    name = "logistic"
+    smoothness = 0.25
+
+    # A task with one class only has no finite best intercept: it stops where every row is this well classified.
+    _CONFIDENT = 30.0
+
+    def __init__(self, design: Design, y: Array) -> None:
+        self._design = design
+        self._y = y
+        self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
+        root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
+        self._root = root
+        self._inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        self._columns = design.nuisance_columns()
+        self._one_class = self._tasks_with_one_class()
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    def _tasks_with_one_class(self) -> Array:
+        design = self._design
+        positive = design.task_sums(self._weights * (self._y > 0))
+        negative = design.task_sums(self._weights * (self._y < 0))
+        missing = (positive == 0) | (negative == 0)
+        if design.fit_intercept and missing.any():
+            warnings.warn(
+                f"{int(missing.sum())} task(s) have rows of one class only: their intercepts have no finite optimum "
+                "and are stopped at a large value",
+                UserWarning,
+                stacklevel=2,
+            )
+        return np.asarray(missing & design.fit_intercept)
+
+    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
+        design = self._design
+        raw = z * self._inverse_root
+        nuisance = np.zeros((len(self._columns), design.n_tasks)) if start is None else start.copy()
+        if self._columns:
+            nuisance = self._minimise_nuisance(raw, nuisance)
+            raw = raw + self._nuisance_part(nuisance)
+        margin = self._y * raw
+        p = expit(-margin)
+        value = float(self._weights @ np.logaddexp(0.0, -margin))
+        residual = self._root * self._y * p
+        if self._one_class.any():
+            residual[design.per_sample(self._one_class)] = 0.0
+        return Evaluation(value, residual, nuisance, p * (1.0 - p), margin)
+
+    def gap_terms(self, at: Evaluation, scale: float) -> float:
+        margin = at.margin
+        assert margin is not None
+        dual = scale * at.residual * self._inverse_root * self._y
+        rest = np.clip(1.0 - dual, 0.0, 1.0)
+        terms = np.logaddexp(0.0, -margin) + xlogy(dual, dual) + xlogy(rest, rest) + dual * margin
+        return float(self._weights @ np.maximum(terms, 0.0))
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        return max(min(1.0, limit), 0.0)
+
+    def _nuisance_part(self, nuisance: Array) -> Array:
+        total = np.zeros(self._design.n_samples)
+        for column, values in zip(self._columns, nuisance, strict=True):
+            total += column * self._design.per_sample(values)
+        return total
+
+    def _minimise_nuisance(self, raw: Array, nuisance: Array) -> Array:
+        """Newton's method in each task over its few unpenalised coefficients, with step halving."""
+        design, k = self._design, len(self._columns)
+        live = ~self._one_class
+        if self._one_class.any():
+            sign = np.sign(design.task_sums(self._weights * self._y))
+            reach = np.maximum.reduceat(np.abs(raw), design.offsets[:-1])
+            nuisance[:, self._one_class] = 0.0
+            nuisance[0, self._one_class] = (sign * (self._CONFIDENT + reach))[self._one_class]
+        if not live.any():
+            return nuisance
+
+        def values_at(candidate: Array) -> tuple[Array, Array]:
+            margin = self._y * (raw + self._nuisance_part(candidate))
+            return margin, design.task_sums(self._weights * np.logaddexp(0.0, -margin))
+
+        margin, value = values_at(nuisance)
+        for _ in range(100):
+            p = expit(-margin)
+            slope = self._weights * self._y * p
+            gradient = np.stack([design.task_sums(column * slope) for column in self._columns])
+            size = np.stack([design.task_sums(np.abs(column) * np.abs(slope)) for column in self._columns])
+            open_ = live & np.any(np.abs(gradient) > 4e-16 * len(raw) ** 0.5 * size, axis=0)
+            if not open_.any():
+                break
+            curvature = self._weights * p * (1.0 - p)
+            hessian = np.empty((design.n_tasks, k, k))
+            for a in range(k):
+                for b in range(a + 1):
+                    entry = design.task_sums(self._columns[a] * self._columns[b] * curvature)
+                    hessian[:, a, b] = hessian[:, b, a] = entry
+            diagonal = np.einsum("taa->ta", hessian)
+            diagonal += 1e-14 * diagonal.max(axis=1, keepdims=True) + 1e-300
+            step = np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T
+            step[:, ~open_] = 0.0
+            scale = np.ones(design.n_tasks)
+            for _ in range(60):
+                candidate = nuisance + scale * step
+                new_margin, new_value = values_at(candidate)
+                worse = open_ & (new_value > value + 1e-15 * np.abs(value))
+                if not worse.any():
+                    break
+                scale[worse] *= 0.5
+            # Where even tiny steps do not help, rounding has been reached.
+            stuck = scale < 1e-15
+            gain = np.abs(value - new_value) > 1e-17 * np.abs(value)
+            nuisance, margin, value = candidate, new_margin, new_value
+            moved = np.any(np.abs(scale * step) > 4e-16 * (1.0 + np.abs(nuisance)), axis=0)
+            if not np.any(open_ & ~stuck & (gain | moved)):
+                break
+        return nuisance

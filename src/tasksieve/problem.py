@@ -1,0 +1,106 @@
+"""A problem: design, loss and penalty, in sum units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .design import Design
+from .losses import Logistic, Loss, Squared
+from .penalties import PenaltyShape
+
+Array = np.ndarray[Any, Any]
+
+_LOSSES: dict[str, type[Squared] | type[Logistic]] = {"squared": Squared, "logistic": Logistic}
+
+
+class Problem:
+    """``sum of losses + lam sum_j u_j (l1_j ||W_j||_1 + group ||W_j||_2) + lam ridge_ratio/2 ||W||_F^2``.
+
+    Parameters
+    ----------
+    design : Design
+        Knows the weights, the intercepts and the unpenalised features.
+    y : array
+        Flat labels: numbers for "squared", +-1 for "logistic".
+    loss : {"squared", "logistic"}
+    feature_weights : array, optional
+        ``u_j``; features with weight 0 must be the design's unpenalised ones.
+    l1, group, ridge_ratio, positive
+        The penalty's shape.
+    unit : float
+        Public objectives are sum units divided by this (the mean number of rows a task).
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        *,
+        loss: str = "squared",
+        feature_weights: Array | None = None,
+        l1: float | Array = 0.0,
+        group: float = 1.0,
+        ridge_ratio: float = 0.0,
+        positive: bool = False,
+        unit: float = 1.0,
+    ) -> None:
+        if loss not in _LOSSES:
+            raise ValueError(f"loss must be one of {sorted(_LOSSES)}; got {loss!r}")
+        self.design = design
+        self.loss: Loss = _LOSSES[loss](design, np.asarray(y, dtype=np.float64))
+        weights = np.ones(design.n_features) if feature_weights is None else np.array(feature_weights, dtype=float)
+        weights[design.unpenalised] = 0.0
+        self.shape = PenaltyShape(weights, group, l1, ridge_ratio, positive)
+        self.unit = unit
+        self.y = y
+        self._null_products: Array | None = None
+
+    @property
+    def squared(self) -> bool:
+        return isinstance(self.loss, Squared)
+
+    def null_products(self) -> Array:
+        """Correlations of the residual of W = 0 (with the best intercepts), one full pass, kept."""
+        if self._null_products is None:
+            products = self.design.correlate(self.loss.null.residual)
+            products[self.design.unpenalised] = 0.0
+            self._null_products = products
+        return self._null_products
+
+    def forget_null_products(self) -> None:
+        """Frees the d x T array once nobody needs it."""
+        self._null_products = None
+
+    def lambda_max(self) -> float:
+        """The smallest strength whose solution is zero."""
+        return float(np.max(self.shape.at(1.0).gauges(self.null_products()), initial=0.0))
+
+    def intercepts(self, features: Array, rows: Array, nuisance: Array) -> tuple[Array, Array]:
+        """Intercepts, and coefficients of the unpenalised features, for rows in original units.
+
+        The loss has minimised them out in the projected geometry; for the squared loss they follow from least
+        squares, for other losses the loss returns them up to the shift that projection made.
+        """
+        design = self.design
+        columns = design.nuisance_columns()
+        if not columns:
+            return np.zeros(design.n_tasks), np.empty((0, design.n_tasks))
+        raw = design.storage.take(features)
+        fitted = np.empty(design.n_samples)
+        for t in range(design.n_tasks):
+            own = slice(design.offsets[t], design.offsets[t + 1])
+            fitted[own] = (raw if design.shared else raw[own]) @ rows[:, t]
+        root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
+        coefficients = np.zeros((len(columns), design.n_tasks))
+        for t in range(design.n_tasks):
+            own = slice(design.offsets[t], design.offsets[t + 1])
+            block = np.stack([column[own] * root[own] for column in columns], axis=1)
+            target = (self.y[own] - fitted[own]) if self.squared else -fitted[own]
+            coefficients[:, t] = np.linalg.lstsq(block, root[own] * target, rcond=1e-12)[0]
+        if not self.squared:
+            coefficients += nuisance
+        first = 1 if design.fit_intercept else 0
+        intercept = coefficients[0] if first else np.zeros(design.n_tasks)
+        return intercept, coefficients[first:]

@@ -1,0 +1,118 @@
+"""Balls that hold the dual optimum of a least-squares problem, cut by a half-space (DPC, Wang & Ye 2015).
+
+The dual optimum u* at strength lam is the projection of y on the dual set F. Two facts need no optimality at all:
+
+    (a) u0 in F    =>  <y - u*, u0 - u*> <= 0;
+    (b) any W      =>  <XW, u> <= Omega(W) for every u in F        (Omega: the penalty at strength lam, a norm).
+
+Put a = XW, r = y - u0, eps = Omega(W) - <a, u0> >= 0. Adding s >= 0 times (b) to (a) gives, for every s,
+
+    ‖u* - (u0 + y - s a)/2‖² <= 1/4 ‖r - s a‖² + s eps,     best for s = (<r, a> - 2 eps)_+/‖a‖².
+
+With the exact solution at another strength eps = 0, and this is the ball of Wang & Ye's Theorem 5. Their ball fed with
+an approximate solution is not safe (`published_ball`: for study); `rigorous_ball` is, for any W and any residual.
+
+The image a is y - residual, so that the centre is a combination of y and the residual: no pass over the data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .state import Ball, DualState
+
+Array = NDArray[np.float64]
+
+# Rounding of inner products between vectors of sample space, relative to their norms; and that of the squared radius.
+_ROUNDING = 1e-14
+_RADIUS_ROUNDING = 4e-15
+
+
+def rigorous_ball(state: DualState, lam: float) -> Ball:
+    """The cut ball at strength lam, from any residual, any W and any norm penalty.
+
+    The residual is scaled into the dual set of the new strength first, by its own polar; so the ridge may be another
+    one than the residual was made for.
+
+    Parameters
+    ----------
+    state : DualState
+        Squared loss. The cut is `state`'s W, or `state.cut` where W = 0.
+    lam : float
+        Strength of the problem to be screened.
+
+    Returns
+    -------
+    Ball
+    """
+    ridge = state.ridge(lam)
+    scale = state.feasible_scale(lam)
+    r = state.y - scale * state.residual
+    if state.features.size:
+        image = state.y - state.residual
+        coefficient_square = state.coefficient_square
+        omega = state.penalty(state.features, state.coefficients, lam)
+        along = float(image @ state.residual) - ridge * coefficient_square
+        # y - residual carries the rounding of y, not of the (perhaps far smaller) image
+        image_rounding = np.sqrt(state.y_square)
+        r_ridge = scale
+    elif state.cut is not None and state.cut.features.size:
+        image = state.cut.image
+        coefficient_square = float(np.vdot(state.cut.rows, state.cut.rows))
+        omega = state.penalty(state.cut.features, state.cut.rows, lam)
+        along = float(image @ state.residual)
+        image_rounding = float(np.linalg.norm(image))
+        r_ridge = 0.0
+    else:
+        square = float(r @ r)
+        return Ball(np.sqrt((0.25 + _RADIUS_ROUNDING) * square), y_coef=0.5, residual_coef=0.5 * scale)
+
+    # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W.
+    ridge_square = ridge * coefficient_square
+    r_square = float(r @ r) + r_ridge**2 * ridge_square
+    a_square = float(image @ image) + ridge_square
+    eps = max(omega - scale * along, 0.0)
+    # ‖u*‖ <= ‖y‖, since F holds 0: an error e of the image costs at most ‖e‖ ‖y‖ in (b)
+    eps += _ROUNDING * (omega + image_rounding * np.sqrt(state.y_square))
+    gain = float(r @ image) + r_ridge * ridge_square - 2.0 * eps
+    s = gain / a_square if gain > 0.0 and a_square > 0.0 else 0.0
+    difference = r - s * image
+    square = 0.25 * (float(difference @ difference) + (r_ridge - s) ** 2 * ridge_square)
+    if s > 0.0:
+        square += s * eps
+    radius = float(np.sqrt(square + _RADIUS_ROUNDING * r_square))
+    if state.features.size:
+        return Ball(radius, y_coef=0.5 * (1.0 - s), residual_coef=0.5 * (scale + s))
+    return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale, cut_coef=-0.5 * s)
+
+
+def published_ball(state: DualState, lam: float) -> Ball:
+    """The ball of Wang & Ye's Theorem 5, which takes the residual for the exact one at `state.lam`.
+
+    With theta0 = residual/lam0, n = y/lam0 - theta0 (at W = 0: the gradient of the active constraint, which is the
+    direction of `state.cut`), r = y/lam - theta0 and r_perp = r - <n, r>/‖n‖² n, the ball has the centre
+    theta0 + r_perp/2 and the radius ‖r_perp‖/2; here all of it is multiplied by lam. Not safe: an approximate
+    residual lies outside the dual set and its n outside the normal cone.
+
+    Parameters
+    ----------
+    state : DualState
+        Squared loss, group penalty only.
+    lam : float
+        Strength of the problem to be screened.
+
+    Returns
+    -------
+    Ball
+    """
+    scale = lam / state.lam
+    r = state.y - scale * state.residual
+    from_cut = not state.features.size and state.cut is not None
+    image = state.cut.image if from_cut and state.cut is not None else state.y - state.residual
+    a_square = float(image @ image)
+    s = float(r @ image) / a_square if a_square > 0.0 else 0.0
+    radius = 0.5 * float(np.linalg.norm(r - s * image))
+    if from_cut:
+        return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale, cut_coef=-0.5 * s)
+    return Ball(radius, y_coef=0.5 * (1.0 - s), residual_coef=0.5 * (scale + s))

@@ -1,0 +1,174 @@
+"""Screening rules: which rows of W are certainly zero at a strength lam, given a `DualState`.
+
+A rule is asked before a value of the path is solved (`sequential`, with the pair of the last value) and, as often as the
+solver likes, while it is being solved (`dynamic`, with the current pair). It counts what it rejected.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .dpc import published_ball, rigorous_ball
+from .gap import gap_sphere
+from .state import Ball, DualState
+
+Mask = NDArray[np.bool_]
+
+
+class Rule:
+    """A screening rule. Subclasses give the ball that holds the dual optimum.
+
+    Attributes
+    ----------
+    name : str
+        As in the `screening` option of the estimators.
+    safe : bool
+        Whether a rejected row is certainly zero. If not, the results must be checked.
+    sequential_counts, dynamic_counts : list of int
+        Rows rejected by each call so far.
+    """
+
+    name: str | None = None
+    safe = True
+
+    def __init__(self) -> None:
+        self.sequential_counts: list[int] = []
+        self.dynamic_counts: list[int] = []
+
+    def supports(self, state: DualState) -> bool:
+        """Whether the rule holds for this kind of problem."""
+        raise NotImplementedError
+
+    def ball(self, state: DualState, lam: float) -> Ball | None:
+        """A ball that holds the dual optimum at strength lam; None if the rule knows of none."""
+        raise NotImplementedError
+
+    def sequential(self, state: DualState, lam: float) -> Mask:
+        """Rows that are zero at strength `lam`, from a pair obtained at `state.lam`. `state` holds all features."""
+        mask = self._mask(state, lam)
+        self.sequential_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def dynamic(self, state: DualState) -> Mask:
+        """Rows that are zero at `state.lam`. `state` may hold only the rows not yet rejected at this strength."""
+        mask = self._mask(state, state.lam)
+        self.dynamic_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def _mask(self, state: DualState, lam: float) -> Mask:
+        if not self.supports(state):
+            raise ValueError(f"screening rule {self.name!r} does not hold for this loss or penalty")
+        ball = self.ball(state, lam)
+        if ball is None:
+            return np.zeros(state.norms.shape[0], dtype=bool)
+        return ball.rejects(state, lam)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class DPC(Rule):
+    """The rigorous cut ball: as strong as DPC where the last value was solved well, safe wherever it was not.
+
+    Squared loss; any of the penalties. As a dynamic rule its radius is at most 1/sqrt(2) of the gap-safe one's.
+    """
+
+    name = "dpc"
+
+    def supports(self, state: DualState) -> bool:
+        return state.squared
+
+    def ball(self, state: DualState, lam: float) -> Ball:
+        return rigorous_ball(state, lam)
+
+
+class PublishedDPC(Rule):
+    """DPC as published (Wang & Ye 2015, Theorems 5 and 8): for study. It holds for exact solutions only.
+
+    Squared loss and the group penalty, without ridge. A sequential rule: as a dynamic one it rejects nothing.
+    """
+
+    name = "dpc-published"
+    safe = False
+
+    def supports(self, state: DualState) -> bool:
+        return state.squared and not state.has_l1 and not state.positive and state.ridge_ratio == 0.0
+
+    def ball(self, state: DualState, lam: float) -> Ball | None:
+        return published_ball(state, lam)
+
+    def dynamic(self, state: DualState) -> Mask:
+        self.dynamic_counts.append(0)
+        return np.zeros(state.norms.shape[0], dtype=bool)
+
+
+class GapSafe(Rule):
+    """The gap-safe sphere: any smooth loss, any of the penalties.
+
+    For other losses than the squared one a sequential call needs the gap of the old pair at the new strength; see
+    `DualState`.
+    """
+
+    name = "gap"
+
+    def supports(self, state: DualState) -> bool:
+        return bool(np.isfinite(state.smoothness))
+
+    def ball(self, state: DualState, lam: float) -> Ball:
+        return gap_sphere(state, lam)
+
+
+class NoScreening(Rule):
+    """Reject nothing."""
+
+    def supports(self, state: DualState) -> bool:
+        return True
+
+    def ball(self, state: DualState, lam: float) -> None:
+        return None
+
+
+_RULES: tuple[type[Rule], ...] = (DPC, PublishedDPC, GapSafe, NoScreening)
+
+
+def get_rule(
+    name: str | Rule | None,
+    *,
+    loss: str = "squared",
+    l1: ArrayLike = 0.0,
+    positive: bool = False,
+    ridge_ratio: float = 0.0,
+) -> Rule:
+    """The rule of a name, refused early where it does not hold.
+
+    Parameters
+    ----------
+    name : {"auto", "dpc", "dpc-published", "gap", None} or Rule
+        "auto" is the rigorous DPC for the squared loss and the gap-safe sphere for others. A Rule is returned as it is.
+    loss : str
+        "squared" or the name of another smooth loss.
+    l1, positive, ridge_ratio
+        The penalty, as in `DualState`.
+
+    Returns
+    -------
+    Rule
+    """
+    if isinstance(name, Rule):
+        return name
+    squared = loss == "squared"
+    if name == "auto":
+        name = "dpc" if squared else "gap"
+    rules = {rule.name: rule for rule in _RULES}
+    if name not in rules:
+        known = ", ".join(repr(known) for known in ("auto", *rules))
+        raise ValueError(f"screening must be one of {known}; got {name!r}")
+    if name in ("dpc", "dpc-published") and not squared:
+        raise ValueError(f"screening={name!r} holds for the squared loss only, not for {loss!r}; use 'auto' or 'gap'")
+    if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio):
+        raise ValueError(
+            "screening='dpc-published' holds for the plain group penalty only (no l1, no ridge, no positivity); "
+            "use 'dpc', which covers them"
+        )
+    return rules[name]()

@@ -1,0 +1,189 @@
+"""Screening on its own: a design, the targets and any dual candidate in, a mask of useless features out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .polar import polar, steepest_row
+from .rules import DPC, GapSafe, PublishedDPC, Rule, get_rule
+from .state import Cut, DualState
+
+Array = NDArray[np.float64]
+
+
+class SupportsScreening(Protocol):
+    """What `screen` needs of a design. If it also has `project` (intercepts) and `rounding`, they are used."""
+
+    offsets: Any
+
+    def norms(self) -> Any: ...
+
+    def correlate(self, r: Any, features: Any = None) -> Any: ...
+
+    def take(self, features: Any) -> Any: ...
+
+
+def screen(
+    design: SupportsScreening,
+    y: ArrayLike,
+    dual_point: ArrayLike,
+    lam: float,
+    *,
+    coef: ArrayLike | None = None,
+    feature_weights: ArrayLike | None = None,
+    rule: str | Rule | None = "auto",
+) -> NDArray[np.bool_]:
+    """Features that cannot matter: their rows are zero in every solution of
+
+        min_W 1/2 sum_t ‖y_t - X_t w_t‖² + lam sum_j feature_weights_j ‖W_j‖₂.
+
+    Nothing has to be optimal or feasible. The better the dual candidate (the residual of a good W, at this `lam` or at
+    one nearby), the more is rejected. Costs two or three passes over the data.
+
+    Parameters
+    ----------
+    design : Design
+        One matrix per task, or one for all; see `tasksieve.design.Design`.
+    y : array of shape (N,)
+        Targets, flat, task after task; multiplied by the square roots of the weights if the design is weighted.
+    dual_point : array of shape (N,)
+        Any vector, in the same place; it is scaled into the dual set here. Usually a residual y - XW; y itself will do.
+    lam : float
+        Strength of the penalty in the units above: alpha times the mean number of rows per task.
+    coef : array of shape (d, T), optional
+        Any coefficients W, best those of `dual_point`. By default the one row that pulls hardest on the dual point.
+    feature_weights : array of shape (d,), optional
+        Weights of the features in the penalty, 1 by default. A weight of 0 needs a design that was told of it
+        (``unpenalised``); such features are never rejected.
+    rule : {"auto", "dpc", "gap", "dpc-published", None} or Rule
+        "auto" and "dpc": the rigorous cut ball. "dpc-published" takes the dual point for an exact solution and is
+        not safe.
+
+    Returns
+    -------
+    boolean array of shape (d,)
+        True where the feature cannot matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tasksieve.design import Design, as_storage
+    >>> from tasksieve.screening import screen
+    >>> rng = np.random.default_rng(0)
+    >>> X, offsets = rng.standard_normal((60, 1000)), np.array([0, 20, 40, 60])
+    >>> y = X[:, :5].sum(axis=1)  # the first five features matter, in all three tasks
+    >>> design = Design(as_storage(X), offsets, fit_intercept=False)
+    >>> lam_max = np.linalg.norm(design.correlate(y), axis=1).max()
+    >>> useless = screen(design, y, y, 0.9 * lam_max)
+    >>> int(useless.sum()), useless[:5]
+    (991, array([False, False, False, False, False]))
+    """
+    y, v = _flat(design, y, "y"), _flat(design, dual_point, "dual_point")
+    if not lam > 0.0:
+        raise ValueError(f"lam must be positive; got {lam!r}")
+    norms = np.asarray(design.norms())
+    weights = None if feature_weights is None else _checked_weights(design, feature_weights, norms.shape[0])
+    # Another choice of scale for y or X changes nothing: all that follows is homogeneous.
+    v_correlations = np.asarray(design.correlate(v))
+    y_correlations = v_correlations if np.array_equal(v, y) else np.asarray(design.correlate(y))
+    state = DualState(
+        y,
+        v,
+        v_correlations,
+        norms,
+        float(lam),
+        y_correlations,
+        feature_weights=weights,
+        rounding=getattr(design, "rounding", None),
+    )
+    chosen = get_rule(rule)
+    if isinstance(chosen, GapSafe):
+        state = _with_gap(design, state, coef)
+    elif isinstance(chosen, PublishedDPC):
+        # the strength at which the dual point would be optimal; its own image is the cut
+        lam0 = polar(v_correlations, *state.strengths(1.0))
+        if lam0 == 0.0:
+            return np.zeros(norms.shape[0], dtype=bool)
+        state = replace(state, lam=lam0)
+        if np.linalg.norm(y - v) <= 1e-9 * np.linalg.norm(y):
+            state = replace(state, cut=_cut(design, state, None))
+    elif isinstance(chosen, DPC):
+        state = replace(state, cut=_cut(design, state, coef))
+    return chosen.sequential(state, float(lam))
+
+
+def _flat(design: SupportsScreening, vector: ArrayLike, name: str) -> Array:
+    vector = np.asarray(vector, dtype=np.float64)
+    n_samples = int(design.offsets[-1])
+    if vector.shape != (n_samples,):
+        raise ValueError(f"{name} must be flat with the design's {n_samples} samples; got shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} has NaN or infinite entries")
+    project = getattr(design, "project", None)
+    return vector if project is None else np.asarray(project(vector))
+
+
+def _checked_weights(design: SupportsScreening, weights: ArrayLike, n_features: int) -> Array:
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_features,):
+        raise ValueError(f"feature_weights must have one entry per feature ({n_features}); got shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError("feature_weights must be finite and not negative")
+    free = np.setdiff1d(np.flatnonzero(weights == 0.0), getattr(design, "unpenalised", np.empty(0, dtype=np.intp)))
+    if free.size:
+        raise ValueError(f"feature {free[0]} has weight 0: name it in the design's `unpenalised` as well")
+    return weights
+
+
+def _primal(
+    design: SupportsScreening, state: DualState, coef: ArrayLike | None
+) -> tuple[NDArray[np.intp], Array, Array]:
+    """Non-zero penalised rows of the coefficients, and their image XW."""
+    n_features, n_tasks = state.norms.shape
+    if coef is None:
+        features, rows = np.empty(0, dtype=np.intp), np.empty((0, n_tasks))
+    else:
+        full = np.asarray(coef, dtype=np.float64)
+        if full.shape != (n_features, n_tasks):
+            raise ValueError(f"coef must have shape {(n_features, n_tasks)}, a row per feature; got {full.shape}")
+        used = full.any(axis=1)
+        if state.feature_weights is not None:
+            used &= state.feature_weights > 0.0
+        features = np.flatnonzero(used)
+        rows = full[features]
+    return features, rows, _image(design, features, rows, state.y.size)
+
+
+def _image(design: SupportsScreening, features: NDArray[np.intp], rows: Array, n_samples: int) -> Array:
+    """XW as a flat vector."""
+    if features.size == 0:
+        return np.zeros(n_samples)
+    columns = np.asarray(design.take(features))
+    offsets = np.asarray(design.offsets)
+    if columns.shape[0] != n_samples:  # one matrix for all tasks
+        return (columns @ rows).ravel(order="F")
+    tasks = zip(offsets[:-1], offsets[1:], rows.T, strict=True)
+    return np.concatenate([columns[start:stop] @ w for start, stop, w in tasks])
+
+
+def _cut(design: SupportsScreening, state: DualState, coef: ArrayLike | None) -> Cut:
+    features, rows, image = _primal(design, state, coef)
+    if features.size == 0:
+        sign = np.copysign(1.0, state.y @ state.residual)
+        features, rows = steepest_row(sign * state.correlations, *state.strengths(1.0))
+        image = _image(design, features, rows, state.y.size)
+    return Cut(features, rows, image, np.asarray(design.correlate(image)))
+
+
+def _with_gap(design: SupportsScreening, state: DualState, coef: ArrayLike | None) -> DualState:
+    """gap = 1/2 ‖y - XW - u‖² + Omega(W) - <u, XW>, for any W and any feasible u."""
+    features, rows, image = _primal(design, state, coef)
+    scale = state.feasible_scale(state.lam)
+    u = scale * state.residual
+    difference = state.y - image - u
+    linear = state.penalty(features, rows, state.lam) - float(u @ image)
+    return replace(state, gap=0.5 * float(difference @ difference) + max(linear, 0.0), dual_scale=scale)

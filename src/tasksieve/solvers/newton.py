@@ -1,0 +1,260 @@
+"""Variational Newton: second order in the row norms, for the squared loss and the L2,1 penalty (plus ridge).
+
+With ``s_j = ||W_j|| / lam_j`` and ``a = s/(1 + ridge s)`` the problem becomes a smooth convex program in as many
+unknowns as there are rows, whatever the number of tasks:
+
+    Phi(a) = 1/2 sum_t y_t' K_t(a)^-1 y_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),   K_t = I + sum_j a_j x_jt x_jt',  a >= 0
+    r_t = K_t^-1 y_t,   c_jt = x_jt' r_t,   W_j = a_j c_j,   y - XW = r,
+    dPhi/da_j = 1/2 ( lam_j^2/(1 - ridge a_j)^2 - ||c_j||^2 ),
+
+the last line being the optimality condition of the group penalty itself. a_j = 0 is an ordinary point: rows enter and
+leave through the bound of a quadratic program, never by thresholding. The Newton system, in its secular form (Newton's
+method on ``1/||c_j|| = (1 - ridge a_j)/lam_j``), with ``u_j = c_j/||c_j||`` and ``K_t = L_t L_t'``, is
+
+    M v = b,  M = Z'Z + diag(ridge ||c_j||/lam_j),  Z_j = (L_t^-1 x_jt u_jt)_t,
+    b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._kernels import kernels
+from ..design import PackedColumns
+from ..losses import Squared
+from ..penalties import row_norms
+from .working import Solution, WorkingProblem
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class _Point:
+    """Phi and everything that belongs to it at one vector a."""
+
+    a: Array
+    residual: Array
+    products: Array
+    sizes: Array  # ||c_j||
+    value: float
+
+
+class VariationalNewton:
+    """Keeps the work arrays of one path."""
+
+    def __init__(self, packed: PackedColumns) -> None:
+        self._packed = packed
+        rows = len(packed.x)
+        lengths = np.diff(packed.offsets)
+        self._factors = np.empty(rows * rows if packed.shared else int(np.sum(lengths * lengths)))
+        self._threads = packed.design.n_threads
+        self.n_samples = packed.design.n_samples
+        # a Newton step: K and its factor, Z
+        self._cubes = float(rows) ** 3 / 3 if packed.shared else float(np.sum(lengths.astype(float) ** 3)) / 3
+        self._squares = float(rows) ** 2 if packed.shared else float(np.sum(lengths.astype(float) ** 2))
+
+    def step_work(self, count: int) -> float:
+        """Operations of one Newton step with this many rows."""
+        direct = self._direct_work(count)
+        return self._cubes + 2.0 * count * self._squares + min(direct, self._iterative_work(count))
+
+    def _direct_work(self, count: int) -> float:
+        height = len(self._packed.x) + (self._packed.n_tasks if self._packed.shared else 0)
+        return count * count * height + count**3 / 3.0
+
+    def _iterative_work(self, count: int) -> float:
+        """Conjugate gradients: about a dozen products; without matrix products to lean on they run at memory speed."""
+        if self._packed.shared:
+            return 12 * 4.0 * count * len(self._packed.x) * self._packed.n_tasks
+        return 12 * 16 * 4.0 * count * len(self._packed.x)
+
+    def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
+        assert isinstance(problem.loss, Squared)
+        penalty, places = problem.penalty, problem.places
+        lam, ridge = penalty.group, penalty.ridge
+        target = problem.loss.target
+        sizes = row_norms(start)
+        a = sizes / (lam + ridge * sizes)
+        point = self._evaluate(places, a, target, lam, ridge)
+        steps, gap = 0, self._gap(point, lam, ridge)
+        while gap > tol and steps < max_iter:
+            direction = self._direction(point, places, lam, ridge)
+            if direction is None:
+                break
+            following = self._search(point, direction, places, target, lam, ridge)
+            steps += 1
+            if following is None:  # rounding has been reached
+                break
+            point = following
+            gap = self._gap(point, lam, ridge)
+        return Solution(point.a[:, None] * point.products, steps, gap)
+
+    def _evaluate(self, places: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
+        packed = self._packed
+        live = np.flatnonzero(a > 0.0)
+        residual = np.empty_like(target)
+        ok = kernels.factor(
+            packed.x, packed.offsets, packed.shared, places[live], a[live], target, self._threads, self._factors, residual
+        )
+        if not ok:
+            return _Point(a, residual, np.empty((0, 0)), np.empty(0), np.inf)
+        products = packed.correlate(residual, places)
+        value = 0.5 * float(target @ residual) + 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
+        return _Point(a, residual, products, row_norms(products), value)
+
+    def _gap(self, point: _Point, lam: Array, ridge: float) -> float:
+        rest = 1.0 - ridge * point.a
+        z = point.sizes * point.sizes
+        residual2 = float(point.residual @ point.residual) + ridge * float(np.sum(point.a * point.a * z))
+        inner = float(np.sum(point.a * z * rest))
+        penalties = float(np.sum(lam * point.a * point.sizes))
+        polar = float(np.max(point.sizes * rest / lam, initial=0.0))
+        scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
+        if polar > 0.0:
+            scale = min(scale, 1.0 / polar)
+        return 0.5 * (1.0 - scale) ** 2 * residual2 + max(penalties - scale * inner, 0.0)
+
+    def _search(
+        self, point: _Point, direction: Array, places: Array, target: Array, lam: Array, ridge: float
+    ) -> _Point | None:
+        """Backtracking on Phi; the full step is nearly always taken."""
+        slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
+        decrease = float(slope @ direction)
+        slack = 1e-13 * abs(point.value)
+        step = 1.0
+        for _ in range(40):
+            a = np.maximum(point.a + step * direction, 0.0)
+            if ridge:
+                # a < 1/ridge is the domain of Phi
+                a = np.minimum(a, 0.5 * (point.a + 1.0 / ridge))
+            candidate = self._evaluate(places, a, target, lam, ridge)
+            if candidate.value <= point.value + 1e-4 * step * decrease + slack:
+                return candidate
+            step *= 0.5
+        return None
+
+    def _direction(self, point: _Point, places: Array, lam: Array, ridge: float) -> Array | None:
+        active = point.a > 0.0
+        entering = ~active & (point.sizes > lam)
+        room = max(100, int(active.sum()))
+        if entering.sum() > room:  # take the strongest only: too many false rows would fill M
+            ratio = np.where(entering, point.sizes / lam, 0.0)
+            entering = entering & (ratio >= np.partition(ratio, -room)[-room])
+        chosen = np.flatnonzero((active | entering) & (point.sizes > 0.0))
+        if len(chosen) == 0:
+            return None
+        packed, count = self._packed, len(chosen)
+        size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
+        u = point.products[chosen] / size[:, None]
+        z = np.empty((len(packed.x), count), order="F")
+        kernels.whiten(
+            packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
+        )
+        outer = u if packed.shared else None
+        diagonal = ridge * size / strength
+        right = size * (size * (1.0 - ridge * a) / strength - 1.0)
+        lower = -a * size
+        if self._direct_work(count) <= self._iterative_work(count):
+            m = np.empty((count, count))
+            kernels.normal_matrix(z, outer, self._threads, m)
+            m[np.diag_indices(count)] += diagonal
+            v = _bounded_direct(m, right, lower)
+        else:
+            squares = np.einsum("ij,ij->j", z, z)  # rows of u have norm 1
+            work = np.empty(count)
+
+            def product(vector: Array) -> Array:
+                kernels.normal_product(z, outer, vector, self._threads, work)
+                return work + diagonal * vector
+
+            v = _bounded_iterative(product, squares + diagonal, right, lower)
+        direction = np.zeros_like(point.a)
+        direction[chosen] = v / size
+        # A row that has no correlation left carries nothing.
+        direction[active & (point.sizes == 0.0)] = -point.a[active & (point.sizes == 0.0)]
+        return direction
+
+
+def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
+    """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``, by block pivoting on one factor of M.
+
+    A set B of rows sits at its bound; the others follow from the factor of the whole M and the small system
+    ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
+    """
+    count = len(right)
+    jitter = 1e-13 * float(np.mean(np.diag(m)))
+    while True:
+        factor, info = lapack.dpotrf(m, lower=1)
+        if info == 0:
+            break
+        jitter *= 100.0
+        m[np.diag_indices(count)] += jitter
+
+    def solve(b: Array) -> Array:
+        return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+
+    free = solve(right)
+    fixed = np.flatnonzero(free < lower)
+    if len(fixed) == 0:
+        return free
+    inverse = np.empty((count, 0))
+    known = np.empty(0, dtype=np.int64)
+    for attempt in range(30):
+        missing = np.setdiff1d(fixed, known)
+        if len(missing):
+            unit = np.zeros((count, len(missing)))
+            unit[missing, np.arange(len(missing))] = 1.0
+            inverse = np.hstack([inverse, solve(unit)])
+            known = np.concatenate([known, missing])
+        place = {int(j): i for i, j in enumerate(known)}
+        columns = inverse[:, [place[int(j)] for j in fixed]]
+        small = columns[fixed]
+        multipliers = np.linalg.lstsq(small, lower[fixed] - free[fixed], rcond=1e-14)[0]
+        v = free + columns @ multipliers
+        v[fixed] = lower[fixed]
+        below = np.setdiff1d(np.flatnonzero(v < lower), fixed)
+        release = fixed[multipliers < 0.0] if attempt < 20 else np.empty(0, dtype=np.int64)
+        if len(below) == 0 and len(release) == 0:
+            break
+        fixed = np.union1d(np.setdiff1d(fixed, release), below)
+        if len(fixed) == 0:
+            return free
+    return np.maximum(v, lower)
+
+
+def _bounded_iterative(
+    product: Callable[[Array], Array], diagonal: Array, right: Array, lower: Array, tol: float = 1e-3
+) -> Array:
+    """The same by preconditioned conjugate gradients on the free rows; M is nearly diagonal when tasks are many."""
+    free = np.ones(len(right), dtype=bool)
+    v = np.zeros_like(right)
+    for _ in range(12):
+        v = np.where(free, np.maximum(v, lower), lower)
+        residual = np.where(free, right - product(v), 0.0)
+        goal = tol * np.linalg.norm(np.where(free, right, 0.0)) + 1e-300
+        preconditioned = residual / diagonal
+        conjugate = preconditioned.copy()
+        power = float(residual @ preconditioned)
+        for _ in range(60):
+            if np.linalg.norm(residual) <= goal or power <= 0.0:
+                break
+            image = np.where(free, product(conjugate), 0.0)
+            length = power / float(conjugate @ image)
+            v = v + length * conjugate
+            residual = residual - length * image
+            preconditioned = residual / diagonal
+            following = float(residual @ preconditioned)
+            conjugate = preconditioned + (following / power) * conjugate
+            power = following
+        below = free & (v < lower)
+        slope = product(np.maximum(v, lower)) - right
+        release = ~free & (slope < 0.0)
+        if not below.any() and not release.any():
+            break
+        free = (free & ~below) | release
+    return np.maximum(v, lower)
