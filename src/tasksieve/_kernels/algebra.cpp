@@ -77,19 +77,22 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
 }
 
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, double *z) {
+                  const double *u, index_t count, const double *factors, int threads, float *z) {
     const auto start = factor_starts(offsets, tasks);
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
+        std::vector<double> block;
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             if (n == 0) continue;
+            block.resize(n * count);
             for (index_t k = 0; k < count; ++k) {
                 const double *column = x + columns[k] * rows + lo;
-                double *target = z + k * rows + lo;
                 const double scale = u[k * tasks + t];
-                for (index_t i = 0; i < n; ++i) target[i] = scale * column[i];
+                for (index_t i = 0; i < n; ++i) block[k * n + i] = scale * column[i];
             }
-            lower_solve(factors + start[t], n, z + lo, rows, count);
+            lower_solve(factors + start[t], n, block.data(), n, count);
+            for (index_t k = 0; k < count; ++k)
+                for (index_t i = 0; i < n; ++i) z[k * rows + lo + i] = static_cast<float>(block[k * n + i]);
         }
     });
 }
@@ -112,24 +115,25 @@ bool factor_shared(const double *x, index_t rows, const index_t *columns, const 
 }
 
 void whiten_shared(const double *x, index_t rows, const index_t *columns, index_t count, const double *factor,
-                   int threads, double *z) {
+                   int threads, float *z) {
     parallel_for(count, 128, threads, [&](index_t begin, index_t end) {
+        std::vector<double> block((end - begin) * rows);
         for (index_t k = begin; k < end; ++k)
-            std::copy(x + columns[k] * rows, x + (columns[k] + 1) * rows, z + k * rows);
-        lower_solve(factor, rows, z + begin * rows, rows, end - begin);
+            std::copy(x + columns[k] * rows, x + (columns[k] + 1) * rows, block.data() + (k - begin) * rows);
+        lower_solve(factor, rows, block.data(), rows, end - begin);
+        std::copy(block.begin(), block.end(), z + begin * rows);
     });
 }
 
-void normal_matrix(const double *z, index_t rows, index_t count, const double *u, index_t tasks, int threads,
-                   double *m) {
+void normal_matrix(const float *z, index_t rows, index_t count, const float *u, index_t tasks, int threads, float *m) {
     constexpr index_t tile = 128;
     parallel_for(count, tile, threads, [&](index_t begin, index_t end) {
         const index_t height = count - begin, width = end - begin;
-        double *target = m + begin * count + begin;
-        gemm('T', 'N', height, width, rows, z + begin * rows, rows, z + begin * rows, rows, 0.0, target, count);
+        float *target = m + begin * count + begin;
+        gemm('T', 'N', height, width, rows, z + begin * rows, rows, z + begin * rows, rows, 0.0f, target, count);
         if (!u) return;
-        std::vector<double> inner(height * width);
-        gemm('T', 'N', height, width, tasks, u + begin * tasks, tasks, u + begin * tasks, tasks, 0.0, inner.data(),
+        std::vector<float> inner(height * width);
+        gemm('T', 'N', height, width, tasks, u + begin * tasks, tasks, u + begin * tasks, tasks, 0.0f, inner.data(),
              height);
         for (index_t c = 0; c < width; ++c)
             for (index_t i = 0; i < height; ++i) target[c * count + i] *= inner[c * height + i];
@@ -140,35 +144,36 @@ void normal_matrix(const double *z, index_t rows, index_t count, const double *u
     });
 }
 
-void normal_product(const double *z, index_t rows, index_t count, const double *u, index_t tasks, const double *v,
-                    int threads, double *out) {
+void normal_product(const float *z, index_t rows, index_t count, const float *u, index_t tasks, const float *v,
+                    int threads, float *out) {
     if (!u) {
-        std::vector<double> image(rows);
+        std::vector<float> image(rows);
         const int ld = static_cast<int>(rows), one_int = 1, width = static_cast<int>(count);
-        const double one = 1.0, zero = 0.0;
+        const float one = 1.0f, zero = 0.0f;
         parallel_for(rows, (rows + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
             const int height = static_cast<int>(end - begin);
-            blas.dgemv("N", &height, &width, &one, z + begin, &ld, v, &one_int, &zero, image.data() + begin, &one_int);
+            blas.sgemv("N", &height, &width, &one, z + begin, &ld, v, &one_int, &zero, image.data() + begin, &one_int);
         });
         parallel_for(count, (count + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
             const int columns = static_cast<int>(end - begin);
-            blas.dgemv("T", &ld, &columns, &one, z + begin * rows, &ld, image.data(), &one_int, &zero, out + begin,
+            blas.sgemv("T", &ld, &columns, &one, z + begin * rows, &ld, image.data(), &one_int, &zero, out + begin,
                        &one_int);
         });
         return;
     }
-    std::vector<double> scaled(count * tasks), image(rows * tasks);
+    std::vector<float> scaled(count * tasks), image(rows * tasks);
     for (index_t k = 0; k < count; ++k)
         for (index_t t = 0; t < tasks; ++t) scaled[k * tasks + t] = u[k * tasks + t] * v[k];
     parallel_for(tasks, (tasks + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
-        gemm('N', 'T', rows, end - begin, count, z, rows, scaled.data() + begin, tasks, 0.0,
+        gemm('N', 'T', rows, end - begin, count, z, rows, scaled.data() + begin, tasks, 0.0f,
              image.data() + begin * rows, rows);
     });
     parallel_for(count, 256, threads, [&](index_t begin, index_t end) {
-        std::vector<double> inner(tasks * (end - begin));
-        gemm('T', 'N', tasks, end - begin, rows, image.data(), rows, z + begin * rows, rows, 0.0, inner.data(), tasks);
+        std::vector<float> inner(tasks * (end - begin));
+        gemm('T', 'N', tasks, end - begin, rows, image.data(), rows, z + begin * rows, rows, 0.0f, inner.data(),
+             tasks);
         for (index_t k = begin; k < end; ++k) {
-            double sum = 0.0;
+            float sum = 0.0f;
             for (index_t t = 0; t < tasks; ++t) sum += inner[(k - begin) * tasks + t] * u[k * tasks + t];
             out[k] = sum;
         }

@@ -9,23 +9,23 @@ namespace tasksieve {
 bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
                   const double *a, index_t count, const double *y, int threads, double *factors, double *r);
 
-// Z[:, k] = L_t^-1 (x_kt u_kt), stacked over tasks (rows x count, column-major).
+// Z[:, k] = L_t^-1 (x_kt u_kt), stacked over tasks (rows x count, column-major). Single precision: Z only shapes the
+// Newton system, whose solution is corrected by the next step; gradients and certificates never see it.
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, double *z);
+                  const double *u, index_t count, const double *factors, int threads, float *z);
 
 // One matrix for all tasks: K, its factor, R = K^-1 Y (rows x tasks).
 bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
                    const double *y, index_t tasks, int threads, double *factor, double *r);
 void whiten_shared(const double *x, index_t rows, const index_t *columns, index_t count, const double *factor,
-                   int threads, double *z);
+                   int threads, float *z);
 
 // M = Z'Z (count x count, both triangles); with u (count x tasks) its entrywise product with U U'.
-void normal_matrix(const double *z, index_t rows, index_t count, const double *u, index_t tasks, int threads,
-                   double *m);
+void normal_matrix(const float *z, index_t rows, index_t count, const float *u, index_t tasks, int threads, float *m);
 
 // out = M v without forming M.
-void normal_product(const double *z, index_t rows, index_t count, const double *u, index_t tasks, const double *v,
-                    int threads, double *out);
+void normal_product(const float *z, index_t rows, index_t count, const float *u, index_t tasks, const float *v,
+                    int threads, float *out);
 
 // out (flat) = X_columns W per task; W is count x tasks, row-major.
 void combine(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,

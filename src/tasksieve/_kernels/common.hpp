@@ -49,8 +49,10 @@ void parallel_for(index_t count, index_t grain, int threads, const Body &body) {
 struct Blas {
     void (*dgemm)(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
                   const int *, const double *, const int *, const double *, double *, const int *) = nullptr;
-    void (*dgemv)(const char *, const int *, const int *, const double *, const double *, const int *, const double *,
-                  const int *, const double *, double *, const int *) = nullptr;
+    void (*sgemm)(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+                  const int *, const float *, const int *, const float *, float *, const int *) = nullptr;
+    void (*sgemv)(const char *, const int *, const int *, const float *, const float *, const int *, const float *,
+                  const int *, const float *, float *, const int *) = nullptr;
     void (*dsyrk)(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
                   const double *, double *, const int *) = nullptr;
     void (*dtrsm)(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
@@ -60,6 +62,15 @@ struct Blas {
                    int *) = nullptr;
 };
 extern Blas blas;
+
+inline void gemm(char ta, char tb, index_t m, index_t n, index_t k, const float *a, index_t lda, const float *b,
+                 index_t ldb, float beta, float *c, index_t ldc) {
+    const int mi = static_cast<int>(m), ni = static_cast<int>(n), ki = static_cast<int>(k);
+    const int la = static_cast<int>(std::max<index_t>(lda, 1)), lb = static_cast<int>(std::max<index_t>(ldb, 1));
+    const int lc = static_cast<int>(std::max<index_t>(ldc, 1));
+    const float one = 1.0f;
+    blas.sgemm(&ta, &tb, &mi, &ni, &ki, &one, a, &la, b, &lb, &beta, c, &lc);
+}
 
 inline void gemm(char ta, char tb, index_t m, index_t n, index_t k, const double *a, index_t lda, const double *b,
                  index_t ldb, double beta, double *c, index_t ldc) {

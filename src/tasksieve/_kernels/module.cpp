@@ -29,6 +29,9 @@ using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutRows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutColumns = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using FloatVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatRows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using FloatColumns = nb::ndarray<float, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 using Indices = std::optional<Vector<index_t>>;
 
 void require(bool condition, const char *message) {
@@ -207,7 +210,7 @@ bool py_factor(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<i
 }
 
 void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> u,
-               Vector<double> factors, int threads, OutColumns z) {
+               Vector<double> factors, int threads, FloatColumns z) {
     const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
     check_columns(columns.data(), count, x.shape(1));
     require(index_t(u.shape(0)) == count && index_t(u.shape(1)) == tasks, "u must be count x tasks");
@@ -220,7 +223,7 @@ void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<i
                      z.data());
 }
 
-void py_normal_matrix(Columns<double> z, std::optional<Rows<double>> u, int threads, OutRows m) {
+void py_normal_matrix(Columns<float> z, std::optional<Rows<float>> u, int threads, FloatRows m) {
     const index_t rows = z.shape(0), count = z.shape(1);
     require(index_t(m.shape(0)) == count && index_t(m.shape(1)) == count, "m has the wrong shape");
     require(!u || index_t(u->shape(0)) == count, "u must have one row a column of z");
@@ -228,8 +231,8 @@ void py_normal_matrix(Columns<double> z, std::optional<Rows<double>> u, int thre
     normal_matrix(z.data(), rows, count, u ? u->data() : nullptr, u ? u->shape(1) : 0, threads, m.data());
 }
 
-void py_normal_product(Columns<double> z, std::optional<Rows<double>> u, Vector<double> v, int threads,
-                       OutVector out) {
+void py_normal_product(Columns<float> z, std::optional<Rows<float>> u, Vector<float> v, int threads,
+                       FloatVector out) {
     const index_t rows = z.shape(0), count = z.shape(1);
     require(index_t(v.size()) == count && index_t(out.size()) == count, "v and out: one entry a column of z");
     require(!u || index_t(u->shape(0)) == count, "u must have one row a column of z");
@@ -273,7 +276,8 @@ void take_pointer(nb::dict table, const char *name, F &target) {
 
 void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
     take_pointer(blas_table, "dgemm", blas.dgemm);
-    take_pointer(blas_table, "dgemv", blas.dgemv);
+    take_pointer(blas_table, "sgemm", blas.sgemm);
+    take_pointer(blas_table, "sgemv", blas.sgemv);
     take_pointer(blas_table, "dsyrk", blas.dsyrk);
     take_pointer(blas_table, "dtrsm", blas.dtrsm);
     take_pointer(lapack_table, "dpotrf", blas.dpotrf);

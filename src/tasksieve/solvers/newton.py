@@ -13,6 +13,9 @@ method on ``1/||c_j|| = (1 - ridge a_j)/lam_j``), with ``u_j = c_j/||c_j||`` and
 
     M v = b,  M = Z'Z + diag(ridge ||c_j||/lam_j),  Z_j = (L_t^-1 x_jt u_jt)_t,
     b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||.
+
+M is formed and factored in single precision: an error of the direction is corrected by the next step, while K, r and c,
+which decide where the iteration ends, stay in double.
 """
 
 from __future__ import annotations
@@ -151,25 +154,25 @@ class VariationalNewton:
         packed, count = self._packed, len(chosen)
         size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
         u = point.products[chosen] / size[:, None]
-        z = np.empty((len(packed.x), count), order="F")
+        z = np.empty((len(packed.x), count), dtype=np.float32, order="F")
         kernels.whiten(
             packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
         )
-        outer = u if packed.shared else None
+        outer = u.astype(np.float32) if packed.shared else None
         diagonal = ridge * size / strength
         right = size * (size * (1.0 - ridge * a) / strength - 1.0)
         lower = -a * size
         if self._direct_work(count) <= self._iterative_work(count):
-            m = np.empty((count, count))
+            m = np.empty((count, count), dtype=np.float32)
             kernels.normal_matrix(z, outer, self._threads, m)
             m[np.diag_indices(count)] += diagonal
             v = _bounded_direct(m, right, lower)
         else:
             squares = np.einsum("ij,ij->j", z, z)  # rows of u have norm 1
-            work = np.empty(count)
+            work = np.empty(count, dtype=np.float32)
 
             def product(vector: Array) -> Array:
-                kernels.normal_product(z, outer, vector, self._threads, work)
+                kernels.normal_product(z, outer, vector.astype(np.float32), self._threads, work)
                 return work + diagonal * vector
 
             v = _bounded_iterative(product, squares + diagonal, right, lower)
@@ -187,16 +190,16 @@ def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
     """
     count = len(right)
-    jitter = 1e-13 * float(np.mean(np.diag(m)))
+    jitter = 1e-6 * float(np.mean(np.diag(m)))
     while True:
-        factor, info = lapack.dpotrf(m, lower=1)
+        m[np.diag_indices(count)] += jitter
+        factor, info = lapack.spotrf(m.T, lower=1)  # symmetric: the transpose is the Fortran view
         if info == 0:
             break
-        jitter *= 100.0
-        m[np.diag_indices(count)] += jitter
+        jitter *= 30.0
 
     def solve(b: Array) -> Array:
-        return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
+        return np.asarray(lapack.spotrs(factor, b, lower=1)[0], dtype=np.float64)
 
     free = solve(right)
     fixed = np.flatnonzero(free < lower)
