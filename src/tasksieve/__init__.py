@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .model_selection import task_scorer as task_scorer
     from .regularization_path import RegularizationPath as RegularizationPath
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

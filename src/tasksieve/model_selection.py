@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,7 @@ class TaskKFold(BaseEstimator):
         train, test : int ndarray
             Rows in increasing order.
         """
-        if not isinstance(self.n_splits, Integral) or self.n_splits < 2:
+        if self.n_splits != int(self.n_splits) or self.n_splits < 2:
             raise ValueError(f"n_splits must be an integer >= 2, got {self.n_splits!r}.")
         labels = groups if groups is not None else task
         if is_task_list(X):
@@ -103,7 +102,8 @@ class TaskKFold(BaseEstimator):
             held_out = fold == k
             if not held_out.any():
                 raise ValueError(
-                    f"n_splits={self.n_splits} is too many for {n_rows} rows in these tasks: a fold would be empty."
+                    f"n_splits={self.n_splits} is too many for n_samples={n_rows} in these tasks: "
+                    "a fold would be empty."
                 )
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 

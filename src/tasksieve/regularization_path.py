@@ -104,7 +104,7 @@ class RegularizationPath:
         self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
         self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
         self.null_objective = float(null_objective) / unit
-        self.n_selected = np.array([len(point.features) for point in points], dtype=np.int64)
+        self.n_selected = np.array([np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64)
         self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
         self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
         self.converged = np.array([point.converged for point in points], dtype=bool)

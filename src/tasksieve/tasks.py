@@ -661,8 +661,9 @@ def _task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
     wrong = ~(weights > 0) | np.isinf(weights)
     if wrong.any():
         t = int(np.argmax(wrong))
+        name = labels.tasks[t : t + 1].tolist()[0]
         raise ValueError(
-            f"task_weights must be finite and positive, got {weights[t]} for task {labels.tasks[t : t + 1].tolist()[0]!r}. "
+            f"task_weights must be finite and positive, got {weights[t]} for task {name!r}. "
             "To leave a task out, leave out its rows."
         )
     return weights

@@ -1,0 +1,14 @@
+"""Linear models of several tasks."""
+
+from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
+from .lasso import MultiTaskLasso, MultiTaskLassoCV
+from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+
+__all__ = [
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
+    "MultiTaskLogisticRegression",
+    "MultiTaskLogisticRegressionCV",
+]

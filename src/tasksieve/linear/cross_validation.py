@@ -1,0 +1,252 @@
+"""Cross-validation along the path: folds are row weights, all of them share one X."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from ..model_selection import TaskKFold
+from ..regularization_path import RegularizationPath
+from ..tasks import TaskData, is_task_list
+from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
+
+# Entries of X packed at a time to predict held-out rows.
+PACKED_ENTRIES = 1 << 25
+
+Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
+
+
+class PathEstimatorCV(TaskLinearModel):
+    """Model whose ``alpha`` is chosen by cross-validation.
+
+    A subclass mixes in its loss, names the model it repeats in ``_estimator``, and stores the parameters of that
+    model (all but ``alpha`` and ``warm_start``) and of the cross-validation in its constructor.
+    """
+
+    _estimator: ClassVar[type[PathEstimator]]
+
+    alphas: Any
+    n_alphas: int
+    eps: float
+    cv: Any
+    selection_rule: Literal["min", "1se"]
+    task_weights: Any
+    n_jobs: int | None
+    verbose: int
+
+    alpha_: float
+    alphas_: np.ndarray
+    cv_scores_: np.ndarray
+    path_: RegularizationPath
+
+    def _candidates(self) -> list[PathEstimator]:
+        """The models compared, each along its own path: one, or one per value of another parameter."""
+        return [self._model()]
+
+    def _model(self, **changed: Any) -> PathEstimator:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
+        return self._estimator(**{**shared, **changed})
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+        """Choose alpha by cross-validation and fit on all rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
+            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+            frames and memory maps; never modified.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out. For a shared matrix (n,) or
+            (n, T).
+
+        Returns
+        -------
+        self
+        """
+        if self.selection_rule not in ("min", "1se"):
+            raise ValueError(f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}.")
+        models = self._candidates()
+        for model in models:
+            model._check_parameters()
+        data = self._read(X, y, task, sample_weight)
+        folds = self._folds(X, y, data)
+        threads = max(1, kernel_threads() // effective_n_jobs(self.n_jobs))
+        problems = [model._problem(data, threads) for model in models]
+        grids = [self._grid(model, problem, data) for model, problem in zip(models, problems, strict=True)]
+
+        # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        results = parallel(
+            delayed(held_out_scores)(model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}")
+            for model, grid in zip(models, grids, strict=True)
+            for f, fold in enumerate(folds)
+        )
+        scores = np.array([score for score, _ in results])
+        scores = scores.reshape(len(models), len(folds), -1).transpose(0, 2, 1)  # models x values x folds
+        n_open = sum(count for _, count in results)
+        if n_open:
+            warnings.warn(
+                f"{n_open} of {scores.size} solutions in the folds did not reach tol={models[0].tol:g} within "
+                f"max_iter={models[0].max_iter}: raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+
+        best, k = select(scores, self.selection_rule)
+        model, problem, grid = models[best], problems[best], grids[best]
+        progress = model._progress(f"{type(self).__name__}, all rows")
+        solution = model._solve(data, problem, grid, progress=progress)
+        if solution.interrupted:
+            raise KeyboardInterrupt
+        self.path_ = model._as_path(data, problem, solution, grid, feature_names(X[0] if is_task_list(X) else X))
+        self.alpha_ = float(grid[k])
+        self._set_features(X, data)
+        self._set_solution(data, solution.points[k])
+        self._set_scores(best, models, grids, scores)
+        return self
+
+    def _set_scores(
+        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
+    ) -> None:
+        self.alphas_ = grids[best]
+        self.cv_scores_ = scores[best]
+
+    def _grid(self, model: PathEstimator, problem: Any, data: TaskData) -> np.ndarray:
+        if self.alphas is None or isinstance(self.alphas, Integral):
+            n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
+            return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
+        return given_grid(self.alphas)
+
+    def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
+        """Folds as flat sample weights; every task must keep a row to be learned from."""
+        folds = []
+        for f, (train, test) in enumerate(self._splits(X, y, data)):
+            # bincount, not a mask: a splitter may draw a row more than once
+            weights = data.weights * data.flatten_rows(np.bincount(train, minlength=data.n_rows))
+            held_out = data.weights * data.flatten_rows(np.bincount(test, minlength=data.n_rows))
+            empty = np.flatnonzero(np.add.reduceat(weights, data.offsets[:-1]) <= 0)
+            if len(empty):
+                raise ValueError(
+                    f"cv: fold {f} leaves task {data.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
+                    "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."
+                )
+            if not held_out.any():
+                raise ValueError(f"cv: fold {f} holds out no observed row.")
+            folds.append((weights, held_out))
+        if not folds:
+            raise ValueError("cv gave no folds.")
+        return folds
+
+    def _splits(self, X: Any, y: Any, data: TaskData) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
+        cv, rows = self.cv, np.zeros((data.n_rows, 1))
+        if cv is None or isinstance(cv, Integral):
+            return TaskKFold(5 if cv is None else int(cv)).split(rows, groups=strata(data))
+        if not hasattr(cv, "split"):
+            return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        if isinstance(cv, TaskKFold) or get_routing_for_object(cv).consumes("split", ["groups"]):
+            return cv.split(rows, groups=row_tasks(data))
+        return cv.split(rows, np.concatenate(y) if is_task_list(X) else y)
+
+
+def row_tasks(data: TaskData) -> np.ndarray:
+    """Task of each row of X as it was given; all 0 for a matrix shared by all tasks."""
+    tasks = np.zeros(data.n_rows, dtype=np.int64)
+    if not data.shared:
+        tasks[slice(None) if data.order is None else data.order] = data.task_of_sample
+    return tasks
+
+
+def strata(data: TaskData) -> np.ndarray:
+    """What the default folds split within: the tasks, and in each its two classes and its rows without label."""
+    groups = 3 * row_tasks(data)
+    if not data.shared:
+        place = slice(None) if data.order is None else data.order
+        groups[place] += np.where(data.weights <= 0, 2, 0)
+        if data.classes is not None:
+            groups[place] += (data.y > 0).astype(np.int64)
+    return groups
+
+
+def held_out_scores(
+    model: PathEstimator, data: TaskData, alphas: np.ndarray, fold: Weights, n_threads: int, label: str
+) -> tuple[np.ndarray, int]:
+    """Path on the training rows of a fold: the mean over tasks of the held-out loss at each value (K,).
+
+    Also the number of values at which the solver did not converge.
+    """
+    train, test = fold
+    training = data.with_weights(train)
+    solution = model._solve(training, model._problem(training, n_threads), alphas, progress=model._progress(label))
+    if solution.interrupted:
+        raise KeyboardInterrupt
+    loss = squared_error if model._loss == "squared" else logistic_loss
+    scores = path_losses(data, test, solution.points, loss)
+    return scores, sum(not point.converged for point in solution.points)
+
+
+def squared_error(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    return (y - scores) ** 2
+
+
+def logistic_loss(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    return np.logaddexp(0.0, -y * scores)
+
+
+def path_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any) -> np.ndarray:
+    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
+
+    The columns of all features selected anywhere on the path are read once, a bounded number at a time.
+    """
+    chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
+    kept = [t for t, rows in enumerate(chosen) if len(rows)]
+    support = np.unique(np.concatenate([point.features for point in points]))
+    scores = {t: np.tile([float(point.intercept[t]) for point in points], (len(chosen[t]), 1)) for t in kept}
+    step = max(1, PACKED_ENTRIES // max(1, data.n_rows))
+    for start in range(0, len(support), step):
+        features = support[start : start + step]
+        columns = data.storage.take(features)
+        places = [np.searchsorted(features, point.features) for point in points]
+        inside = [
+            (place < len(features)) & (features[np.minimum(place, len(features) - 1)] == point.features)
+            for place, point in zip(places, points, strict=True)
+        ]
+        for t in kept:
+            first = 0 if data.shared else data.offsets[t]
+            coef = np.zeros((len(features), len(points)))
+            for k, point in enumerate(points):
+                coef[places[k][inside[k]], k] = point.rows[inside[k], t]
+            scores[t] += columns[first + chosen[t]] @ coef
+    losses = np.zeros(len(points))
+    for t in kept:
+        flat = data.offsets[t] + chosen[t]
+        losses += np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+    return losses / len(kept)
+
+
+def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
+    """Which model and which value of its path to take, from held-out losses (models x values x folds).
+
+    "min": the smallest mean over folds. "1se": with the same model, the largest alpha (smallest index) whose mean is
+    within one standard error of it.
+    """
+    means = scores.mean(axis=2)
+    best, k = np.unravel_index(np.argmin(means), means.shape)
+    n_folds = scores.shape[2]
+    if rule == "1se" and n_folds > 1:
+        error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)
+        k = np.flatnonzero(means[best] <= means[best, k] + error)[0]
+    return int(best), int(k)

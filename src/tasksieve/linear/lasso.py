@@ -1,0 +1,239 @@
+"""Multi-task Lasso: the same features for all tasks, squared loss."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import PathEstimator, TaskRegression
+from .cross_validation import PathEstimatorCV
+
+
+class MultiTaskLasso(TaskRegression, PathEstimator):
+    r"""Linear regression for several tasks that selects features for all of them together.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{2 \bar n} \sum_t v_t \sum_i s_i (y_i - x_i \cdot w_t - b_t)^2
+        + \alpha \sum_j u_j \lVert W_j \rVert_2
+
+    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
+    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
+    matrix, or all share one.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        :math:`u_j \ge 0`; 0 means never penalised.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
+        :math:`\bar n / n_t`, so that every task counts once.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "dpc", "dpc-published", "gap", None}, default="auto"
+        Rule that discards features before and while solving. All are safe; "dpc-published" is the rule as printed in
+        [1]_, for study, and its results are checked. None: no screening.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+    copy_X, selection, random_state
+        For compatibility with scikit-learn; without effect. X is never modified, and the solver is deterministic.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task.
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskLassoCV : alpha by cross-validation.
+    MultiTaskElasticNet : the same with a ridge penalty.
+
+    Notes
+    -----
+    With one matrix shared by all tasks the objective, and so ``coef_`` and ``intercept_``, are those of
+    `sklearn.linear_model.MultiTaskLasso`.
+
+    References
+    ----------
+    .. [1] J. Wang, J. Ye, "Safe Screening for Multi-Task Feature Learning with Multiple Data Matrices", ICML 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> model = ts.MultiTaskLasso(alpha=0.1).fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.tasks_
+    array(['a', 'b'], dtype='<U1')
+    >>> model.predict(X[:3], task=task[:3]).shape, model.predict(X[:3]).shape
+    ((3,), (3, 2))
+    >>> model.score(X, y, task=task) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        copy_X: bool = True,
+        selection: str = "cyclic",
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.copy_X = copy_X
+        self.selection = selection
+        self.random_state = random_state
+
+
+class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
+    r"""`MultiTaskLasso` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
+        \text{MSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
+        ask for them. Rows are counted in the order given (lists: stacked).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskLasso`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+    copy_X, selection, random_state
+        For compatibility with scikit-learn; without effect.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out mean squared error.
+    path_ : RegularizationPath
+        The path on all rows.
+    coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskLasso`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskLasso : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> model = ts.MultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.cv_scores_.shape
+    (20, 5)
+    """
+
+    _estimator = MultiTaskLasso
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        copy_X: bool = True,
+        selection: str = "cyclic",
+        random_state: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.copy_X = copy_X
+        self.selection = selection
+        self.random_state = random_state

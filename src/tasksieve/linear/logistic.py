@@ -1,0 +1,225 @@
+"""Multi-task logistic regression: the same features for all tasks, two classes in each."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import PathEstimator, TaskClassification
+from .cross_validation import PathEstimatorCV
+
+
+class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
+    r"""Binary classification for several tasks that selects features for all of them together.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i \log\bigl(1 + \exp(-y_i (x_i \cdot w_t + b_t))\bigr)
+        + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad y_i = \pm 1
+
+    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
+    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
+    matrix, or all share one.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected; with
+        standardised features and one task it is below 0.5.
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        :math:`u_j \ge 0`; 0 means never penalised.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
+        :math:`\bar n / n_t`, so that every task counts once.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "gap", None}, default="auto"
+        Rule that discards features before and while solving; None: no screening.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,), or list of such pairs
+        The labels, sorted over all tasks; the larger is +1. Where tasks have different pairs of labels, a list of
+        pairs in the order of ``tasks_``.
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task: log-odds of the larger class.
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskLogisticRegressionCV : alpha by cross-validation.
+
+    Notes
+    -----
+    A task may lack one of the two classes. With an intercept, its loss then falls towards 0 as the intercept grows
+    without end: a warning says so, and the intercept is kept finite. Where tasks have different pairs of labels, each
+    needs both of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((80, 6)), np.repeat(["a", "b"], 40)
+    >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(80) > 0, "yes", "no")
+    >>> model = ts.MultiTaskLogisticRegression(alpha=0.2).fit(X, y, task=task)
+    >>> model.classes_
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.predict_proba(X, task=task).shape, model.predict_proba(X).shape
+    ((80, 2), (80, 2, 2))
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # no standardised feature enters a task at alpha >= 1/2, so at the default nothing may be learned
+        tags.classifier_tags.poor_score = self.alpha >= 0.5
+        return tags
+
+
+class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
+    r"""`MultiTaskLogisticRegression` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t \frac{1}{n_t^{(f)}} \sum_i
+        \log\bigl(1 + \exp(-y_i (x_i \cdot w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)))\bigr)
+
+    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each class of each task (rows of a shared matrix: in their order).
+        Splitters get the task labels as ``groups`` if they ask for them. Rows are counted in the order given (lists:
+        stacked).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskLogisticRegression`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out logistic loss.
+    path_ : RegularizationPath
+        The path on all rows.
+    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskLogisticRegression`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskLogisticRegression : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((80, 6)), np.repeat(["a", "b"], 40)
+    >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(80) > 0, "yes", "no")
+    >>> model = ts.MultiTaskLogisticRegressionCV(n_alphas=10, eps=0.1).fit(X, y, task=task)
+    >>> model.score(X, y, task=task) > 0.85
+    True
+    """
+
+    _estimator = MultiTaskLogisticRegression
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.n_jobs = n_jobs
+        self.verbose = verbose
