@@ -100,10 +100,13 @@ def test_import_is_light() -> None:
 
 
 def test_import_is_quick() -> None:
-    """At most 0.3 s beyond scikit-learn; processor time, best of five, because machines are busy."""
+    """At most 0.3 s beyond scikit-learn, all public names loaded.
+
+    Processor time, and the best of five, because machines are busy.
+    """
     code = (
         "import time, sklearn.linear_model\n"
-        "start = time.process_time(); import tasksieve; print(time.process_time() - start)"
+        "start = time.process_time(); from tasksieve import *; print(time.process_time() - start)"
     )
     seconds = []
     for _ in range(5):
