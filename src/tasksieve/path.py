@@ -137,7 +137,6 @@ def solve_path(
         screening, loss=problem.loss.name, l1=shape.l1, positive=shape.positive, ridge_ratio=shape.ridge_ratio
     )
     solution = PathSolution(problem.loss.null.value)
-    passes = problem.design.passes
     with one_blas_thread():
         engine = _Engine(problem, rule, solver, working_set, max_iter, single=len(lams) == 1, start=start)
         try:
@@ -151,7 +150,7 @@ def solve_path(
                     progress(k, len(lams), point)
         except KeyboardInterrupt:
             solution.interrupted = True
-    solution.passes = problem.design.passes - passes
+    solution.passes = problem.design.passes
     solution.wrong_rejections = engine.wrong_rejections
     return solution
 

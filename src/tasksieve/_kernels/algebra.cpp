@@ -61,9 +61,8 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
                 double *target = scaled.data() + k * n;
                 for (index_t i = 0; i < n; ++i) target[i] = root[k] * column[i];
             }
-            const int size = static_cast<int>(n), inner = static_cast<int>(count), one_int = 1;
-            const double one = 1.0;
-            if (count > 0 && n > 0) blas.dsyrk("L", "N", &size, &inner, &one, scaled.data(), &size, &one, k_t, &size);
+            const int size = static_cast<int>(n), one_int = 1;
+            if (count > 0 && n > 0) gemm('N', 'T', n, n, count, scaled.data(), n, scaled.data(), n, 1.0, k_t, n);
             if (n > 0 && !cholesky(k_t, n)) {
                 ok = false;
                 continue;
@@ -80,19 +79,24 @@ void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t
                   const double *u, index_t count, const double *factors, int threads, float *z) {
     const auto start = factor_starts(offsets, tasks);
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
-        std::vector<double> block;
+        std::vector<double> inverse;
+        std::vector<float> inverse_single, block;
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             if (n == 0) continue;
+            // Many right-hand sides against a small triangle: a product with its inverse is several times faster
+            // than substitution.
+            inverse.resize(n * n);
+            set_identity(inverse.data(), n);
+            lower_solve(factors + start[t], n, inverse.data(), n, n);
+            inverse_single.assign(inverse.begin(), inverse.end());
             block.resize(n * count);
             for (index_t k = 0; k < count; ++k) {
                 const double *column = x + columns[k] * rows + lo;
                 const double scale = u[k * tasks + t];
-                for (index_t i = 0; i < n; ++i) block[k * n + i] = scale * column[i];
+                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<float>(scale * column[i]);
             }
-            lower_solve(factors + start[t], n, block.data(), n, count);
-            for (index_t k = 0; k < count; ++k)
-                for (index_t i = 0; i < n; ++i) z[k * rows + lo + i] = static_cast<float>(block[k * n + i]);
+            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, 0.0f, z + lo, rows);
         }
     });
 }
@@ -116,12 +120,16 @@ bool factor_shared(const double *x, index_t rows, const index_t *columns, const 
 
 void whiten_shared(const double *x, index_t rows, const index_t *columns, index_t count, const double *factor,
                    int threads, float *z) {
-    parallel_for(count, 128, threads, [&](index_t begin, index_t end) {
-        std::vector<double> block((end - begin) * rows);
+    std::vector<double> inverse(rows * rows);
+    set_identity(inverse.data(), rows);
+    lower_solve(factor, rows, inverse.data(), rows, rows);
+    const std::vector<float> inverse_single(inverse.begin(), inverse.end());
+    parallel_for(count, 256, threads, [&](index_t begin, index_t end) {
+        std::vector<float> block((end - begin) * rows);
         for (index_t k = begin; k < end; ++k)
             std::copy(x + columns[k] * rows, x + (columns[k] + 1) * rows, block.data() + (k - begin) * rows);
-        lower_solve(factor, rows, block.data(), rows, end - begin);
-        std::copy(block.begin(), block.end(), z + begin * rows);
+        gemm('N', 'N', rows, end - begin, rows, inverse_single.data(), rows, block.data(), rows, 0.0f,
+             z + begin * rows, rows);
     });
 }
 
@@ -150,11 +158,11 @@ void normal_product(const float *z, index_t rows, index_t count, const float *u,
         std::vector<float> image(rows);
         const int ld = static_cast<int>(rows), one_int = 1, width = static_cast<int>(count);
         const float one = 1.0f, zero = 0.0f;
-        parallel_for(rows, (rows + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+        parallel_for(rows, 256, threads, [&](index_t begin, index_t end) {
             const int height = static_cast<int>(end - begin);
             blas.sgemv("N", &height, &width, &one, z + begin, &ld, v, &one_int, &zero, image.data() + begin, &one_int);
         });
-        parallel_for(count, (count + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+        parallel_for(count, 64, threads, [&](index_t begin, index_t end) {
             const int columns = static_cast<int>(end - begin);
             blas.sgemv("T", &ld, &columns, &one, z + begin * rows, &ld, image.data(), &one_int, &zero, out + begin,
                        &one_int);
@@ -164,7 +172,7 @@ void normal_product(const float *z, index_t rows, index_t count, const float *u,
     std::vector<float> scaled(count * tasks), image(rows * tasks);
     for (index_t k = 0; k < count; ++k)
         for (index_t t = 0; t < tasks; ++t) scaled[k * tasks + t] = u[k * tasks + t] * v[k];
-    parallel_for(tasks, (tasks + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+    parallel_for(tasks, 16, threads, [&](index_t begin, index_t end) {
         gemm('N', 'T', rows, end - begin, count, z, rows, scaled.data() + begin, tasks, 0.0f,
              image.data() + begin * rows, rows);
     });

@@ -18,6 +18,12 @@
 #define TASKSIEVE_MULTIVERSION
 #endif
 
+#if defined(__GNUC__)
+#define TASKSIEVE_INLINE inline __attribute__((always_inline))
+#else
+#define TASKSIEVE_INLINE inline
+#endif
+
 namespace tasksieve {
 
 using index_t = std::int64_t;

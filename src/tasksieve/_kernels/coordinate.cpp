@@ -4,21 +4,22 @@ namespace tasksieve {
 
 namespace {
 
-TASKSIEVE_MULTIVERSION double dot(const double *a, const double *b, index_t n) {
+// Small loops that run inside the multiversioned sweep below: inlined there, they are compiled for its processor.
+TASKSIEVE_INLINE double dot(const double *a, const double *b, index_t n) {
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
     for (index_t i = 0; i < n; ++i) sum += a[i] * b[i];
     return sum;
 }
 
-TASKSIEVE_MULTIVERSION void subtract(double *target, double scale, const double *x, index_t n) {
+TASKSIEVE_INLINE void subtract(double *target, double scale, const double *x, index_t n) {
 #pragma omp simd
     for (index_t i = 0; i < n; ++i) target[i] -= scale * x[i];
 }
 
 // Root nu of sum_t (c_t / (h_t nu + lam))^2 = 1 by Newton on its concave increasing form: from the left end it
 // climbs monotonically and cannot overshoot (mathematics 2.7).
-double secular_root(const double *c, const double *h, index_t tasks, double lam, double ridge, double norm) {
+TASKSIEVE_INLINE double secular_root(const double *c, const double *h, index_t tasks, double lam, double ridge, double norm) {
     double largest = 0.0, smallest = INFINITY;
     for (index_t t = 0; t < tasks; ++t) {
         if (c[t] == 0.0) continue;
@@ -43,9 +44,7 @@ double secular_root(const double *c, const double *h, index_t tasks, double lam,
     return nu;
 }
 
-}  // namespace
-
-void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
+TASKSIEVE_INLINE void solve_row_inline(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
                double *w) {
     double squares = 0.0;
     for (index_t t = 0; t < tasks; ++t) {
@@ -69,6 +68,13 @@ void solve_row(double *c, const double *h, index_t tasks, double group, double l
     }
     const double shift = group > 0.0 ? group / secular_root(c, h, tasks, group, ridge, norm) : 0.0;
     for (index_t t = 0; t < tasks; ++t) w[t] = c[t] == 0.0 ? 0.0 : c[t] / (h[t] + ridge + shift);
+}
+
+}  // namespace
+
+void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
+               double *w) {
+    solve_row_inline(c, h, tasks, group, l1, ridge, positive, w);
 }
 
 double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive) {
@@ -103,14 +109,66 @@ double row_gauge(const double *m, index_t tasks, double group, double l1, bool p
 
 namespace {
 
+const double *segment(const RowProblem &p, index_t k, index_t t) {
+    return p.x + p.columns[k] * p.rows + (p.shared ? 0 : p.offsets[t]);
+}
+index_t length(const RowProblem &p, index_t t) { return p.shared ? p.rows : p.offsets[t + 1] - p.offsets[t]; }
+index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p.rows : p.offsets[t]; }
+
+// One sweep over the rows listed in `live`, each solved exactly in turn.
+TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, index_t count, double *weights,
+                                  double *state, double *c, double *row) {
+    for (index_t i = 0; i < count; ++i) {
+        const index_t k = live[i];
+        double *w = weights + k * p.tasks;
+        const double *h = p.h + k * p.tasks;
+        for (index_t t = 0; t < p.tasks; ++t) {
+            const double product = p.gram ? state[t * p.count + k]
+                                          : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+            c[t] = product + h[t] * w[t];
+        }
+        solve_row_inline(c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
+        for (index_t t = 0; t < p.tasks; ++t) {
+            const double step = row[t] - w[t];
+            if (step == 0.0) continue;
+            w[t] = row[t];
+            if (p.gram)
+                subtract(state + t * p.count, step, p.gram + (p.shared ? 0 : t * p.count * p.count) + k * p.count,
+                         p.count);
+            else
+                subtract(state + residual_start(p, t), step, segment(p, k, t), length(p, t));
+        }
+    }
+}
+
+TASKSIEVE_MULTIVERSION void row_products(const RowProblem &p, index_t k, const double *state, double *c) {
+    for (index_t t = 0; t < p.tasks; ++t)
+        c[t] = p.gram ? state[t * p.count + k]
+                      : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+}
+
+TASKSIEVE_MULTIVERSION double long_dot(const double *a, const double *b, index_t n) { return dot(a, b, n); }
+TASKSIEVE_MULTIVERSION void long_subtract(double *target, double scale, const double *x, index_t n) {
+    subtract(target, scale, x, n);
+}
+
 class Descent {
   public:
     Descent(const RowProblem &p, double *w, double *state)
-        : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks),
-          state_size_(p.gram ? p.tasks * p.count : (p.shared ? p.rows * p.tasks : p.offsets[p.tasks])) {}
+        : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks), live_(p.count),
+          state_size_(p.gram ? p.tasks * p.count : residual_start(p, p.tasks)) {
+        for (index_t k = 0; k < p.count; ++k) live_[k] = k;
+    }
 
+    // The first epoch visits all rows; later ones those that are non-zero, or that a check found above their
+    // threshold. Every check looks at all rows again.
     void epoch() {
-        for (index_t k = 0; k < p_.count; ++k) update(k);
+        sweep(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data());
+        if (all_) {
+            all_ = false;
+            live_.erase(std::remove_if(live_.begin(), live_.end(), [&](index_t k) { return is_zero(k); }),
+                        live_.end());
+        }
     }
 
     index_t weight_size() const { return p_.count * p_.tasks; }
@@ -125,9 +183,10 @@ class Descent {
     // Duality gap of the problem restricted to these columns; the ridge enters as extra rows of squared loss.
     double gap(double *objective_out) {
         double products = 0.0, weight2 = 0.0, penalties = 0.0, ridges = 0.0, polar = 0.0;
+        std::vector<index_t> live;
         for (index_t k = 0; k < p_.count; ++k) {
             const double *w = w_ + k * p_.tasks;
-            correlations(k, c_.data());
+            row_products(p_, k, state_, c_.data());
             double square = 0.0, inner = 0.0;
             for (index_t t = 0; t < p_.tasks; ++t) {
                 c_[t] -= p_.ridge * w[t];
@@ -138,8 +197,11 @@ class Descent {
             weight2 += square;
             ridges += 0.5 * p_.ridge * square;
             penalties += penalty(k) - 0.5 * p_.ridge * square;
-            polar = std::max(polar, row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive));
+            const double gauge = row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive);
+            polar = std::max(polar, gauge);
+            if (square > 0.0 || gauge > 1.0) live.push_back(k);
         }
+        if (!all_) live_.swap(live);
         const double value = loss(), residual2 = 2.0 * value + p_.ridge * weight2;
         if (objective_out) *objective_out = value + penalties + ridges;
         double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
@@ -152,41 +214,13 @@ class Descent {
     double *state() { return state_; }
 
   private:
-    const double *segment(index_t k, index_t t) const {
-        return p_.x + p_.columns[k] * p_.rows + (p_.shared ? 0 : p_.offsets[t]);
-    }
-    index_t length(index_t t) const { return p_.shared ? p_.rows : p_.offsets[t + 1] - p_.offsets[t]; }
-    double *residual(index_t t) const { return state_ + (p_.shared ? t * p_.rows : p_.offsets[t]); }
-    const double *gram_column(index_t k, index_t t) const {
-        return p_.gram + (p_.shared ? 0 : t * p_.count * p_.count) + k * p_.count;
-    }
-
-    void correlations(index_t k, double *c) const {
-        if (p_.gram)
-            for (index_t t = 0; t < p_.tasks; ++t) c[t] = state_[t * p_.count + k];
-        else
-            for (index_t t = 0; t < p_.tasks; ++t) c[t] = dot(segment(k, t), residual(t), length(t));
-    }
-
-    void update(index_t k) {
-        double *w = w_ + k * p_.tasks;
-        const double *h = p_.h + k * p_.tasks;
-        correlations(k, c_.data());
-        for (index_t t = 0; t < p_.tasks; ++t) c_[t] += h[t] * w[t];
-        solve_row(c_.data(), h, p_.tasks, p_.group[k], p_.l1[k], p_.ridge, p_.positive, row_.data());
-        for (index_t t = 0; t < p_.tasks; ++t) {
-            const double step = row_[t] - w[t];
-            if (step == 0.0) continue;
-            w[t] = row_[t];
-            if (p_.gram)
-                subtract(state_ + t * p_.count, step, gram_column(k, t), p_.count);
-            else
-                subtract(residual(t), step, segment(k, t), length(t));
-        }
+    bool is_zero(index_t k) const {
+        const double *w = w_ + k * p_.tasks;
+        return std::all_of(w, w + p_.tasks, [](double v) { return v == 0.0; });
     }
 
     double loss() const {
-        if (!p_.gram) return 0.5 * dot(state_, state_, state_size_);
+        if (!p_.gram) return 0.5 * long_dot(state_, state_, state_size_);
         // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
         double inner = 0.0;
         for (index_t k = 0; k < p_.count; ++k)
@@ -208,6 +242,8 @@ class Descent {
     const RowProblem &p_;
     double *w_, *state_;
     std::vector<double> c_, row_;
+    std::vector<index_t> live_;
+    bool all_ = true;
     index_t state_size_;
 };
 
@@ -256,7 +292,7 @@ class Anderson {
         double trace = 0.0;
         for (index_t i = 0; i < depth; ++i)
             for (index_t j = 0; j <= i; ++j) {
-                gram[i * depth + j] = gram[j * depth + i] = dot(&difference[i * n], &difference[j * n], n);
+                gram[i * depth + j] = gram[j * depth + i] = long_dot(&difference[i * n], &difference[j * n], n);
                 if (i == j) trace += gram[i * depth + i];
             }
         for (index_t i = 0; i < depth; ++i) gram[i * depth + i] += 1e-10 * trace;
@@ -270,8 +306,8 @@ class Anderson {
             std::fill(d.weights(), d.weights() + n, 0.0);
             std::fill(d.state(), d.state() + d.state_size(), 0.0);
             for (index_t i = 0; i < depth; ++i) {
-                subtract(d.weights(), -x[i] / total, weights_[i + 1].data(), n);
-                subtract(d.state(), -x[i] / total, states_[i + 1].data(), d.state_size());
+                long_subtract(d.weights(), -x[i] / total, weights_[i + 1].data(), n);
+                long_subtract(d.state(), -x[i] / total, states_[i + 1].data(), d.state_size());
             }
             bool keep = true;
             for (index_t e = 0; e < n && keep; ++e) keep = std::isfinite(d.weights()[e]);

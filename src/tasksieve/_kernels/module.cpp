@@ -185,22 +185,25 @@ void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<
     }
 }
 
+// Entries of all the factors: one for the shared matrix, or one a task.
+index_t factor_cells(const Vector<index_t> &offsets, index_t rows, bool shared) {
+    if (shared) return rows * rows;
+    index_t cells = 0;
+    for (size_t t = 1; t < offsets.size(); ++t) {
+        const index_t n = offsets.data()[t] - offsets.data()[t - 1];
+        cells += n * n;
+    }
+    return cells;
+}
+
 bool py_factor(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Vector<double> a,
                Vector<double> y, int threads, OutVector factors, OutVector r) {
     const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
     require(index_t(a.size()) == count, "one weight a column");
     check_columns(columns.data(), count, x.shape(1));
     require(y.size() == r.size() && index_t(y.size()) == (shared ? rows * tasks : rows), "y has the wrong size");
-    index_t cells = rows * rows;
-    if (!shared) {
-        check_offsets(offsets, rows);
-        cells = 0;
-        for (index_t t = 0; t < tasks; ++t) {
-            const index_t n = offsets.data()[t + 1] - offsets.data()[t];
-            cells += n * n;
-        }
-    }
-    require(index_t(factors.size()) == cells, "factors has the wrong size");
+    if (!shared) check_offsets(offsets, rows);
+    require(index_t(factors.size()) == factor_cells(offsets, rows, shared), "factors has the wrong size");
     nb::gil_scoped_release release;
     if (shared)
         return factor_shared(x.data(), rows, columns.data(), a.data(), count, y.data(), tasks, threads,
@@ -215,6 +218,8 @@ void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<i
     check_columns(columns.data(), count, x.shape(1));
     require(index_t(u.shape(0)) == count && index_t(u.shape(1)) == tasks, "u must be count x tasks");
     require(index_t(z.shape(0)) == rows && index_t(z.shape(1)) == count, "z has the wrong shape");
+    if (!shared) check_offsets(offsets, rows);
+    require(index_t(factors.size()) == factor_cells(offsets, rows, shared), "factors has the wrong size");
     nb::gil_scoped_release release;
     if (shared)
         whiten_shared(x.data(), rows, columns.data(), count, factors.data(), threads, z.data());
@@ -286,15 +291,15 @@ void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
 
 template <class T>
 void bind_storage(nb::module_ &m) {
-    m.def("segment_products", &py_segment_products<T>, "x"_a, "columns"_a.none(), "r"_a, "offsets"_a, "squares"_a,
-          "threads"_a, "out"_a);
-    m.def("shared_products", &py_shared_products<T>, "x"_a, "columns"_a.none(), "r"_a, "squares"_a, "threads"_a,
-          "out"_a);
-    m.def("sparse_products", &py_sparse_products<T, std::int32_t>, "data"_a, "indices"_a, "indptr"_a,
-          "columns"_a.none(), "r"_a, "task_of"_a.none(), "tasks"_a, "squares"_a, "threads"_a, "out"_a);
-    m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a, "indices"_a, "indptr"_a,
-          "columns"_a.none(), "r"_a, "task_of"_a.none(), "tasks"_a, "squares"_a, "threads"_a, "out"_a);
-    m.def("row_products", &py_row_products<T>, "x"_a, "r"_a, "task_of"_a, "squares"_a, "threads"_a, "out"_a);
+    m.def("segment_products", &py_segment_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "offsets"_a.noconvert(), "squares"_a,
+          "threads"_a, "out"_a.noconvert());
+    m.def("shared_products", &py_shared_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "squares"_a, "threads"_a,
+          "out"_a.noconvert());
+    m.def("sparse_products", &py_sparse_products<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+          "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(), "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+          "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(), "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("row_products", &py_row_products<T>, "x"_a.noconvert(), "r"_a.noconvert(), "task_of"_a.noconvert(), "squares"_a, "threads"_a, "out"_a.noconvert());
 }
 
 }  // namespace
@@ -307,20 +312,20 @@ NB_MODULE(_core, m) {
     bind_storage<std::int8_t>(m);
     bind_storage<std::uint8_t>(m);
     m.def("use_blas", &py_use_blas);
-    m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a, "coef"_a, "norms"_a, "remainder"_a,
-          "shared_remainder"_a, "radius"_a, "group"_a, "l1"_a.none(), "positive"_a, "skip"_a.none(), "threads"_a,
-          "estimate"_a, "upper"_a);
-    m.def("coordinate_descent", &py_coordinate_descent, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "h"_a, "group"_a,
-          "l1"_a, "ridge"_a, "positive"_a, "w"_a, "state"_a, "max_epochs"_a, "tol"_a, "gram"_a.none(),
-          "y_products"_a.none(), "y_squared"_a);
-    m.def("row_gauges", &py_row_gauges, "m"_a, "group"_a, "l1"_a, "positive"_a, "out"_a);
-    m.def("solve_rows", &py_solve_rows, "c"_a, "h"_a, "group"_a, "l1"_a, "ridge"_a, "positive"_a, "out"_a);
-    m.def("factor", &py_factor, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "a"_a, "y"_a, "threads"_a, "factors"_a,
-          "r"_a);
-    m.def("whiten", &py_whiten, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "u"_a, "factors"_a, "threads"_a, "z"_a);
-    m.def("normal_matrix", &py_normal_matrix, "z"_a, "u"_a.none(), "threads"_a, "m"_a);
-    m.def("normal_product", &py_normal_product, "z"_a, "u"_a.none(), "v"_a, "threads"_a, "out"_a);
-    m.def("reweight", &py_reweight, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "w"_a, "basis"_a, "threads"_a, "out"_a,
-          "h"_a);
-    m.def("combine", &py_combine, "x"_a, "offsets"_a, "shared"_a, "columns"_a, "w"_a, "threads"_a, "out"_a);
+    m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(), "norms"_a.noconvert(), "remainder"_a.noconvert(),
+          "shared_remainder"_a, "radius"_a, "group"_a.noconvert(), "l1"_a.none().noconvert(), "positive"_a, "skip"_a.none().noconvert(), "threads"_a,
+          "estimate"_a.noconvert(), "upper"_a.noconvert());
+    m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(),
+          "l1"_a.noconvert(), "ridge"_a, "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a, "gram"_a.none().noconvert(),
+          "y_products"_a.none().noconvert(), "y_squared"_a);
+    m.def("row_gauges", &py_row_gauges, "m"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "positive"_a, "out"_a.noconvert());
+    m.def("solve_rows", &py_solve_rows, "c"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a, "positive"_a, "out"_a.noconvert());
+    m.def("factor", &py_factor, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "a"_a.noconvert(), "y"_a.noconvert(), "threads"_a, "factors"_a.noconvert(),
+          "r"_a.noconvert());
+    m.def("whiten", &py_whiten, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a, "m"_a.noconvert());
+    m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+    m.def("reweight", &py_reweight, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(),
+          "h"_a.noconvert());
+    m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
 }

@@ -236,12 +236,39 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
     }
 }
 
+// One task and no l1 part: every row is a number, so the loop runs over features instead of tasks.
+TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_t n_anchors, const double *coef,
+                                             const float *norms, double reach, const double *group, bool positive,
+                                             index_t begin, index_t end, double *estimate, double *upper) {
+    for (index_t j = begin; j < end; ++j) estimate[j] = 0.0;
+    for (index_t m = 0; m < n_anchors; ++m) {
+        const float *values = anchors[m];
+        const double weight = coef[m];
+#pragma omp simd
+        for (index_t j = begin; j < end; ++j) estimate[j] += weight * static_cast<double>(values[j]);
+    }
+#pragma omp simd
+    for (index_t j = begin; j < end; ++j) {
+        const double b = positive ? (estimate[j] > 0.0 ? estimate[j] : 0.0) : std::fabs(estimate[j]);
+        const double scale = group[j] > 0.0 ? 1.0 / group[j] : 0.0;
+        estimate[j] = b * scale;
+        upper[j] = (b + static_cast<double>(norms[j]) * reach) * scale;
+    }
+}
+
 }  // namespace
 
 void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
                      index_t norm_stride, const double *remainder, double shared_remainder, double radius,
                      const double *group, const double *l1, bool positive, const std::uint8_t *skip, index_t features,
                      index_t tasks, int threads, double *estimate, double *upper) {
+    if (tasks == 1 && !l1 && !skip) {
+        const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
+        parallel_for(features, 8192, threads, [&](index_t begin, index_t end) {
+            anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
+        });
+        return;
+    }
     parallel_for(features, 1024, threads, [&](index_t begin, index_t end) {
         std::vector<double> work(2 * tasks);
         anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
