@@ -30,7 +30,7 @@ test: $(VENV)/.package $(VENV)/.extra-test
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	$(PY) -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.extra-lint
+lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 
