@@ -257,7 +257,8 @@ class _Engine:
     ) -> Point:
         objective = iterate.at.value + penalty.restrict(iterate.features).value(iterate.rows)
         rows = self.design.original_units(iterate.features, iterate.rows)
-        intercept, extra = self.problem.intercepts(iterate.features, rows, iterate.at.nuisance)
+        loadings = self.packed.loadings(self.packed.places(iterate.features))
+        intercept, extra = self.problem.intercepts(rows, loadings, iterate.at.nuisance)
         features = iterate.features
         if len(self.design.unpenalised):
             features = np.concatenate([features, self.design.unpenalised])
@@ -301,12 +302,15 @@ class _Engine:
         return working, rows
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
-        """Start of a value: the secant of the last two solutions, linear in lam."""
+        """Start of a value: the secant of the last two solutions, linear in lam.
+
+        The accelerated gradient method starts from the last solution, as it does in the papers it stands for.
+        """
         now, before = self.current, self.previous
         if self._guess is not None:
             guess, self._guess = self._guess, None
             return guess
-        if before is None or before.lam == now.lam or len(now.features) == 0:
+        if before is None or before.lam == now.lam or len(now.features) == 0 or self._solver == "apgd":
             return now.features, now.rows
         theta = (lam - now.lam) / (now.lam - before.lam)
         old = np.zeros_like(now.rows)

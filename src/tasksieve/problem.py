@@ -77,30 +77,15 @@ class Problem:
         """The smallest strength whose solution is zero."""
         return float(np.max(self.shape.at(1.0).gauges(self.null_products()), initial=0.0))
 
-    def intercepts(self, features: Array, rows: Array, nuisance: Array) -> tuple[Array, Array]:
-        """Intercepts, and coefficients of the unpenalised features, for rows in original units.
+    def intercepts(self, rows: Array, loadings: Array, nuisance: Array) -> tuple[Array, Array]:
+        """Intercepts, and coefficients of the unpenalised features, given rows in original units.
 
-        The loss has minimised them out in the projected geometry; for the squared loss they follow from least
-        squares, for other losses the loss returns them up to the shift that projection made.
+        The loss has minimised them out in the projected geometry, where every column was freed of its nuisance part
+        (`loadings`): what the columns were freed of is taken back here.
         """
         design = self.design
-        columns = design.nuisance_columns()
-        if not columns:
-            return np.zeros(design.n_tasks), np.empty((0, design.n_tasks))
-        raw = design.storage.take(features)
-        fitted = np.empty(design.n_samples)
-        for t in range(design.n_tasks):
-            own = slice(design.offsets[t], design.offsets[t + 1])
-            fitted[own] = (raw if design.shared else raw[own]) @ rows[:, t]
-        root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
-        coefficients = np.zeros((len(columns), design.n_tasks))
-        for t in range(design.n_tasks):
-            own = slice(design.offsets[t], design.offsets[t + 1])
-            block = np.stack([column[own] * root[own] for column in columns], axis=1)
-            target = (self.y[own] - fitted[own]) if self.squared else -fitted[own]
-            coefficients[:, t] = np.linalg.lstsq(block, root[own] * target, rcond=1e-12)[0]
-        if not self.squared:
-            coefficients += nuisance
+        own = design.nuisance_fit(self.y) if self.squared else nuisance
+        coefficients = own - np.einsum("zjt,jt->zt", loadings, rows)
         first = 1 if design.fit_intercept else 0
         intercept = coefficients[0] if first else np.zeros(design.n_tasks)
         return intercept, coefficients[first:]

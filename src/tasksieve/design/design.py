@@ -74,7 +74,7 @@ class Design:
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
-        self._basis = self._nuisance_basis()
+        self._basis, self._solvers = self._nuisance_basis()
         self.standardize = standardize
         self._scale: Array | None = None
         self._norms: Array | None = None
@@ -82,6 +82,11 @@ class Design:
         self._fragile = np.empty(0, dtype=np.int64)
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
+
+    @property
+    def n_nuisance(self) -> int:
+        """Nuisance columns: the constant, and the unpenalised features."""
+        return len(self._solvers)
 
     # -- sample space ---------------------------------------------------------------------------------------------
 
@@ -118,28 +123,36 @@ class Design:
     def _weighted(self, vector: Array) -> Array:
         return vector if self.root_weights is None else self.root_weights * vector
 
-    def _nuisance_basis(self) -> list[Array]:
-        """Flat columns, orthonormal within each task; where a task has fewer, the rest is zero there."""
+    def _nuisance_basis(self) -> tuple[list[Array], list[Array]]:
+        """Flat columns ``U``, orthonormal within each task, and the rows of the pseudo-inverse of ``diag(q) Z``.
+
+        Where a task has fewer independent nuisance columns than others, the rest of its basis is zero.
+        """
         raw = [self._weighted(column) for column in self.nuisance_columns()]
         if not raw:
-            return []
+            return [], []
         if len(raw) == 1:
-            norms = np.sqrt(self.task_sums(raw[0] * raw[0]))
-            inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-            return [raw[0] * self.per_sample(inverse)]
-        basis = np.zeros((len(raw), self.n_samples))
+            squares = self.task_sums(raw[0] * raw[0])
+            inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
+            return [raw[0] * self.per_sample(np.sqrt(inverse))], [raw[0] * self.per_sample(inverse)]
+        basis, solvers = np.zeros((len(raw), self.n_samples)), np.zeros((len(raw), self.n_samples))
         for t in range(self.n_tasks):
             rows = slice(self.offsets[t], self.offsets[t + 1])
             block = np.stack([column[rows] for column in raw], axis=1)
             sizes = np.linalg.norm(block, axis=0)
-            block = block[:, sizes > 0] / sizes[sizes > 0]
-            if block.shape[1] == 0:
+            live = np.flatnonzero(sizes)
+            if len(live) == 0:
                 continue
-            q, r, _ = linalg.qr(block, mode="economic", pivoting=True)
-            diagonal = np.abs(np.diag(r))
-            rank = int(np.sum(diagonal > 1e-10 * diagonal[0]))
-            basis[:rank, rows] = q[:, :rank].T
-        return [column for column in basis if column.any()]
+            u, values, vt = linalg.svd(block[:, live] / sizes[live], full_matrices=False)
+            rank = int(np.sum(values > 1e-10 * values[0]))
+            basis[:rank, rows] = u[:, :rank].T
+            solvers[live, rows] = (vt[:rank].T / values[:rank] @ u[:, :rank].T) / sizes[live, None]
+        return [column for column in basis if column.any()], list(solvers)
+
+    def nuisance_fit(self, vector: Array) -> Array:
+        """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
+        weighted = self._weighted(vector)
+        return np.array([self.task_sums(row * weighted) for row in self._solvers]).reshape(-1, self.n_tasks)
 
     # -- the three verbs ------------------------------------------------------------------------------------------
 
@@ -174,18 +187,25 @@ class Design:
         One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise (`uniform`) the
         rows of the one matrix.
         """
+        return self.take_with_loadings(features)[0]
+
+    def take_with_loadings(self, features: Array) -> tuple[Array, Array]:
+        """`take`, and the raw columns' coefficients on the nuisance columns: (n_nuisance, len(features), n_tasks).
+
+        The loadings turn coefficients into intercepts without another look at the data.
+        """
         self.norms()
-        columns = self._centred(features)
+        columns, loadings = self._centred_with_loadings(features)
         if self._scale is None and self._dead is None:
-            return columns
+            return columns, loadings
         factor = np.ones((len(features), self.n_tasks))
         self._rescale(factor, features)
         if self.uniform:
             columns *= factor[:, 0]
-            return columns
+            return columns, loadings
         for t in range(self.n_tasks):
             columns[self.offsets[t] : self.offsets[t + 1]] *= factor[:, t]
-        return columns
+        return columns, loadings
 
     # -- how they are done ----------------------------------------------------------------------------------------
 
@@ -223,25 +243,34 @@ class Design:
                 values[hit] = np.where(mask[place[hit]], 0.0, values[hit])
 
     def _centred(self, features: Array) -> Array:
-        """``(I - U U') diag(q) X`` on some columns, unscaled."""
+        return self._centred_with_loadings(features)[0]
+
+    def _centred_with_loadings(self, features: Array) -> tuple[Array, Array]:
+        """``(I - U U') diag(q) X`` on some columns, unscaled, and their nuisance coefficients."""
         raw = self.storage.take(features)
+        loadings = np.empty((len(self._solvers), len(features), self.n_tasks))
         if self.uniform:
             n = self.storage.n_rows
             if self.root_weights is not None:
                 raw *= self.root_weights[:n, None]
+            for z, row in enumerate(self._solvers):
+                loadings[z] = (row[:n] @ raw)[:, None]
             for column in self._basis:
                 part = column[:n]
                 raw -= np.outer(part, part @ raw)
-            return np.asfortranarray(raw)
+            return np.asfortranarray(raw), loadings
         if self.shared:
             raw = np.asfortranarray(np.tile(raw, (self.n_tasks, 1)))
         if self.root_weights is not None:
             raw *= self.root_weights[:, None]
-        for column in self._basis:
-            for t in range(self.n_tasks):
-                rows = slice(self.offsets[t], self.offsets[t + 1])
-                raw[rows] -= np.outer(column[rows], column[rows] @ raw[rows])
-        return np.asfortranarray(raw)
+        for t in range(self.n_tasks):
+            rows = slice(self.offsets[t], self.offsets[t + 1])
+            block = raw[rows]
+            for z, row in enumerate(self._solvers):
+                loadings[z, :, t] = row[rows] @ block
+            for column in self._basis:
+                block -= np.outer(column[rows], column[rows] @ block)
+        return np.asfortranarray(raw), loadings
 
     def _measure(self) -> None:
         """Norms, standard deviations, and the list of columns that need care."""

@@ -32,6 +32,7 @@ class PackedColumns:
         self._place = np.full(design.n_features, -1, dtype=np.int32)
         self._buffer = np.empty((rows, 64), order="F")
         self._squares = np.empty((64, self.n_tasks))
+        self._loadings = np.empty((design.n_nuisance, 64, self.n_tasks))
         self._gram: Array | None = None
 
     @property
@@ -41,6 +42,10 @@ class PackedColumns:
     @property
     def squared_norms(self) -> Array:
         return self._squares[: len(self.features)]
+
+    def loadings(self, places: Array) -> Array:
+        """Coefficients of the raw columns on the nuisance columns: (n_nuisance, len(places), n_tasks)."""
+        return np.asarray(self._loadings[:, places])
 
     def places(self, features: Array) -> Array:
         """Where these features lie in `x`, reading those that are missing."""
@@ -55,6 +60,7 @@ class PackedColumns:
         kept = self._place[features]
         self._buffer[:, : len(kept)] = self._buffer[:, kept]
         self._squares[: len(kept)] = self._squares[kept]
+        self._loadings[:, : len(kept)] = self._loadings[:, kept]
         self._place[self.features] = -1
         self.features = features.copy()
         self._place[features] = np.arange(len(features), dtype=np.int32)
@@ -68,8 +74,10 @@ class PackedColumns:
             buffer[:, :old] = self._buffer[:, :old]
             squares = np.empty((capacity, self.n_tasks))
             squares[:old] = self._squares[:old]
-            self._buffer, self._squares = buffer, squares
-        columns = self.design.take(features)
+            loadings = np.empty((len(self._loadings), capacity, self.n_tasks))
+            loadings[:, :old] = self._loadings[:, :old]
+            self._buffer, self._squares, self._loadings = buffer, squares, loadings
+        columns, self._loadings[:, old:new] = self.design.take_with_loadings(features)
         self.design.passes += len(features) / max(self.design.n_features, 1)
         self._buffer[:, old:new] = columns
         if self.shared or self.n_tasks == 1:
