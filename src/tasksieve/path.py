@@ -42,6 +42,7 @@ _MAX_ROUNDS = 60
 # being constants they keep the choice reproducible.
 _COORDINATE_RATE = 2.5e9
 _NEWTON_RATE = 4e10
+_TRIFLE = 1e7  # operations not worth weighing
 
 SOLVERS = ("auto", "cd", "newton", "prox-newton", "apgd")
 
@@ -211,7 +212,8 @@ class _Engine:
             working, rows = self._first_working_set(lam, rejected)
             iterations, gap, inner = 0, np.inf, 0.5 * goal
             for _ in range(_MAX_ROUNDS):
-                solved = self._solve(working, rows, penalty, inner, self.max_iter - iterations)
+                allowed = self._patience(self.max_iter - iterations)
+                solved = self._solve(working, rows, penalty, inner, allowed)
                 iterations += solved.n_iter
                 iterate, gap, violators = self._certify(lam, penalty, working, solved)
                 if gap <= goal or iterations >= self.max_iter:
@@ -225,13 +227,15 @@ class _Engine:
                     self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
                 if len(violators):
                     working, rows = self._grow(working, solved.rows, violators)
-                elif solved.gap > inner:
-                    break  # the solver has reached its limits
-                else:
+                    continue
+                rows = solved.rows
+                if solved.gap <= inner:
+                    # Solved as asked, yet the gap over all features is too large: ask for more.
                     inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
-                    rows = solved.rows
                     if inner < 1e-17 * self.loss.null.value:
                         break
+                elif solved.n_iter < allowed:
+                    break  # the solver has reached its limits
         self.previous, self.current = self.current, iterate
         return self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
 
@@ -375,8 +379,14 @@ class _Engine:
             self._weigh(solved)
         return solved
 
+    def _patience(self, remaining: int) -> int:
+        """Iterations for one call: coordinate descent is interrupted now and then to weigh it against Newton."""
+        return min(remaining, 100) if self._may_switch and self._solver == "cd" else remaining
+
     def _weigh(self, solved: Solution) -> None:
         """Moves to Newton's method for good when coordinate descent costs more twice running."""
+        if self._coordinate.work < _TRIFLE:
+            return
         if self._newton is None:
             self._newton = VariationalNewton(self.packed)
         support = int(np.count_nonzero(solved.rows.any(axis=1)))

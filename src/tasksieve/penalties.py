@@ -11,6 +11,7 @@ of squared loss (mathematics, section 1), so that gauges and screening tests are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,19 @@ class RowPenalty:
     group, l1 : arrays, one entry a feature
     ridge : float
     positive : bool
+    has_l1 : bool
+        False promises that `l1` is zero, which saves time.
     """
 
     group: Array
     l1: Array
     ridge: float = 0.0
     positive: bool = False
+    has_l1: bool = True
 
     def restrict(self, features: Array) -> RowPenalty:
         """The same penalty on some features."""
-        return RowPenalty(self.group[features], self.l1[features], self.ridge, self.positive)
-
-    @property
-    def has_l1(self) -> bool:
-        return bool(np.any(self.l1))
+        return RowPenalty(self.group[features], self.l1[features], self.ridge, self.positive, self.has_l1)
 
     def norm(self, rows: Array) -> float:
         """The value without the ridge."""
@@ -93,10 +93,10 @@ class PenaltyShape:
 
     def at(self, lam: float) -> RowPenalty:
         scaled = lam * self.weights
-        l1 = scaled * self.l1 if np.any(self.l1) else np.zeros_like(scaled)
-        return RowPenalty(self.group * scaled, l1, lam * self.ridge_ratio, self.positive)
+        l1 = scaled * self.l1 if self.has_l1 else np.zeros_like(scaled)
+        return RowPenalty(self.group * scaled, l1, lam * self.ridge_ratio, self.positive, self.has_l1)
 
-    @property
+    @cached_property
     def has_l1(self) -> bool:
         return bool(np.any(self.l1))
 

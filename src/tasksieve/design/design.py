@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from .storage import Storage
+from .._kernels import kernels
+from .storage import DenseStorage, Storage
 from .threads import thread_count
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +67,7 @@ class Design:
         self.n_features = storage.n_features
         self.n_tasks = len(self.offsets) - 1
         self.n_samples = int(self.offsets[-1])
+        self._lengths = self.offsets[1:] - self.offsets[:-1]
         self.n_threads = thread_count() if n_threads is None else n_threads
         self.passes = 0.0
         self.fit_intercept = fit_intercept
@@ -74,7 +76,8 @@ class Design:
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
-        self._basis, self._solvers = self._nuisance_basis()
+        basis, self._solvers = self._nuisance_basis()
+        self._basis = np.array(basis).reshape(-1, self.n_samples)
         self.standardize = standardize
         self._scale: Array | None = None
         self._norms: Array | None = None
@@ -98,7 +101,7 @@ class Design:
 
     def per_sample(self, values: Array) -> Array:
         """One value per task, repeated over the task's samples."""
-        return np.repeat(values, np.diff(self.offsets))
+        return np.repeat(values, self._lengths)
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
@@ -248,29 +251,31 @@ class Design:
     def _centred_with_loadings(self, features: Array) -> tuple[Array, Array]:
         """``(I - U U') diag(q) X`` on some columns, unscaled, and their nuisance coefficients."""
         raw = self.storage.take(features)
-        loadings = np.empty((len(self._solvers), len(features), self.n_tasks))
-        if self.uniform:
+        if self.uniform:  # the first task stands for all
             n = self.storage.n_rows
-            if self.root_weights is not None:
-                raw *= self.root_weights[:n, None]
-            for z, row in enumerate(self._solvers):
-                loadings[z] = (row[:n] @ raw)[:, None]
-            for column in self._basis:
-                part = column[:n]
-                raw -= np.outer(part, part @ raw)
-            return np.asfortranarray(raw), loadings
-        if self.shared:
-            raw = np.asfortranarray(np.tile(raw, (self.n_tasks, 1)))
-        if self.root_weights is not None:
-            raw *= self.root_weights[:, None]
-        for t in range(self.n_tasks):
-            rows = slice(self.offsets[t], self.offsets[t + 1])
-            block = raw[rows]
-            for z, row in enumerate(self._solvers):
-                loadings[z, :, t] = row[rows] @ block
-            for column in self._basis:
-                block -= np.outer(column[rows], column[rows] @ block)
-        return np.asfortranarray(raw), loadings
+            samples, offsets, shared, width = slice(0, n), np.array([0, n]), False, 1
+        else:
+            samples, offsets, shared, width = slice(None), self.offsets, self.shared, self.n_tasks
+        columns = DenseStorage(raw)
+        loadings = np.empty((len(self._solvers), len(features), self.n_tasks))
+        for z, row in enumerate(self._solvers):
+            vector = np.ascontiguousarray(self._weighted(row)[samples])
+            loadings[z] = columns.products(vector, offsets, shared, None, False, 1)
+        weights = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
+        out = np.empty((int(offsets[-1]), len(features)), order="F")
+        squares = np.empty((len(features), width))
+        kernels.reweight(
+            raw,
+            offsets,
+            shared,
+            np.arange(len(features)),
+            np.ascontiguousarray(weights[samples]),
+            np.ascontiguousarray(self._basis[:, samples]),
+            self.n_threads if raw.size > 100_000 else 1,
+            out,
+            squares,
+        )
+        return out, loadings
 
     def _measure(self) -> None:
         """Norms, standard deviations, and the list of columns that need care."""
@@ -278,13 +283,13 @@ class Design:
         weights = np.ones(self.n_samples) if self.root_weights is None else np.square(self.root_weights)
         raw = products(weights, True)
         self.passes += 1.0
-        squares = raw.copy() if self._basis else raw
+        squares = raw.copy() if len(self._basis) else raw
         for column in self._basis:
             squares -= np.square(products(self._weighted(column)))
             self.passes += 1.0
         longest = int(np.max(np.diff(self.offsets))) if not self.shared else self.storage.n_rows
         self.rounding = 4.0 * (longest + 8) * np.finfo(np.float64).eps
-        if self._basis:
+        if len(self._basis):
             self.rounding *= _FRAGILE_RATIO
             low = squares < raw / _FRAGILE_RATIO**2
             self._fragile = np.flatnonzero(low.any(axis=1))

@@ -77,7 +77,7 @@ class CoordinateDescent:
         matrices = 1 if one_matrix else packed.n_tasks
         if matrices * count * count * 8 > _GRAM_BYTES and not one_matrix:
             return False
-        return bool(count < (2.0 if one_matrix else 0.5) * mean_rows)
+        return bool(count <= (2.0 if one_matrix else 0.7) * mean_rows)
 
     @staticmethod
     def _gram(packed: Any, places: Array, one_matrix: bool) -> Array:
