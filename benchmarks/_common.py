@@ -507,6 +507,12 @@ def versions() -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    try:
+        from tasksieve._kernels import compiled
+
+        found["kernels"] = "compiled" if compiled else "NumPy reference (not for timing)"
+    except ImportError:
+        pass
     return found
 
 

@@ -108,6 +108,7 @@ def compare(
         if args.peer_repeats > 1:
             sides["adelie"] = (args.peer_repeats - 1, lambda: adelie.path(lams, tol))
         runs = alternate(sides) if sides else {}
+    report.content["versions"]["adelie"] = peer.extra["version"]
     ours = first + runs.get("ours", [])
     theirs = [peer] + runs.get("adelie", [])
     gap = gap_summary(relative_gaps(tasks, ours[-1].answers, lams)) if ours else None

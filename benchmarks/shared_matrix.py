@@ -117,6 +117,8 @@ def compare(
             _, result, gap = at_equal_gap(run, ladder, tasks, lams)
         result.extra["rows"] = result.answers[-1].features.size
         result.answers, result.duals = [], None
+        if peer == "adelie":
+            report.content["versions"]["adelie"] = result.extra["version"]
         runs.append((result, gap))
     while library() is not None and len(ours) < args.repeats:
         run_ours()

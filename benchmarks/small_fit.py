@@ -48,7 +48,7 @@ def main() -> None:
     if library() is not None:
         report.table(
             "Import",
-            ["already imported", "import tasksieve, s", "promised"],
+            ["already imported", "then", "seconds", "promised"],
             imports(report, args.import_repeats),
             "Wall time in a fresh interpreter, median.",
         )
@@ -110,25 +110,30 @@ def fits(report: Report, args: Any, fraction: float) -> list[Any]:
 
 
 def imports(report: Report, repeats: int) -> list[list[Any]]:
+    """`import tasksieve` loads names on first use, so the first estimator is measured with it: that is what counts."""
     rows = []
     for already in ("sklearn", "sklearn.linear_model"):
-        code = f"import time, {already}; s = time.perf_counter(); import tasksieve; print(time.perf_counter() - s)"
-        seconds = []
-        for _ in range(repeats + 1):
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-            seconds.append(float(done.stdout))
-        median = statistics.median(seconds[1:])
-        rows.append(
-            [already, f"{median:.3f}", f"< {MAX_IMPORT:g}" if already.endswith("linear_model") else "-"]
-        )
-        report.raw(imported_before=already, seconds=seconds)
-        if already.endswith("linear_model"):
-            report.headline(
-                "import tasksieve beyond scikit-learn's own import",
-                f"under {MAX_IMPORT:g} s",
-                f"{median:.2f} s",
-                median < MAX_IMPORT,
+        for then in ("import tasksieve", "from tasksieve import MultiTaskLasso"):
+            code = f"import time, {already}; s = time.perf_counter(); {then}; print(time.perf_counter() - s)"
+            seconds = []
+            for _ in range(repeats + 1):
+                done = subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, text=True, check=True
+                )
+                seconds.append(float(done.stdout))
+            median = statistics.median(seconds[1:])
+            judged = already == "sklearn.linear_model" and "MultiTaskLasso" in then
+            rows.append(
+                [f"`{already}`", f"`{then}`", f"{median:.3f}", f"< {MAX_IMPORT:g}" if judged else "-"]
             )
+            report.raw(already=already, then=then, seconds=seconds)
+            if judged:
+                report.headline(
+                    f"`{then}` beyond scikit-learn's own import",
+                    f"under {MAX_IMPORT:g} s",
+                    f"{median:.2f} s",
+                    median < MAX_IMPORT,
+                )
     return rows
 
 
