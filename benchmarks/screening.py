@@ -285,8 +285,9 @@ SPEED_COLUMNS = ["data", "d", "values both finished", "without screening, s", "w
 def speed_note(args: Any) -> str:
     return (
         "Accelerated proximal gradient with restart on all surviving features (no working set), fixed gap 1e-6, warm "
-        f"starts; the rigorous rule, before and during each solve. Each run stopped after {args.max_seconds:g} s; times and speed-up are sums over "
-        "the first values that both runs finished, nothing is extrapolated to the others."
+        "starts; the rigorous rule, before and during each solve. Each run stopped after "
+        f"{args.max_seconds:g} s; times and speed-up are sums over the first values that both runs finished, nothing "
+        "is extrapolated to the others."
     )
 
 
