@@ -104,7 +104,7 @@ class AnchoredCorrelations:
         rounding = _FLOAT32_UNIT * used + design.rounding * (length + used)
         remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
         spectral = 0.0
-        if design.uniform:
+        if self._norms.shape[1] == 1:  # one norm a feature: one matrix for all tasks, or a single task
             block = rest.reshape(tasks, -1)
             small = block @ block.T if tasks <= block.shape[1] else block.T @ block
             largest = np.linalg.eigvalsh(small)[-1] if len(small) > 1 else small[0, 0]

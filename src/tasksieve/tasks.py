@@ -115,11 +115,11 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
 
 
 def _is_sparse_frame(X: Any) -> bool:
-    """A pandas data frame all of whose columns are sparse (told without importing pandas)."""
+    """A pandas data frame all of whose columns are sparse with zeros left out (told without importing pandas)."""
     types = getattr(X, "dtypes", None)
     if types is None or not hasattr(X, "sparse") or not hasattr(types, "__iter__"):
         return False
-    return all(type(dtype).__name__ == "SparseDtype" for dtype in types)
+    return all(type(dtype).__name__ == "SparseDtype" and dtype.fill_value == 0 for dtype in types)
 
 
 def _read_sparse(X: Any, name: str) -> Any:
@@ -470,6 +470,9 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
     if task is None:
         return np.zeros(1, dtype=np.int64), None, np.array([0, n_rows], dtype=np.int64)
     labels = task_array(task, n_rows)
+    if n_rows and labels.dtype.kind in "biuUS" and np.all(labels[1:] >= labels[:-1]):  # sorted, as most data are
+        starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
+        return labels[starts], None, np.append(starts, n_rows).astype(np.int64, copy=False)
     try:
         tasks, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -477,9 +480,8 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
             "task mixes labels that cannot be sorted (numbers and strings, say): use one kind, for example "
             "[str(t) for t in task]."
         ) from error
-    counts = np.bincount(codes, minlength=len(tasks))
     offsets = np.zeros(len(tasks) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    np.cumsum(np.bincount(codes, minlength=len(tasks)), out=offsets[1:])
     if np.all(codes[1:] >= codes[:-1]):
         return tasks, None, offsets
     return tasks, np.argsort(codes, kind="stable"), offsets

@@ -291,15 +291,18 @@ void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
 
 template <class T>
 void bind_storage(nb::module_ &m) {
-    m.def("segment_products", &py_segment_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "offsets"_a.noconvert(), "squares"_a,
-          "threads"_a, "out"_a.noconvert());
-    m.def("shared_products", &py_shared_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "squares"_a, "threads"_a,
-          "out"_a.noconvert());
-    m.def("sparse_products", &py_sparse_products<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
-          "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(), "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
-    m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
-          "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(), "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
-    m.def("row_products", &py_row_products<T>, "x"_a.noconvert(), "r"_a.noconvert(), "task_of"_a.noconvert(), "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("segment_products", &py_segment_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(),
+          "r"_a.noconvert(), "offsets"_a.noconvert(), "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("shared_products", &py_shared_products<T>, "x"_a.noconvert(), "columns"_a.none().noconvert(),
+          "r"_a.noconvert(), "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("sparse_products", &py_sparse_products<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+          "indptr"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(),
+          "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+          "indptr"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(),
+          "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("row_products", &py_row_products<T>, "x"_a.noconvert(), "r"_a.noconvert(), "task_of"_a.noconvert(),
+          "squares"_a, "threads"_a, "out"_a.noconvert());
 }
 
 }  // namespace
@@ -312,20 +315,28 @@ NB_MODULE(_core, m) {
     bind_storage<std::int8_t>(m);
     bind_storage<std::uint8_t>(m);
     m.def("use_blas", &py_use_blas);
-    m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(), "norms"_a.noconvert(), "remainder"_a.noconvert(),
-          "shared_remainder"_a, "radius"_a, "group"_a.noconvert(), "l1"_a.none().noconvert(), "positive"_a, "skip"_a.none().noconvert(), "threads"_a,
-          "estimate"_a.noconvert(), "upper"_a.noconvert());
-    m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(),
-          "l1"_a.noconvert(), "ridge"_a, "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a, "gram"_a.none().noconvert(),
-          "y_products"_a.none().noconvert(), "y_squared"_a);
-    m.def("row_gauges", &py_row_gauges, "m"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "positive"_a, "out"_a.noconvert());
-    m.def("solve_rows", &py_solve_rows, "c"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a, "positive"_a, "out"_a.noconvert());
-    m.def("factor", &py_factor, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "a"_a.noconvert(), "y"_a.noconvert(), "threads"_a, "factors"_a.noconvert(),
-          "r"_a.noconvert());
-    m.def("whiten", &py_whiten, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
-    m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a, "m"_a.noconvert());
-    m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(), "threads"_a, "out"_a.noconvert());
-    m.def("reweight", &py_reweight, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(),
-          "h"_a.noconvert());
-    m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(), "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+    m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(),
+          "norms"_a.noconvert(), "remainder"_a.noconvert(), "shared_remainder"_a, "radius"_a, "group"_a.noconvert(),
+          "l1"_a.none().noconvert(), "positive"_a, "skip"_a.none().noconvert(), "threads"_a, "estimate"_a.noconvert(),
+          "upper"_a.noconvert());
+    m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a,
+          "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a,
+          "gram"_a.none().noconvert(), "y_products"_a.none().noconvert(), "y_squared"_a);
+    m.def("row_gauges", &py_row_gauges, "m"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "positive"_a,
+          "out"_a.noconvert());
+    m.def("solve_rows", &py_solve_rows, "c"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(),
+          "l1"_a.noconvert(), "ridge"_a, "positive"_a, "out"_a.noconvert());
+    m.def("factor", &py_factor, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
+          "a"_a.noconvert(), "y"_a.noconvert(), "threads"_a, "factors"_a.noconvert(), "r"_a.noconvert());
+    m.def("whiten", &py_whiten, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
+          "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a,
+          "m"_a.noconvert());
+    m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(),
+          "threads"_a, "out"_a.noconvert());
+    m.def("reweight", &py_reweight, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
+          "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(), "h"_a.noconvert());
+    m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
+          "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
 }

@@ -225,6 +225,21 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
             return [self.transform(item) for item in X]
         return super().transform(X)
 
+    def inverse_transform(self, X: Any) -> Any:
+        """Put columns of zeros where `transform` has removed features.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, number of selected features)
+
+        Returns
+        -------
+        matrix of shape (n, d)
+        """
+        if X.shape[1] == 0 and not self.get_support().any():
+            return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
+        return super().inverse_transform(X)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

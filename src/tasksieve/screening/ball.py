@@ -84,6 +84,8 @@ def rejects(
         True where no point of the ball has correlations as large as the threshold.
     """
     b, a = _pair(b, a)
+    if not np.isfinite(radius):
+        return np.zeros(b.shape[0], dtype=bool)
     limit = np.broadcast_to(np.asarray(threshold, dtype=np.float64) * (1.0 - MARGIN), b.shape[:1])
     if errors is not None:
         limit = limit - np.asarray(errors, dtype=np.float64)
@@ -146,7 +148,7 @@ def zero_rows(
     n_rows = m.shape[:1]
     group = np.broadcast_to(np.asarray(group, dtype=np.float64), n_rows)
     l1 = np.broadcast_to(np.asarray(l1, dtype=np.float64), n_rows)
-    if not positive and not l1.any():
+    if (not positive and not l1.any()) or not np.isfinite(radius):
         return rejects(m, a, radius, group, errors)
     z = (m if positive else np.abs(m)) - ((1.0 - MARGIN) * l1)[:, None]
     highest = (z + radius * a).max(axis=1) + (0.0 if errors is None else np.asarray(errors, dtype=np.float64))

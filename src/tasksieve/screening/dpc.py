@@ -48,6 +48,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     """
     ridge = state.ridge(lam)
     scale = state.feasible_scale(lam)
+    y_norm = float(np.sqrt(state.y_square))
     r = state.y - scale * state.residual
     if state.features.size:
         image = state.y - state.residual
@@ -55,7 +56,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
         omega = state.penalty(state.features, state.coefficients, lam)
         along = float(image @ state.residual) - ridge * coefficient_square
         # y - residual carries the rounding of y, not of the (perhaps far smaller) image
-        image_rounding = np.sqrt(state.y_square)
+        image_rounding = y_norm
         r_ridge = scale
     elif state.cut is not None and state.cut.features.size:
         image = state.cut.image
@@ -65,8 +66,8 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
         image_rounding = float(np.linalg.norm(image))
         r_ridge = 0.0
     else:
-        square = float(r @ r)
-        return Ball(np.sqrt((0.25 + _RADIUS_ROUNDING) * square), y_coef=0.5, residual_coef=0.5 * scale)
+        radius = float(np.sqrt((0.25 + _RADIUS_ROUNDING) * (r @ r)))
+        return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale)
 
     # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W.
     ridge_square = ridge * coefficient_square
@@ -74,7 +75,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     a_square = float(image @ image) + ridge_square
     eps = max(omega - scale * along, 0.0)
     # ‖u*‖ <= ‖y‖, since F holds 0: an error e of the image costs at most ‖e‖ ‖y‖ in (b)
-    eps += _ROUNDING * (omega + image_rounding * np.sqrt(state.y_square))
+    eps += _ROUNDING * (omega + image_rounding * y_norm)
     gain = float(r @ image) + r_ridge * ridge_square - 2.0 * eps
     s = gain / a_square if gain > 0.0 and a_square > 0.0 else 0.0
     difference = r - s * image
@@ -108,11 +109,11 @@ def published_ball(state: DualState, lam: float) -> Ball:
     """
     scale = lam / state.lam
     r = state.y - scale * state.residual
-    from_cut = not state.features.size and state.cut is not None
-    image = state.cut.image if from_cut and state.cut is not None else state.y - state.residual
+    cut = None if state.features.size else state.cut
+    image = state.y - state.residual if cut is None else cut.image
     a_square = float(image @ image)
     s = float(r @ image) / a_square if a_square > 0.0 else 0.0
     radius = 0.5 * float(np.linalg.norm(r - s * image))
-    if from_cut:
+    if cut is not None:
         return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale, cut_coef=-0.5 * s)
     return Ball(radius, y_coef=0.5 * (1.0 - s), residual_coef=0.5 * (scale + s))

@@ -48,13 +48,16 @@ def gap_sphere(state: DualState, lam: float) -> Ball:
 def squared_gap(state: DualState, lam: float) -> tuple[float, float]:
     """Duality gap of W and the best multiple c of its residual u, for the squared loss, at strength lam.
 
-    gap = 1/2 ‖u - c u‖² + Omega(W) - c <u, XW>, a sum of two non-negative terms, ridge parts included.
+    gap = 1/2 ‖y - XW - c u‖² + Omega(W) - c <u, XW>, a sum of two non-negative terms, ridge parts included.
 
     Returns
     -------
     gap, scale : float
     """
     scale = state.feasible_scale(lam)
+    if not state.features.size:  # u may be any vector here
+        difference = state.y - scale * state.residual
+        return 0.5 * float(difference @ difference), scale
     omega = state.penalty(state.features, state.coefficients, lam)
     along = float((state.y - state.residual) @ state.residual) - state.ridge(lam) * state.coefficient_square
     gap = 0.5 * (1.0 - scale) ** 2 * state.residual_square(lam) + max(omega - scale * along, 0.0)

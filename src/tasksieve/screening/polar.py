@@ -113,6 +113,6 @@ def _polar(
         best = int(rows[step.argmax()])
         q += float(step.max())
     else:  # not met in practice; the dual set holds the Euclidean ball of radius group + l1
-        bound = (np.sqrt(np.einsum("ij,ij->i", height[rows], height[rows])) + error[rows]) / (group + l1)[rows]
-        q = max(q, float(bound.max()))
+        bound = np.linalg.norm(height[rows], axis=1) + error[rows]
+        q = max(q, float((bound / (group + l1)[rows]).max()))
     return q * (1.0 + 1e-14), best

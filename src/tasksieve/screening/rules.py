@@ -1,7 +1,7 @@
 """Screening rules: which rows of W are certainly zero at a strength lam, given a `DualState`.
 
-A rule is asked before a value of the path is solved (`sequential`, with the pair of the last value) and, as often as the
-solver likes, while it is being solved (`dynamic`, with the current pair). It counts what it rejected.
+A rule is asked before a value of the path is solved (`sequential`, with the pair of the last value) and, as often as
+the solver likes, while it is being solved (`dynamic`, with the current pair). It counts what it rejected.
 """
 
 from __future__ import annotations
@@ -165,7 +165,9 @@ def get_rule(
         known = ", ".join(repr(known) for known in ("auto", *rules))
         raise ValueError(f"screening must be one of {known}; got {name!r}")
     if name in ("dpc", "dpc-published") and not squared:
-        raise ValueError(f"screening={name!r} holds for the squared loss only, not for {loss!r}; use 'auto' or 'gap'")
+        raise ValueError(
+            f"screening={name!r} holds for the squared loss only, not for {loss!r}; use 'auto' or 'gap'"
+        )
     if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio):
         raise ValueError(
             "screening='dpc-published' holds for the plain group penalty only (no l1, no ridge, no positivity); "

@@ -75,19 +75,20 @@ def screen(
     >>> from tasksieve.screening import screen
     >>> rng = np.random.default_rng(0)
     >>> X, offsets = rng.standard_normal((60, 1000)), np.array([0, 20, 40, 60])
-    >>> y = X[:, :5].sum(axis=1)  # the first five features matter, in all three tasks
+    >>> y = X[:, :5].sum(axis=1)  # three tasks of 20 rows; the first five of 1000 features matter
     >>> design = Design(as_storage(X), offsets, fit_intercept=False)
     >>> lam_max = np.linalg.norm(design.correlate(y), axis=1).max()
-    >>> useless = screen(design, y, y, 0.9 * lam_max)
+    >>> useless = screen(design, y, y, 0.6 * lam_max)  # nothing solved yet: y is the residual of W = 0
     >>> int(useless.sum()), useless[:5]
-    (991, array([False, False, False, False, False]))
+    (815, array([False, False, False, False, False]))
+    >>> int(screen(design, y, y, 0.6 * lam_max, rule="gap").sum())
+    6
     """
     y, v = _flat(design, y, "y"), _flat(design, dual_point, "dual_point")
     if not lam > 0.0:
         raise ValueError(f"lam must be positive; got {lam!r}")
     norms = np.asarray(design.norms())
     weights = None if feature_weights is None else _checked_weights(design, feature_weights, norms.shape[0])
-    # Another choice of scale for y or X changes nothing: all that follows is homogeneous.
     v_correlations = np.asarray(design.correlate(v))
     y_correlations = v_correlations if np.array_equal(v, y) else np.asarray(design.correlate(y))
     state = DualState(
@@ -120,7 +121,9 @@ def _flat(design: SupportsScreening, vector: ArrayLike, name: str) -> Array:
     vector = np.asarray(vector, dtype=np.float64)
     n_samples = int(design.offsets[-1])
     if vector.shape != (n_samples,):
-        raise ValueError(f"{name} must be flat with the design's {n_samples} samples; got shape {vector.shape}")
+        raise ValueError(
+            f"{name} must be flat with the design's {n_samples} samples; got shape {vector.shape}"
+        )
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has NaN or infinite entries")
     project = getattr(design, "project", None)
@@ -130,10 +133,14 @@ def _flat(design: SupportsScreening, vector: ArrayLike, name: str) -> Array:
 def _checked_weights(design: SupportsScreening, weights: ArrayLike, n_features: int) -> Array:
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_features,):
-        raise ValueError(f"feature_weights must have one entry per feature ({n_features}); got shape {weights.shape}")
+        raise ValueError(
+            f"feature_weights must have one entry per feature ({n_features}); got shape {weights.shape}"
+        )
     if not np.isfinite(weights).all() or (weights < 0.0).any():
         raise ValueError("feature_weights must be finite and not negative")
-    free = np.setdiff1d(np.flatnonzero(weights == 0.0), getattr(design, "unpenalised", np.empty(0, dtype=np.intp)))
+    free = np.setdiff1d(
+        np.flatnonzero(weights == 0.0), getattr(design, "unpenalised", np.empty(0, dtype=np.intp))
+    )
     if free.size:
         raise ValueError(f"feature {free[0]} has weight 0: name it in the design's `unpenalised` as well")
     return weights
@@ -149,7 +156,9 @@ def _primal(
     else:
         full = np.asarray(coef, dtype=np.float64)
         if full.shape != (n_features, n_tasks):
-            raise ValueError(f"coef must have shape {(n_features, n_tasks)}, a row per feature; got {full.shape}")
+            raise ValueError(
+                f"coef must have shape {(n_features, n_tasks)}, a row per feature; got {full.shape}"
+            )
         used = full.any(axis=1)
         if state.feature_weights is not None:
             used &= state.feature_weights > 0.0

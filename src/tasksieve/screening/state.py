@@ -21,6 +21,9 @@ from .polar import polar
 
 Array = NDArray[np.float64]
 
+# Rows tested at a time: temporary arrays stay in the cache, and small beside the data.
+_BLOCK = 4096
+_ALL = slice(None)
 # Scaling a dual point by 1/polar must not leave the dual set by rounding.
 _SHRINK = 1e-12
 
@@ -94,8 +97,9 @@ class DualState:
     gap, dual_scale, gap_lam : float, optional
         A duality gap, and the factor c for which c * residual is the feasible dual point of that gap, at the
         strength `gap_lam` (by default `lam`). Needed for other losses than the squared one; for that they are
-        computed where they are not given. For a sequential rule give the gap of the old pair at the new
-        strength: ``dataclasses.replace(state, gap=..., dual_scale=..., gap_lam=new)``.
+        computed where they are not given, and a given `dual_scale` is trusted to be feasible. For a sequential
+        rule give the gap of the old pair at the new strength:
+        ``dataclasses.replace(state, gap=..., dual_scale=..., gap_lam=new)``.
     cut : Cut, optional
         Used in place of W where W = 0, for example `steepest_row` at the smallest lam whose solution is zero.
     """
@@ -162,14 +166,13 @@ class DualState:
         """Squared norm of the residual, its ridge part included."""
         return float(self.residual @ self.residual) + self.ridge(lam) * self.coefficient_square
 
-    def effective_norms(self, lam: float) -> Array:
+    def effective_norms(self, lam: float, block: slice = _ALL) -> Array:
         """sqrt(L ‖x_jt‖² + ridge): how far correlations move when the dual point moves by 1 in the norm of its gap."""
-        ridge = self.ridge(lam)
+        ridge, norms = self.ridge(lam), self.norms[block]
         if ridge == 0.0 and self.smoothness == 1.0:
-            return self.norms
-        shared = self.norms.strides[1] == 0
-        norms = self.norms[:, :1] if shared else self.norms
-        return np.broadcast_to(np.sqrt(self.smoothness * norms**2 + ridge), self.norms.shape)
+            return norms
+        distinct = norms[:, :1] if norms.strides[1] == 0 else norms
+        return np.broadcast_to(np.sqrt(self.smoothness * distinct**2 + ridge), norms.shape)
 
     @cached_property
     def largest_norms(self) -> Array:
@@ -183,18 +186,11 @@ class DualState:
         return (8.0 + 2.0 * np.sqrt(self.y.size)) * float(np.finfo(np.float64).eps)
 
     def errors(self, lam: float, size: float, scale: float) -> Array:
-        """Bounds on the errors of the rows of scale * correlations + (other correlations), of vectors of norm `size`."""
+        """Error bounds for the correlations of a sum of vectors: scale * residual and others, of total norm `size`."""
         bound = self.rounding_bound * size * np.sqrt(self.largest_norms**2 + self.ridge(lam))
         if self.correlation_errors is not None:
             bound += abs(scale) * self.correlation_errors
         return bound
-
-    def with_ridge(self, correlations: Array, lam: float, scale: float = 1.0) -> Array:
-        """Correlations of scale * residual with its ridge part, given those without. Works in place."""
-        ridge = self.ridge(lam)
-        if ridge > 0.0 and self.features.size:
-            correlations[self.features] -= scale * ridge * self.coefficients
-        return correlations
 
     def feasible_scale(self, lam: float) -> float:
         """The best multiple of the residual in the dual set at strength lam: clip(<y, u>/‖u‖², -1/polar, 1/polar)."""
@@ -205,7 +201,7 @@ class DualState:
             return 0.0
         correlations = self.correlations
         if self.ridge(lam) > 0.0 and self.features.size:
-            correlations = self.with_ridge(correlations.copy(), lam)
+            correlations = Ball(0.0, residual_coef=1.0).correlations(self, lam)
         group, l1 = self.strengths(lam)
         q = polar(correlations, group, l1, self.positive, self.errors(lam, np.sqrt(square), 1.0))
         best = float(self.y @ self.residual) / square
@@ -236,18 +232,17 @@ class Ball:
             centre += self.cut_coef * state.cut.image
         return centre
 
-    def correlations(self, state: DualState, lam: float) -> Array:
-        """Correlations of the centre with every feature, without touching the data."""
-        result = self.residual_coef * state.correlations
-        state.with_ridge(result, lam, self.residual_coef)
+    def correlations(self, state: DualState, lam: float, block: slice = _ALL) -> Array:
+        """Correlations of the centre with the features of a block, without touching the data."""
+        result = self.residual_coef * state.correlations[block]
+        _add_rows(result, block, state.features, -self.residual_coef * state.ridge(lam), state.coefficients)
         if self.y_coef:
             if state.y_correlations is None:
                 raise ValueError("this rule needs the correlations of y: DualState(y_correlations=...)")
-            result += self.y_coef * state.y_correlations
+            result += self.y_coef * state.y_correlations[block]
         if self.cut_coef and state.cut is not None:
-            result += self.cut_coef * state.cut.correlations
-            if state.ridge(lam) > 0.0:
-                result[state.cut.features] += self.cut_coef * state.ridge(lam) * state.cut.rows
+            result += self.cut_coef * state.cut.correlations[block]
+            _add_rows(result, block, state.cut.features, self.cut_coef * state.ridge(lam), state.cut.rows)
         return result
 
     def errors(self, state: DualState, lam: float) -> Array:
@@ -255,19 +250,34 @@ class Ball:
         size = abs(self.residual_coef) * np.sqrt(state.residual_square(lam))
         size += abs(self.y_coef) * np.sqrt(state.y_square)
         if self.cut_coef and state.cut is not None:
-            square = state.cut.image @ state.cut.image + state.ridge(lam) * np.vdot(state.cut.rows, state.cut.rows)
+            cut = state.cut
+            square = cut.image @ cut.image + state.ridge(lam) * np.vdot(cut.rows, cut.rows)
             size += abs(self.cut_coef) * float(np.sqrt(square))
         return state.errors(lam, size, self.residual_coef)
 
     def rejects(self, state: DualState, lam: float) -> NDArray[np.bool_]:
         """Rows that are zero in every solution at strength lam."""
         group, l1 = state.strengths(lam)
-        return zero_rows(
-            self.correlations(state, lam),
-            state.effective_norms(lam),
-            self.radius,
-            group,
-            l1,
-            state.positive,
-            self.errors(state, lam),
-        )
+        errors = self.errors(state, lam)
+        rejected = np.zeros(len(errors), dtype=bool)
+        for start in range(0, len(errors), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            rejected[block] = zero_rows(
+                self.correlations(state, lam, block),
+                state.effective_norms(lam, block),
+                self.radius,
+                group[block],
+                l1[block],
+                state.positive,
+                errors[block],
+            )
+        return rejected
+
+
+def _add_rows(target: Array, block: slice, features: NDArray[np.intp], factor: float, rows: Array) -> None:
+    """target += factor * rows, at those of the features that lie in the block that target holds."""
+    if factor == 0.0 or features.size == 0:
+        return
+    places = features - (block.start or 0)
+    inside = (places >= 0) & (places < len(target))
+    target[places[inside]] += factor * rows[inside]
