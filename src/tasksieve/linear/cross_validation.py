@@ -171,13 +171,16 @@ def row_tasks(data: TaskData) -> np.ndarray:
 
 
 def strata(data: TaskData) -> np.ndarray:
-    """What the default folds split within: the tasks, and in each its two classes and its rows without label."""
-    groups = 3 * row_tasks(data)
+    """What the default folds split within: the tasks, and in each its two classes.
+
+    Rows without a label are one group of their own, the last, so that they leave the folds of the others as they are.
+    """
+    groups = 2 * row_tasks(data)
     if not data.shared:
         place = slice(None) if data.order is None else data.order
-        groups[place] += np.where(data.weights <= 0, 2, 0)
         if data.classes is not None:
             groups[place] += (data.y > 0).astype(np.int64)
+        groups[place] = np.where(data.weights > 0, groups[place], 2 * data.n_tasks)
     return groups
 
 
