@@ -21,6 +21,11 @@ KERNEL_TYPES = (np.float64, np.float32, np.int8, np.uint8)
 _BLOCK_BYTES = 32 << 20  # working memory of one block read from a file
 
 
+def _for_kernels(dtype: np.dtype[Any]) -> bool:
+    """Whether the kernels read this type; numbers in foreign byte order they do not."""
+    return dtype.type in KERNEL_TYPES and dtype.isnative
+
+
 class Storage(Protocol):
     """What a design needs from the numbers."""
 
@@ -50,7 +55,7 @@ class DenseStorage:
     """
 
     def __init__(self, x: Array) -> None:
-        if not x.flags.f_contiguous or x.dtype.type not in KERNEL_TYPES:
+        if not x.flags.f_contiguous or not _for_kernels(x.dtype):
             raise ValueError("DenseStorage needs a Fortran-ordered float64, float32, int8 or uint8 array")
         # A plain view: the kernels know arrays, not their subclasses.
         self.x = x.view(np.ndarray)
@@ -77,7 +82,7 @@ class SparseStorage:
     """Compressed sparse columns; products cost the number of stored entries."""
 
     def __init__(self, x: sparse.csc_array) -> None:
-        if x.data.dtype.type not in KERNEL_TYPES:
+        if not _for_kernels(x.data.dtype):
             x = x.astype(np.float64)
         self.x = x
         self.n_rows, self.n_features = x.shape
@@ -146,7 +151,7 @@ class MappedRowStorage:
         task_of = None if shared else np.repeat(np.arange(tasks), np.diff(offsets))
         for places, rows in self._row_blocks():
             block = np.ascontiguousarray(rows if columns is None else rows[:, columns])
-            if block.dtype.type not in KERNEL_TYPES:
+            if not _for_kernels(block.dtype):
                 block = block.astype(np.float64)
             if task_of is not None:
                 kernels.row_products(block, vector[places], task_of[places], squares, threads, out)
@@ -168,6 +173,8 @@ def _stack_dense(blocks: Sequence[Array], order: Array | None) -> Array:
     if len(blocks) == 1 and order is None and blocks[0].flags.f_contiguous:
         return blocks[0]
     dtype = np.result_type(*[block.dtype for block in blocks])
+    if not _for_kernels(dtype):  # int8 and uint8 meet in int16
+        dtype = np.dtype(np.float64)
     rows = sum(len(block) for block in blocks)
     features = blocks[0].shape[1]
     out = np.empty((rows, features), dtype=dtype, order="F")
@@ -180,7 +187,7 @@ def _stack_dense(blocks: Sequence[Array], order: Array | None) -> Array:
 
 
 def _kernel_type(x: Array) -> Array:
-    return x if x.dtype.type in KERNEL_TYPES else x.astype(np.float64)
+    return x if _for_kernels(x.dtype) else x.astype(np.float64)
 
 
 def as_storage(blocks: Any, row_order: Array | None = None) -> Storage:
@@ -205,7 +212,7 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> Storage:
         return SparseStorage(csc)
     if any(isinstance(part, np.memmap) for part in parts):
         whole = parts[0]
-        if len(parts) == 1 and row_order is None and whole.flags.f_contiguous and whole.dtype.type in KERNEL_TYPES:
+        if len(parts) == 1 and row_order is None and whole.flags.f_contiguous and _for_kernels(whole.dtype):
             return DenseStorage(whole)
         return MappedRowStorage(parts, row_order)
     return DenseStorage(_stack_dense([_kernel_type(part) for part in parts], row_order))
