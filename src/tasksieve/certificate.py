@@ -145,7 +145,7 @@ class AnchoredCorrelations:
             penalty.l1 if penalty.has_l1 else None,
             penalty.positive,
             None if skip is None else skip.view(np.uint8),
-            self._design.n_threads,
+            self._design.n_threads if self._estimate.size * vector.coef.size > 1_000_000 else 1,
             self._estimate,
             self._upper,
         )

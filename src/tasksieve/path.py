@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,7 @@ class _Engine:
         self._expressed: Anchored | None = None
         self._cut: Cut | None = None
         if not self._all_in or self._screens:
-            self._anchors = AnchoredCorrelations(self.design, capacity=5 if self.design.n_tasks > 1 else 8)
+            self._anchors = AnchoredCorrelations(self.design, capacity=5 if self.design.n_tasks > 1 else 16)
             self._anchors.add(self.loss.null.residual, products)
             if self._screens and problem.squared and self.lam_max > 0:
                 self._prepare_cut(products)
@@ -423,13 +423,12 @@ class _Engine:
                 ridge_ratio=shape.ridge_ratio,
                 squared=self.problem.squared,
                 smoothness=self.loss.smoothness,
-                gap=None if self.problem.squared else gap,
-                dual_scale=None,
+                rounding=self.design.rounding,
             )
             if not self.problem.squared:
                 here = penalty.restrict(own)
                 _, scale = duality_gap(self.loss, here, rows, at, products, here.gauges)
-                state = _with_gap(state, gap, scale, state.lam)
+                state = replace(state, gap=gap, dual_scale=scale, gap_lam=state.lam)
             gone = self.rule.dynamic(state)
             gone[live] = False
             alive = alive[~gone]
@@ -594,8 +593,3 @@ class _Engine:
         mask[self.design.unpenalised] = False
         return mask
 
-
-def _with_gap(state: DualState, gap: float, scale: float, lam: float) -> DualState:
-    from dataclasses import replace
-
-    return replace(state, gap=gap, dual_scale=scale, gap_lam=lam)

@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 # Columns whose spread is this much smaller than their size lose digits in products of raw columns: those few are
 # centred explicitly instead.
 _FRAGILE_RATIO = 1e3
+_SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
 
@@ -213,7 +214,9 @@ class Design:
     # -- how they are done ----------------------------------------------------------------------------------------
 
     def _products(self, vector: Array, features: Array | None, squares: bool = False) -> Array:
-        return self.storage.products(vector, self.offsets, self.shared, features, squares, self.n_threads)
+        count = self.n_features if features is None else len(features)
+        threads = self.n_threads if count * self.n_samples > _SMALL_PASS else 1
+        return self.storage.products(vector, self.offsets, self.shared, features, squares, threads)
 
     def _one_task_products(self, vector: Array, squares: bool = False) -> Array:
         """Products for the first task of a uniform design, which stand for all."""

@@ -81,7 +81,8 @@ def duality_gap(
     weight_squares = float(np.vdot(rows, rows)) if ridge else 0.0
     inner = float(np.vdot(augmented, rows))
     polar = max(float(np.max(gauges(augmented), initial=0.0)), others)
-    limit = 1.0 / polar if polar > 0.0 else np.inf
+    # Shrunk by more than rounding can have added to the gauges: the scaled point is feasible.
+    limit = 1.0 / (polar * (1.0 + 1e-12)) if polar > 0.0 else np.inf
     if ridge:
         limit = min(limit, 1.0)
     scale = loss.best_scale(at, inner, limit)
