@@ -67,7 +67,7 @@ def same_bytes(results):
     return all(np.array_equal(first.view(np.uint8), other.view(np.uint8)) for other in results[1:])
 
 
-# --- passes over the data ------------------------------------------------------------------------------------------
+# --- passes over the data --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("squares", [False, True])
@@ -153,7 +153,7 @@ def test_read_only_input_is_accepted(rng):
     np.testing.assert_allclose(out[:, 0], x.T @ r)
 
 
-# --- bounds from past passes ---------------------------------------------------------------------------------------
+# --- bounds from past passes -----------------------------------------------------------------------------------------
 
 
 def anchored_input(rng, features, tasks, anchors, one_norm, scale=1.0):
@@ -235,7 +235,7 @@ def test_anchored_upper_bound_holds_over_the_ball(rng):
             assert np.all((reached <= upper * (1 + 1e-12)) | (upper >= 1.0))
 
 
-# --- rows of W -----------------------------------------------------------------------------------------------------
+# --- rows of W -------------------------------------------------------------------------------------------------------
 
 PENALTIES = [
     (1.0, 0.0, 0.0),
@@ -298,7 +298,7 @@ def test_row_gauges(rng, tasks, group, l1, positive):
     assert np.all(np.abs(rest - ours * group) <= 1e-9 * ours * group + 1e-14 * size.max(axis=1))
 
 
-# --- coordinate descent --------------------------------------------------------------------------------------------
+# --- coordinate descent ----------------------------------------------------------------------------------------------
 
 
 def row_problem(rng, lengths, shared, count, extra=3):
@@ -524,7 +524,7 @@ def test_reweight(rng, lengths, shared, n_basis):
     np.testing.assert_allclose(basis @ results[0][0], 0.0, atol=1e-12)
 
 
-# --- threads -------------------------------------------------------------------------------------------------------
+# --- threads ---------------------------------------------------------------------------------------------------------
 
 
 def threaded_calls(rng):
@@ -641,7 +641,7 @@ def test_a_thread_count_below_one_means_one(rng):
         assert same_bytes(results), name
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------
+# --- what is refused -------------------------------------------------------------------------------------------------
 
 
 def wrong_calls(rng):

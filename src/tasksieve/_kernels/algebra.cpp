@@ -227,17 +227,27 @@ namespace {
 
 TASKSIEVE_MULTIVERSION double reweight_segment(const double *x, const double *w, const double *basis,
                                                index_t basis_stride, index_t n_basis, index_t n, double *out) {
-    for (index_t i = 0; i < n; ++i) out[i] = w[i] * x[i];
-    for (index_t b = 0; b < n_basis; ++b) {
-        const double *unit = basis + b * basis_stride;
-        double inner = 0.0;
-#pragma omp simd reduction(+ : inner)
-        for (index_t i = 0; i < n; ++i) inner += unit[i] * out[i];
-        for (index_t i = 0; i < n; ++i) out[i] -= inner * unit[i];
+    double before = 0.0, squares = 0.0;
+#pragma omp simd reduction(+ : before)
+    for (index_t i = 0; i < n; ++i) {
+        out[i] = w[i] * x[i];
+        before += out[i] * out[i];
     }
-    double squares = 0.0;
+    if (n_basis == 0) return before;
+    // Where little of a column is left, the rounding of the first projection is not small beside it: project again.
+    for (int sweep = 0; sweep < 2; ++sweep) {
+        for (index_t b = 0; b < n_basis; ++b) {
+            const double *unit = basis + b * basis_stride;
+            double inner = 0.0;
+#pragma omp simd reduction(+ : inner)
+            for (index_t i = 0; i < n; ++i) inner += unit[i] * out[i];
+            for (index_t i = 0; i < n; ++i) out[i] -= inner * unit[i];
+        }
+        squares = 0.0;
 #pragma omp simd reduction(+ : squares)
-    for (index_t i = 0; i < n; ++i) squares += out[i] * out[i];
+        for (index_t i = 0; i < n; ++i) squares += out[i] * out[i];
+        if (squares > 1e-4 * before) break;
+    }
     return squares;
 }
 

@@ -299,7 +299,8 @@ def reweight(x, offsets, shared, columns, w, basis, threads, out, h):
     block = x[:, columns]
     for t, rows in enumerate(_segments(offsets)):
         part = w[rows, None] * (block if shared else block[rows])
-        for unit in basis:
-            part = part - np.outer(unit[rows], unit[rows] @ part)
+        for _ in range(2):  # the second time for columns of which little is left
+            for unit in basis:
+                part = part - np.outer(unit[rows], unit[rows] @ part)
         out[rows] = part
         h[:, t] = np.sum(part * part, axis=0)

@@ -315,7 +315,8 @@ class Design:
         if self.standardize:
             totals = np.sqrt(self.task_sums(weights))
             totals = totals[:1] if self.uniform else totals
-            scale = norms / totals
+            # A task without a single row has no deviations either.
+            scale = np.divide(norms, totals, out=np.zeros_like(norms), where=totals > 0.0)
             scale[scale == 0.0] = 1.0
             norms = norms / scale
             self._scale = np.broadcast_to(scale, (self.n_features, self.n_tasks))

@@ -1,0 +1,390 @@
+"""What several test files need: random problems, an explicit dense form of every design, independent certificates.
+
+Nothing here uses the package's own arithmetic: designs are centred and scaled in long double, objectives and duality
+gaps are written down from their definitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tasksieve.design import Design, as_storage
+from tasksieve.problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+
+def project_off(columns: Array, nuisance: Array) -> Array:
+    """``(I - U U') columns`` with U an orthonormal basis of `nuisance`: Gram-Schmidt in long double, three times."""
+    x = np.array(columns, dtype=np.longdouble)
+    basis: list[Array] = []
+    for column in np.array(nuisance, dtype=np.longdouble).T:
+        before = np.sqrt(column @ column)
+        for _ in range(3):
+            for unit in basis:
+                column = column - unit * (unit @ column)
+        size = np.sqrt(column @ column)
+        if size > 1e-10 * before:
+            basis.append(column / size)
+    for _ in range(3):
+        for unit in basis:
+            x = x - np.outer(unit, unit @ x)
+    return x
+
+
+@dataclass
+class Case:
+    """A multi-task problem in plain form: raw dense blocks, flat labels and weights, and every option.
+
+    `matrix` is the raw data: rows stacked by task, or the one matrix that all tasks share.
+    """
+
+    matrix: Array
+    offsets: Array
+    y: Array
+    shared: bool = False
+    weights: Array | None = None
+    fit_intercept: bool = True
+    unpenalised: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    standardize: bool = False
+    loss: str = "squared"
+    feature_weights: Array | None = None
+    l1: Any = 0.0
+    group: float = 1.0
+    ridge_ratio: float = 0.0
+    positive: bool = False
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def blocks(self) -> list[Array]:
+        if self.shared:
+            return [self.matrix] * self.n_tasks
+        return [self.matrix[rows] for rows in self.rows]
+
+    @property
+    def rows(self) -> list[slice]:
+        return [slice(a, b) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+    @property
+    def s(self) -> Array:
+        return np.ones(int(self.offsets[-1])) if self.weights is None else self.weights
+
+    @property
+    def penalty_weights(self) -> Array:
+        u = (
+            np.ones(self.n_features)
+            if self.feature_weights is None
+            else np.array(self.feature_weights, dtype=float)
+        )
+        u[self.unpenalised] = 0.0
+        return u
+
+    def but(self, **changes: Any) -> Case:
+        return replace(self, **changes)
+
+    # -- the package's view ---------------------------------------------------------------------------------------
+
+    def design(self, storage: Any = None, **options: Any) -> Design:
+        if storage is None:
+            storage = as_storage(np.asfortranarray(self.matrix))
+        return Design(
+            storage,
+            self.offsets,
+            shared=self.shared,
+            weights=self.weights,
+            fit_intercept=self.fit_intercept,
+            unpenalised=self.unpenalised,
+            standardize=self.standardize,
+            **options,
+        )
+
+    def problem(self, storage: Any = None, **options: Any) -> Problem:
+        return Problem(
+            self.design(storage, **options),
+            self.y,
+            loss=self.loss,
+            feature_weights=self.feature_weights,
+            l1=self.l1,
+            group=self.group,
+            ridge_ratio=self.ridge_ratio,
+            positive=self.positive,
+        )
+
+    # -- the explicit view ----------------------------------------------------------------------------------------
+
+    def nuisance(self, t: int) -> Array:
+        """Raw nuisance columns of a task."""
+        block = self.blocks[t].astype(np.longdouble)
+        columns = [np.ones((len(block), 1))] if self.fit_intercept else []
+        return np.hstack([*columns, block[:, self.unpenalised], np.empty((len(block), 0))])
+
+    def scales(self) -> Array:
+        """Weighted standard deviations (n_features, n_tasks), 1 where nothing is left of a column."""
+        scale = np.ones((self.n_features, self.n_tasks))
+        if self.standardize:
+            for t, x in enumerate(self.unscaled()):
+                total = self.s[self.rows[t]].sum()
+                deviation = np.sqrt(np.sum(x * x, axis=0) / total) if total > 0 else np.zeros(self.n_features)
+                size = np.sqrt(self.s[self.rows[t]] @ np.square(self.blocks[t].astype(np.longdouble)))
+                live = deviation > 1e-13 * size / np.sqrt(max(total, 1e-300))
+                scale[live, t] = deviation[live]
+        return scale
+
+    def unscaled(self) -> list[Array]:
+        found = []
+        for t, rows in enumerate(self.rows):
+            q = np.sqrt(self.s[rows].astype(np.longdouble))[:, None]
+            found.append(project_off(q * self.blocks[t], q * self.nuisance(t)))
+        return found
+
+    def tilde(self) -> list[Array]:
+        """``X~_t``, explicitly, in long double."""
+        scale = self.scales()
+        return [x / scale[:, t] for t, x in enumerate(self.unscaled())]
+
+
+# --- random problems -------------------------------------------------------------------------------------------------
+
+
+def random_case(
+    rng: np.random.Generator,
+    *,
+    tasks: int = 3,
+    rows: int = 9,
+    features: int = 12,
+    shared: bool = False,
+    kind: str = "normal",
+    active: float = 0.3,
+    noise: float = 0.3,
+    **options: Any,
+) -> Case:
+    """A case with uneven tasks; `kind` "integers" stays within every storage type."""
+    lengths = [rows] * tasks if shared else [max(1, rows + int(rng.integers(-3, 4))) for _ in range(tasks)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    height = rows if shared else int(offsets[-1])
+    if kind == "integers":
+        matrix = rng.integers(0, 6, size=(height, features)).astype(np.float64)
+    else:
+        matrix = rng.standard_normal((height, features))
+    coef = rng.standard_normal((features, tasks)) * (rng.random((features, 1)) < active)
+    case = Case(matrix, offsets, np.empty(0), shared=shared, **options)
+    scale = matrix.std(axis=0) + 1e-9
+    fitted = [(block - matrix.mean(axis=0)) / scale @ coef[:, t] for t, block in enumerate(case.blocks)]
+    y = np.concatenate(fitted) + noise * rng.standard_normal(int(offsets[-1])) + 0.5
+    if case.loss == "logistic":
+        y = np.where(y > np.median(y), 1.0, -1.0)
+        for own in case.rows:  # both classes in every task
+            y[own.start], y[own.stop - 1] = 1.0, -1.0
+    return case.but(y=y)
+
+
+def random_weights(
+    rng: np.random.Generator, case: Case, missing: float = 0.2, task_missing: bool = False
+) -> Array:
+    """Row weights with zeros (absent rows); every task keeps two rows unless one is to be lost altogether."""
+    s = rng.uniform(0.3, 2.0, len(case.y)) * (rng.random(len(case.y)) >= missing)
+    for rows in case.rows:
+        s[rows.start] = s[rows.stop - 1] = 1.0
+    if task_missing:
+        s[case.rows[-1]] = 0.0
+    return s
+
+
+# --- objectives and certificates from their definitions --------------------------------------------------------------
+
+
+def dense_coefficients(case: Case, point: Any) -> Array:
+    """W (n_features, n_tasks) of a path's point, in original units."""
+    w = np.zeros((case.n_features, case.n_tasks))
+    w[point.features] = point.rows
+    return w
+
+
+def objective(case: Case, lam: float, w: Array, intercept: Array) -> float:
+    """The objective in sum units, from raw data and coefficients in original units."""
+    value = np.longdouble(0.0)
+    for t, rows in enumerate(case.rows):
+        z = case.blocks[t].astype(np.longdouble) @ w[:, t] + intercept[t]
+        s, y = case.s[rows], case.y[rows]
+        if case.loss == "squared":
+            value += 0.5 * np.sum(s * (y - z) ** 2)
+        else:
+            value += np.sum(s * np.logaddexp(0.0, -y * z))
+    v = w * case.scales()
+    u = case.penalty_weights
+    value += lam * np.sum(u * (case.group * np.linalg.norm(v, axis=1) + case.l1 * np.abs(v).sum(axis=1)))
+    penalised = v[u > 0]
+    return float(value + 0.5 * lam * case.ridge_ratio * np.sum(penalised * penalised))
+
+
+def gauge_rows(m: Array, group: Array, l1: Array, positive: bool) -> Array:
+    """Smallest q with ``||soft(m_j, q l1_j)|| <= q group_j`` for each row, by bisection; 0 where unpenalised."""
+    size = np.maximum(m, 0.0) if positive else np.abs(m)
+    total = group + l1
+    high = np.divide(np.linalg.norm(size, axis=1), total, out=np.zeros(len(m)), where=total > 0)
+    plain = np.divide(np.linalg.norm(size, axis=1), group, out=np.zeros(len(m)), where=group > 0)
+    if not np.any(l1):
+        return plain
+    # group + l1 >= the dual norm's reach along an axis: a safe upper end is max(norm/(group + l1), ...) times sqrt(T)
+    high = high * np.sqrt(m.shape[1]) + 1e-300
+    low = np.zeros(len(m))
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        rest = np.linalg.norm(np.maximum(size - (middle * l1)[:, None], 0.0), axis=1)
+        over = rest > middle * group
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.where(total > 0, high, 0.0)
+
+
+def duality_gap(case: Case, lam: float, w: Array, intercept: Array) -> float:
+    """The best duality gap among multiples of the residual, over all features; from the definitions.
+
+    The dual point is ``u = c * (-gradient of the loss)``, projected off the nuisance columns (in the weighted
+    geometry) so that it is feasible in them; with a ridge its extra block is ``-c ridge W``.
+    """
+    v = w * case.scales()
+    u_weights = case.penalty_weights
+    penalised = u_weights > 0
+    ridge = lam * case.ridge_ratio
+    group, l1 = lam * case.group * u_weights, lam * case.l1 * u_weights
+    residual, fitted = [], []
+    for t, rows in enumerate(case.rows):
+        z = case.blocks[t].astype(np.longdouble) @ w[:, t] + intercept[t]
+        s, y = case.s[rows].astype(np.longdouble), case.y[rows]
+        gradient = s * (y - z) if case.loss == "squared" else s * y / (1.0 + np.exp(y * z))
+        q = np.sqrt(s)
+        r = np.divide(gradient, q, out=np.zeros_like(q), where=q > 0)
+        residual.append(project_off(r[:, None], q[:, None] * case.nuisance(t))[:, 0])
+        fitted.append(z)
+    tilde = case.tilde()
+    m = np.stack([x.T @ r for x, r in zip(tilde, residual, strict=True)], axis=1).astype(float)
+    shifted = np.where(penalised[:, None], m - ridge * v, 0.0)
+    polar = float(np.max(gauge_rows(shifted, group, l1, case.positive), initial=0.0))
+    limit = 1.0 / polar if polar > 0 else np.inf
+    primal = objective(case, lam, w, intercept)
+    flat = np.concatenate(residual)
+    q = np.sqrt(case.s.astype(np.longdouble))
+    ridge_square = ridge * np.sum(np.where(penalised[:, None], v, 0.0) ** 2)
+
+    def dual(c: float) -> float:
+        if case.loss == "squared":
+            # max over b and the unpenalised coefficients is attained on the projected target
+            target = np.concatenate(
+                [
+                    project_off((q[rows] * case.y[rows])[:, None], q[rows][:, None] * case.nuisance(t))[:, 0]
+                    for t, rows in enumerate(case.rows)
+                ]
+            )
+            return float(c * (target @ flat) - 0.5 * c * c * (flat @ flat) - 0.5 * c * c * ridge_square)
+        live = q > 0
+        p = np.zeros_like(q)
+        p[live] = c * flat[live] / q[live] * case.y[live]
+        if p.min() < -1e-12 or p.max() > 1 + 1e-12:
+            return -np.inf
+        p = np.clip(p, 0.0, 1.0)
+        entropy = np.where((p > 0) & (p < 1), -p * np.log(np.maximum(p, 1e-300)), 0.0)
+        entropy += np.where((p > 0) & (p < 1), -(1 - p) * np.log1p(-np.minimum(p, 1 - 1e-300)), 0.0)
+        return float(case.s @ entropy - 0.5 * c * c * ridge_square)
+
+    if case.loss == "squared":
+        square = float(flat @ flat) + float(ridge_square)
+        at = (dual(1.0) + 0.5 * square) / square if square > 0 else 0.0  # <target, r> / square
+        candidates = [max(0.0, min(at, limit))]
+    else:
+        candidates = [min(1.0, limit), min(1.0, limit) * (1 - 1e-9)]
+    return primal - max(dual(c) for c in candidates)
+
+
+# --- storages --------------------------------------------------------------------------------------------------------
+
+
+def memory_map(folder: Any, x: Array, name: str, order: str) -> Any:
+    """The array in a file, mapped read-only."""
+    path = folder / f"{name}.dat"
+    created = np.memmap(path, dtype=x.dtype, mode="w+", shape=x.shape, order=order)
+    created[...] = x
+    created.flush()
+    return np.memmap(path, dtype=x.dtype, mode="r", shape=x.shape, order=order)
+
+
+def read_only(x: Array) -> Array:
+    x.flags.writeable = False
+    return x
+
+
+def every_storage(case: Case, folder: Any, rng: np.random.Generator) -> dict[str, Any]:
+    """Storages of the same numbers (small non-negative integers), each from the user's form of the data."""
+    x = case.matrix
+    cuts = [0, len(x) // 3, len(x) // 2, len(x)] if case.shared else list(case.offsets)
+    parts = [x[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    shuffled = rng.permutation(len(x))
+    order = np.argsort(shuffled)  # shuffled data x[shuffled] sorted back
+    forms: dict[str, Any] = {
+        "float64 F": np.asfortranarray(x),
+        "float64 C": np.ascontiguousarray(x),
+        "float64 strided": np.repeat(x, 2, axis=1)[:, ::2],
+        "float32 F": np.asfortranarray(x, dtype=np.float32),
+        "float32 C": np.ascontiguousarray(x, dtype=np.float32),
+        "int8": np.asfortranarray(x, dtype=np.int8),
+        "uint8": np.asfortranarray(x, dtype=np.uint8),
+        "int64": x.astype(np.int64),
+        "float16": x.astype(np.float16),
+        "big-endian": np.asfortranarray(x).astype(">f8"),
+        "F memory map": memory_map(folder, x, "f", "F"),
+        "F memory map, int8": memory_map(folder, x.astype(np.int8), "f8", "F"),
+        "C memory map": memory_map(folder, x, "c", "C"),
+        "C memory map, float32": memory_map(folder, x.astype(np.float32), "c4", "C"),
+        "C memory map, uint8": memory_map(folder, x.astype(np.uint8), "c1", "C"),
+        "C memory map, int16": memory_map(folder, x.astype(np.int16), "c2", "C"),
+    }
+    for dtype in (np.float64, np.float32, np.int8, np.uint8, np.int64, np.bool_):
+        if dtype is not np.bool_ or x.max() <= 1:
+            forms[f"CSC {np.dtype(dtype).name}"] = sparse.csc_array(x.astype(dtype))
+            forms[f"CSR {np.dtype(dtype).name}"] = sparse.csr_matrix(x.astype(dtype))
+    forms["COO with duplicates"] = sparse.coo_array(
+        (np.repeat(x[x != 0] / 2, 2), (np.repeat(np.nonzero(x)[0], 2), np.repeat(np.nonzero(x)[1], 2))),
+        shape=x.shape,
+    )
+    wide = sparse.csc_array(x)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    forms["CSC, 64-bit indices"] = wide
+    unsorted = sparse.csc_array((wide.data.copy(), wide.indices.copy(), wide.indptr.copy()), shape=x.shape)
+    for j in range(x.shape[1]):
+        span = slice(unsorted.indptr[j], unsorted.indptr[j + 1])
+        unsorted.indices[span], unsorted.data[span] = unsorted.indices[span][::-1], unsorted.data[span][::-1]
+    unsorted.has_sorted_indices = False
+    forms["CSC, unsorted"] = unsorted
+    storages = {name: as_storage(form) for name, form in forms.items()}
+    storages["list of arrays"] = as_storage(parts)
+    storages["list of int8 and uint8"] = as_storage(
+        [p.astype((np.int8, np.uint8)[k % 2]) for k, p in enumerate(parts)]
+    )
+    storages["list of int8 and float32"] = as_storage(
+        [p.astype((np.int8, np.float32)[k % 2]) for k, p in enumerate(parts)]
+    )
+    storages["list of memory maps"] = as_storage(
+        [memory_map(folder, p, f"part{k}", "FC"[k % 2]) for k, p in enumerate(parts)]
+    )
+    storages["list of sparse"] = as_storage([sparse.csr_array(p) for p in parts])
+    storages["list of sparse and dense"] = as_storage([sparse.csr_array(parts[0]), *parts[1:]])
+    storages["unsorted array"] = as_storage(x[shuffled], row_order=order)
+    storages["unsorted int8"] = as_storage(np.asfortranarray(x[shuffled], dtype=np.int8), row_order=order)
+    storages["unsorted sparse"] = as_storage(sparse.csc_array(x[shuffled]), row_order=order)
+    storages["unsorted C memory map"] = as_storage(
+        memory_map(folder, x[shuffled], "su", "C"), row_order=order
+    )
+    storages["unsorted F memory map"] = as_storage(
+        memory_map(folder, x[shuffled], "fu", "F"), row_order=order
+    )
+    return storages
