@@ -59,6 +59,10 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1) -> Any:
         What to call it in error messages.
     min_rows : int
         Fewer rows are an error.
+
+    Notes
+    -----
+    The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
     if scipy.sparse.issparse(X) or _is_sparse_frame(X):
         matrix = _read_sparse(X, name)
@@ -142,8 +146,8 @@ def _read_sparse(X: Any, name: str) -> Any:
 def _first_not_finite(entries: np.ndarray) -> tuple[int, ...] | None:
     """Index of the first entry (in storage order) that is NaN or infinite, or None.
 
-    One pass in blocks along the slowest axis. A sum shows NaN and infinity without an array of flags; it may
-    also overflow without either, so only a block whose sum is not finite is looked at entry by entry.
+    One pass in blocks along the slowest axis. A sum shows NaN and infinity without an array of flags; it may also
+    overflow without either, so only a block whose sum is not finite is looked at entry by entry.
     """
     slow = int(np.argmax(np.abs(entries.strides))) if entries.ndim > 1 else 0
     length = entries.shape[slow]
@@ -309,13 +313,13 @@ def read_tasks(
         matrix = read_matrix(X)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
-    data = TaskData(
+    return TaskData(
         **vars(labels),
         storage=as_storage(matrix, row_order=labels.order),
         n_features=(matrix[0] if isinstance(matrix, list) else matrix).shape[1],
+        task_weights=_task_weights(task_weights, labels),
         task_weights_rule=task_weights,
     )
-    return replace(data, task_weights=_task_weights(task_weights, data))
 
 
 def _read_list(X: Sequence[Any]) -> tuple[list[Any], list[int]]:
