@@ -93,6 +93,9 @@ class Logistic:
         root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
         self._root = root
         self._inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        # What intercepts and unpenalised features can add to a prediction, task by task, in an orthonormal basis: so
+        # neither the units of these features nor dependence among them matter.
+        self._directions = design.nuisance_basis * self._inverse_root
         self._columns = design.nuisance_columns()
         self._one_class = self._tasks_with_one_class()
         self.null = self.evaluate(np.zeros(design.n_samples))
@@ -114,10 +117,11 @@ class Logistic:
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design = self._design
         raw = z * self._inverse_root
-        nuisance = np.zeros((len(self._columns), design.n_tasks)) if start is None else start.copy()
-        if self._columns:
-            nuisance = self._minimise_nuisance(raw, nuisance)
-            raw = raw + self._nuisance_part(nuisance)
+        nuisance = np.empty((0, design.n_tasks))
+        if len(self._directions):
+            part = self._best_nuisance(raw, start)
+            raw = raw + part
+            nuisance = design.nuisance_fit(part)
         margin = self._y * raw
         p = expit(-margin)
         value = float(self._weights @ np.logaddexp(0.0, -margin))
@@ -137,34 +141,43 @@ class Logistic:
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         return max(min(1.0, limit), 0.0)
 
-    def _nuisance_part(self, nuisance: Array) -> Array:
+    def _combine(self, coefficients: Array) -> Array:
+        """A flat vector from coefficients (directions, tasks)."""
         total = np.zeros(self._design.n_samples)
-        for column, values in zip(self._columns, nuisance, strict=True):
-            total += column * self._design.per_sample(values)
+        for direction, values in zip(self._directions, coefficients, strict=True):
+            total += direction * self._design.per_sample(values)
         return total
 
-    def _minimise_nuisance(self, raw: Array, nuisance: Array) -> Array:
-        """Newton's method in each task over its few unpenalised coefficients, with step halving."""
-        design, k = self._design, len(self._columns)
+    def _best_nuisance(self, raw: Array, start: Array | None) -> Array:
+        """What intercepts and unpenalised features add to the prediction `raw` at their optimum, a flat vector.
+
+        Newton's method in each task over its few directions, with steps that neither leave the range of the
+        predictions nor raise the loss: where all rows are classified beyond doubt there is no curvature to go by.
+        """
+        design, k = self._design, len(self._directions)
         live = ~self._one_class
+        part = np.zeros(design.n_samples)
+        if start is not None:
+            for column, values in zip(self._columns, start, strict=True):
+                part += column * design.per_sample(values)
         if self._one_class.any():
             sign = np.sign(design.task_sums(self._weights * self._y))
             reach = np.maximum.reduceat(np.abs(raw), design.offsets[:-1])
-            nuisance[:, self._one_class] = 0.0
-            nuisance[0, self._one_class] = (sign * (self._CONFIDENT + reach))[self._one_class]
+            confident = design.per_sample(sign * (self._CONFIDENT + reach))
+            part = np.where(design.per_sample(self._one_class), confident, part)
         if not live.any():
-            return nuisance
+            return part
 
-        def values_at(candidate: Array) -> tuple[Array, Array]:
-            margin = self._y * (raw + self._nuisance_part(candidate))
+        def value_of(candidate: Array) -> tuple[Array, Array]:
+            margin = self._y * (raw + candidate)
             return margin, design.task_sums(self._weights * np.logaddexp(0.0, -margin))
 
-        margin, value = values_at(nuisance)
+        margin, value = value_of(part)
         for _ in range(100):
             p = expit(-margin)
             slope = self._weights * self._y * p
-            gradient = np.stack([design.task_sums(column * slope) for column in self._columns])
-            size = np.stack([design.task_sums(np.abs(column) * np.abs(slope)) for column in self._columns])
+            gradient = np.stack([design.task_sums(direction * slope) for direction in self._directions])
+            size = np.stack([design.task_sums(np.abs(direction * slope)) for direction in self._directions])
             open_ = live & np.any(np.abs(gradient) > 4e-16 * len(raw) ** 0.5 * size, axis=0)
             if not open_.any():
                 break
@@ -172,25 +185,30 @@ class Logistic:
             hessian = np.empty((design.n_tasks, k, k))
             for a in range(k):
                 for b in range(a + 1):
-                    entry = design.task_sums(self._columns[a] * self._columns[b] * curvature)
+                    entry = design.task_sums(self._directions[a] * self._directions[b] * curvature)
                     hessian[:, a, b] = hessian[:, b, a] = entry
             diagonal = np.einsum("taa->ta", hessian)
-            diagonal += 1e-14 * diagonal.max(axis=1, keepdims=True) + 1e-300
+            diagonal += 1e-14 * diagonal.max(axis=1, keepdims=True) + 1e-12
             step = np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T
             step[:, ~open_] = 0.0
-            scale = np.ones(design.n_tasks)
+            move = self._combine(step)
+            longest = np.maximum.reduceat(np.abs(move), design.offsets[:-1])
+            reach = 10.0 + 2.0 * np.maximum.reduceat(np.abs(margin), design.offsets[:-1])
+            scale = np.minimum(1.0, reach / np.maximum(longest, 1e-300))
             for _ in range(60):
-                candidate = nuisance + scale * step
-                new_margin, new_value = values_at(candidate)
+                candidate = part + design.per_sample(scale) * move
+                new_margin, new_value = value_of(candidate)
                 worse = open_ & (new_value > value + 1e-15 * np.abs(value))
                 if not worse.any():
                     break
                 scale[worse] *= 0.5
-            # Where even tiny steps do not help, rounding has been reached.
-            stuck = scale < 1e-15
+            if worse.any():  # even tiny steps do not help: rounding has been reached there
+                scale[worse] = 0.0
+                candidate = part + design.per_sample(scale) * move
+                new_margin, new_value = value_of(candidate)
             gain = np.abs(value - new_value) > 1e-17 * np.abs(value)
-            nuisance, margin, value = candidate, new_margin, new_value
-            moved = np.any(np.abs(scale * step) > 4e-16 * (1.0 + np.abs(nuisance)), axis=0)
-            if not np.any(open_ & ~stuck & (gain | moved)):
+            moved = scale * longest > 4e-16 * reach
+            part, margin, value = candidate, new_margin, new_value
+            if not np.any(open_ & (gain | moved)):
                 break
-        return nuisance
+        return part

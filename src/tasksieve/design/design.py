@@ -153,6 +153,11 @@ class Design:
             solvers[live, rows] = (vt[:rank].T / values[:rank] @ u[:, :rank].T) / sizes[live, None]
         return [column for column in basis if column.any()], list(solvers)
 
+    @property
+    def nuisance_basis(self) -> Array:
+        """``U``: flat rows, orthonormal within each task (zero where a task has fewer)."""
+        return self._basis
+
     def nuisance_fit(self, vector: Array) -> Array:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self._weighted(vector)

@@ -25,11 +25,7 @@ class ProximalNewton:
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
-        design = packed.design
-        self._basis_columns = [
-            column if design.root_weights is None else design.root_weights * column
-            for column in design.nuisance_columns()
-        ]
+        self._basis_columns = list(packed.design.nuisance_basis)
 
     def solve(
         self, problem: WorkingProblem, start: Array, tol: float, max_iter: int, nuisance: Array | None = None
