@@ -134,19 +134,41 @@ void whiten_shared(const double *x, index_t rows, const index_t *columns, index_
 }
 
 void normal_matrix(const float *z, index_t rows, index_t count, const float *u, index_t tasks, int threads, float *m) {
-    constexpr index_t tile = 128;
-    parallel_for(count, tile, threads, [&](index_t begin, index_t end) {
-        const index_t height = count - begin, width = end - begin;
-        float *target = m + begin * count + begin;
-        gemm('T', 'N', height, width, rows, z + begin * rows, rows, z + begin * rows, rows, 0.0f, target, count);
-        if (!u) return;
-        std::vector<float> inner(height * width);
-        gemm('T', 'N', height, width, tasks, u + begin * tasks, tasks, u + begin * tasks, tasks, 0.0f, inner.data(),
-             height);
-        for (index_t c = 0; c < width; ++c)
-            for (index_t i = 0; i < height; ++i) target[c * count + i] *= inner[c * height + i];
+    // Square blocks, as large as the threads allow: products of wide blocks run at full speed. Off-diagonal blocks
+    // cost twice a diagonal one and go first.
+    const index_t blocks = std::min<index_t>(threads, std::max<index_t>(count / 64, 1));
+    std::vector<std::pair<index_t, index_t>> order;
+    for (index_t i = 0; i < blocks; ++i)
+        for (index_t j = 0; j < i; ++j) order.emplace_back(i, j);
+    for (index_t i = 0; i < blocks; ++i) order.emplace_back(i, i);
+    auto edge = [&](index_t i) { return i * count / blocks; };
+    auto fill = [&](const float *source, index_t height, index_t i, index_t j, float *target, index_t ld) {
+        const index_t row = edge(i), column = edge(j), tall = edge(i + 1) - row, wide = edge(j + 1) - column;
+        if (i == j) {
+            const int n = static_cast<int>(tall), k = static_cast<int>(height), lds = static_cast<int>(ld);
+            const float one = 1.0f, zero = 0.0f;
+            blas.ssyrk("L", "T", &n, &k, &one, source + row * height, &k, &zero, target, &lds);
+        } else {
+            gemm('T', 'N', tall, wide, height, source + row * height, height, source + column * height, height, 0.0f,
+                 target, ld);
+        }
+    };
+    parallel_for(order.size(), 1, threads, [&](index_t begin, index_t end) {
+        std::vector<float> inner;
+        for (index_t task = begin; task < end; ++task) {
+            const auto [i, j] = order[task];
+            const index_t row = edge(i), column = edge(j), tall = edge(i + 1) - row, wide = edge(j + 1) - column;
+            float *target = m + column * count + row;
+            fill(z, rows, i, j, target, count);
+            if (u) {
+                inner.resize(tall * wide);
+                fill(u, tasks, i, j, inner.data(), tall);
+                for (index_t c = 0; c < wide; ++c)
+                    for (index_t r = (i == j ? c : 0); r < tall; ++r) target[c * count + r] *= inner[c * tall + r];
+            }
+        }
     });
-    parallel_for(count, tile, threads, [&](index_t begin, index_t end) {
+    parallel_for(count, 128, threads, [&](index_t begin, index_t end) {
         for (index_t c = begin; c < end; ++c)
             for (index_t i = c + 1; i < count; ++i) m[i * count + c] = m[c * count + i];
     });
@@ -169,16 +191,21 @@ void normal_product(const float *z, index_t rows, index_t count, const float *u,
         });
         return;
     }
-    std::vector<float> scaled(count * tasks), image(rows * tasks);
-    for (index_t k = 0; k < count; ++k)
-        for (index_t t = 0; t < tasks; ++t) scaled[k * tasks + t] = u[k * tasks + t] * v[k];
-    parallel_for(tasks, 16, threads, [&](index_t begin, index_t end) {
-        gemm('N', 'T', rows, end - begin, count, z, rows, scaled.data() + begin, tasks, 0.0f,
-             image.data() + begin * rows, rows);
+    // Each thread multiplies its own columns of Z, so that no column is packed twice; the images are then added.
+    const index_t chunk = (count + threads - 1) / threads, chunks = (count + chunk - 1) / chunk;
+    std::vector<float> images(chunks * rows * tasks);
+    parallel_for(count, chunk, threads, [&](index_t begin, index_t end) {
+        std::vector<float> scaled((end - begin) * tasks);
+        for (index_t k = begin; k < end; ++k)
+            for (index_t t = 0; t < tasks; ++t) scaled[(k - begin) * tasks + t] = u[k * tasks + t] * v[k];
+        gemm('N', 'T', rows, tasks, end - begin, z + begin * rows, rows, scaled.data(), tasks, 0.0f,
+             images.data() + begin / chunk * rows * tasks, rows);
     });
-    parallel_for(count, 256, threads, [&](index_t begin, index_t end) {
+    for (index_t c = 1; c < chunks; ++c)
+        for (index_t i = 0; i < rows * tasks; ++i) images[i] += images[c * rows * tasks + i];
+    parallel_for(count, chunk, threads, [&](index_t begin, index_t end) {
         std::vector<float> inner(tasks * (end - begin));
-        gemm('T', 'N', tasks, end - begin, rows, image.data(), rows, z + begin * rows, rows, 0.0f, inner.data(),
+        gemm('T', 'N', tasks, end - begin, rows, images.data(), rows, z + begin * rows, rows, 0.0f, inner.data(),
              tasks);
         for (index_t k = begin; k < end; ++k) {
             float sum = 0.0f;
@@ -208,16 +235,15 @@ void combine(const double *x, index_t rows, const index_t *offsets, index_t task
         });
         return;
     }
-    parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
-        for (index_t t = begin; t < end; ++t) {
-            const index_t lo = offsets[t], n = offsets[t + 1] - lo;
-            std::fill(out + lo, out + lo + n, 0.0);
-            for (index_t k = 0; k < count; ++k) {
+    // Columns outside, tasks inside: each column is read once, in order, while the output stays in cache.
+    parallel_for(tasks, (tasks + threads - 1) / threads, threads, [&](index_t begin, index_t end) {
+        std::fill(out + offsets[begin], out + offsets[end], 0.0);
+        for (index_t k = 0; k < count; ++k) {
+            const double *column = x + columns[k] * rows;
+            for (index_t t = begin; t < end; ++t) {
                 const double weight = w[k * tasks + t];
                 if (weight == 0.0) continue;
-                const double *column = x + columns[k] * rows + lo;
-                double *target = out + lo;
-                for (index_t i = 0; i < n; ++i) target[i] += weight * column[i];
+                for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) out[i] += weight * column[i];
             }
         }
     });

@@ -4,12 +4,34 @@ namespace tasksieve {
 
 namespace {
 
-// A reduction in a fixed order: the pragma allows the compiler to keep several partial sums.
+// Four columns at a time share the loads of r and keep four independent sums in flight; the pragma allows each sum to be
+// kept in several parts.
 #define TASKSIEVE_SEGMENT_COLUMNS(NAME, T)                                                                            \
     TASKSIEVE_MULTIVERSION void NAME(const T *x, index_t rows, const index_t *columns, index_t begin, index_t end,    \
                                      const double *r, const index_t *offsets, index_t tasks, bool squares,            \
                                      double *out) {                                                                   \
-        for (index_t k = begin; k < end; ++k) {                                                                       \
+        index_t k = begin;                                                                                            \
+        for (; !squares && k + 4 <= end; k += 4) {                                                                    \
+            const T *c0 = x + (columns ? columns[k] : k) * rows, *c1 = x + (columns ? columns[k + 1] : k + 1) * rows; \
+            const T *c2 = x + (columns ? columns[k + 2] : k + 2) * rows;                                              \
+            const T *c3 = x + (columns ? columns[k + 3] : k + 3) * rows;                                              \
+            double *row = out + k * tasks;                                                                            \
+            for (index_t t = 0; t < tasks; ++t) {                                                                     \
+                const index_t lo = offsets[t], hi = offsets[t + 1];                                                   \
+                double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;                                                        \
+                _Pragma("omp simd reduction(+ : s0, s1, s2, s3)") for (index_t i = lo; i < hi; ++i) {                 \
+                    s0 += static_cast<double>(c0[i]) * r[i];                                                          \
+                    s1 += static_cast<double>(c1[i]) * r[i];                                                          \
+                    s2 += static_cast<double>(c2[i]) * r[i];                                                          \
+                    s3 += static_cast<double>(c3[i]) * r[i];                                                          \
+                }                                                                                                     \
+                row[t] = s0;                                                                                          \
+                row[tasks + t] = s1;                                                                                  \
+                row[2 * tasks + t] = s2;                                                                              \
+                row[3 * tasks + t] = s3;                                                                              \
+            }                                                                                                         \
+        }                                                                                                             \
+        for (; k < end; ++k) {                                                                                        \
             const T *column = x + (columns ? columns[k] : k) * rows;                                                  \
             double *row = out + k * tasks;                                                                            \
             for (index_t t = 0; t < tasks; ++t) {                                                                     \
@@ -131,30 +153,31 @@ namespace {
 
 // max over ||u|| <= D of sum_t (a_t u_t + b_t)^2, from above: every mu > kappa^2 gives an upper bound U(mu)
 // (mathematics 2.4), so a few Newton steps from inside the bracket need no convergence test to be safe.
-double ball_maximum(const double *a, const double *b, index_t tasks, double kappa, double D) {
-    double ab2 = 0.0, a2b2 = 0.0, b2 = 0.0, top = 0.0;
+TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t tasks, double kappa, double D) {
+    double ab2 = 0.0, b2 = 0.0, top = 0.0;
     const double k2 = kappa * kappa;
+#pragma omp simd reduction(+ : ab2, b2, top)
     for (index_t t = 0; t < tasks; ++t) {
         const double bb = b[t] * b[t], aa = a[t] * a[t];
         ab2 += aa * bb;
         b2 += bb;
-        if (a[t] >= kappa) top += bb;
+        top += a[t] >= kappa ? bb : 0.0;
     }
-    a2b2 = ab2;
     if (b2 == 0.0) return k2 * D * D;
     const double lo = k2 + kappa * std::sqrt(top) / D, hi = k2 + std::sqrt(ab2) / D;
-    double mu = std::min(std::max(a2b2 / b2 + std::sqrt(ab2) / D, lo), hi);
+    double mu = std::min(std::max(ab2 / b2 + std::sqrt(ab2) / D, lo), hi);
     double best = std::pow(std::sqrt(b2) + kappa * D, 2);  // the cheap bound is always valid
-    for (int step = 0; step < 3; ++step) {
+    for (int step = 0; step < 2; ++step) {
         if (!(mu > k2 * (1.0 + 1e-13))) break;
-        double value = mu * D * D, u2 = 0.0, slope = 0.0;
+        double rest = 0.0, u2 = 0.0, slope = 0.0;
+#pragma omp simd reduction(+ : rest, u2, slope)
         for (index_t t = 0; t < tasks; ++t) {
-            const double gap = mu - a[t] * a[t], u = a[t] * b[t] / gap;
-            value += mu * b[t] * b[t] / gap;
+            const double inverse = 1.0 / (mu - a[t] * a[t]), u = a[t] * b[t] * inverse;
+            rest += b[t] * b[t] * inverse;
             u2 += u * u;
-            slope += u * u / gap;
+            slope += u * u * inverse;
         }
-        best = std::min(best, value);
+        best = std::min(best, mu * (D * D + rest));
         if (slope == 0.0) break;
         const double norm = std::sqrt(u2);
         const double next = mu + u2 / slope * (norm - D) / D;

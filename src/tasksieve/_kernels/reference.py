@@ -67,7 +67,7 @@ def ball_maximum(a, b, kappa, radius):
     lo, hi = kappa**2 + kappa * top / radius, kappa**2 + np.sqrt(ab2) / radius
     mu = min(max(ab2 / b2 + np.sqrt(ab2) / radius, lo), hi)
     best = (np.sqrt(b2) + kappa * radius) ** 2
-    for _ in range(3):
+    for _ in range(2):
         if not mu > kappa**2 * (1.0 + 1e-13):
             break
         gap = mu - a * a
