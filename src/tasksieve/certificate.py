@@ -57,7 +57,8 @@ class AnchoredCorrelations:
     def __init__(self, design: Design, capacity: int = 5) -> None:
         self._design = design
         self._capacity = capacity
-        self.vectors: list[Array] = []
+        self.vectors = np.empty((0, design.n_samples))
+        self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._products: list[Array] = []
         norms = design.norms()[:, :1] if design.uniform else design.norms()
         # Rounded upwards: a bound must not lose by being stored in single precision.
@@ -67,28 +68,42 @@ class AnchoredCorrelations:
         self._estimate = np.empty(design.n_features)
         self._upper = np.empty(design.n_features)
 
+    def __len__(self) -> int:
+        return len(self.vectors)
+
     def add(self, vector: Array, products: Array) -> None:
         """A new anchor: a flat vector and its correlations with all features."""
-        if len(self.vectors) == self._capacity:
-            del self.vectors[1], self._products[1]
-        self.vectors.append(vector)
+        if len(self) == self._capacity:
+            self._remove(1)
+        self.vectors = np.vstack([self.vectors, vector])
+        count = len(self)
+        gram = np.empty((self._design.n_tasks, count, count))
+        gram[:, :-1, :-1] = self._gram
+        gram[:, -1, :] = gram[:, :, -1] = self._task_products(vector)
+        self._gram = gram
         self._products.append(np.ascontiguousarray(products, dtype=np.float32))
 
     def drop_last(self) -> None:
         """Forgets the newest anchor."""
-        del self.vectors[-1], self._products[-1]
+        self._remove(len(self) - 1)
+
+    def _remove(self, m: int) -> None:
+        self.vectors = np.delete(self.vectors, m, axis=0)
+        self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
+        del self._products[m]
+
+    def _task_products(self, vector: Array) -> Array:
+        """Inner products of the anchors with a vector, (tasks, anchors)."""
+        if self._design.n_tasks == 1:
+            return (self.vectors @ vector)[None, :]
+        return np.add.reduceat(self.vectors * vector, self._design.offsets[:-1], axis=1).T
 
     def express(self, vector: Array) -> Anchored:
         """Task by task, the best combination of the anchors, and what it leaves."""
         design = self._design
         sums = design.task_sums
-        count, tasks = len(self.vectors), design.n_tasks
-        gram = np.empty((tasks, count, count))
-        right = np.empty((tasks, count, 1))
-        for m, first in enumerate(self.vectors):
-            right[:, m, 0] = sums(first * vector)
-            for k in range(m + 1):
-                gram[:, m, k] = gram[:, k, m] = sums(first * self.vectors[k])
+        count, tasks = len(self), design.n_tasks
+        gram, right = self._gram, self._task_products(vector)[:, :, None]
         sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
         # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
         inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
@@ -96,9 +111,8 @@ class AnchoredCorrelations:
         scaled += 1e-13 * np.eye(count)
         solved = np.linalg.solve(scaled, right * inverse[:, :, None])[:, :, 0] * inverse
         coef = np.ascontiguousarray(solved.T)
-        rest = vector.copy()
-        for m, first in enumerate(self.vectors):
-            rest -= first * design.per_sample(coef[m])
+        spread = np.repeat(coef, np.diff(design.offsets), axis=1)
+        rest = vector - np.einsum("mi,mi->i", spread, self.vectors)
         length = np.sqrt(sums(vector * vector))
         used = np.sum(np.abs(coef) * sizes.T, axis=0)
         rounding = _FLOAT32_UNIT * used + design.rounding * (length + used)
@@ -114,9 +128,9 @@ class AnchoredCorrelations:
     def anchor(self, m: int) -> Anchored:
         """Anchor m in terms of the anchors."""
         design = self._design
-        coef = np.zeros((len(self.vectors), design.n_tasks))
+        coef = np.zeros((len(self), design.n_tasks))
         coef[m] = 1.0
-        length = np.sqrt(design.task_sums(np.square(self.vectors[m])))
+        length = np.sqrt(self._gram[:, m, m])
         rounding = (_FLOAT32_UNIT + design.rounding) * length
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 

@@ -210,7 +210,7 @@ class _Engine:
             iterate, gap, iterations = self._null_iterate(lam, penalty)
         else:
             working, rows = self._first_working_set(lam, rejected)
-            iterations, gap, inner = 0, np.inf, 0.5 * goal
+            iterations, gap, inner = 0, np.inf, 0.8 * goal
             for _ in range(_MAX_ROUNDS):
                 allowed = self._patience(self.max_iter - iterations)
                 solved = self._solve(working, rows, penalty, inner, allowed)
@@ -498,7 +498,7 @@ class _Engine:
             products = self.design.correlate(residual)
             products[self.design.unpenalised] = 0.0
             self._anchors.add(residual, products)
-            self._expressed = self._anchors.anchor(len(self._anchors.vectors) - 1)
+            self._expressed = self._anchors.anchor(len(self._anchors) - 1)
             gauges = penalty.gauges(products)
             np.multiply(gauges, lam, out=self.levels)
             gauges[working] = 0.0
@@ -579,7 +579,7 @@ class _Engine:
             residual = anchors.anchor(0)  # W = 0: the residual is the first anchor
         centre = residual.scaled(ball.residual_coef) + anchors.anchor(0).scaled(ball.y_coef)
         if cut_added:
-            centre = centre + anchors.anchor(len(anchors.vectors) - 1).scaled(ball.cut_coef)
+            centre = centre + anchors.anchor(len(anchors) - 1).scaled(ball.cut_coef)
         root = np.sqrt(self.loss.smoothness)
         _, upper = anchors.ratios(
             centre, penalty, radius=ball.radius * root, ridge=penalty.ridge / self.loss.smoothness
