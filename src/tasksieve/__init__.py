@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 # Public names, one per line, and where they live.
 _HOME = {
+    "GraphSVC": "graph",
+    "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
     "MultiTaskLasso": "linear",
@@ -24,6 +26,7 @@ _HOME = {
     "MultiTaskLogisticRegressionCV": "linear",
     "RegularizationPath": "regularization_path",
     "TaskKFold": "model_selection",
+    "WeightedDegreeHasher": "graph",
     "task_scorer": "model_selection",
 }
 
@@ -31,6 +34,7 @@ _HOME = {
 _PARTS = (
     "datasets",
     "design",
+    "graph",
     "linear",
     "losses",
     "model_selection",
@@ -42,6 +46,9 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from .graph import GraphSVC as GraphSVC
+    from .graph import GraphSVR as GraphSVR
+    from .graph import WeightedDegreeHasher as WeightedDegreeHasher
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso

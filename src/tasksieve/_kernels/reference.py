@@ -304,3 +304,21 @@ def reweight(x, offsets, shared, columns, w, basis, threads, out, h):
                 part = part - np.outer(unit[rows], unit[rows] @ part)
         out[rows] = part
         h[:, t] = np.sum(part * part, axis=0)
+
+
+# The graph models' kernels have a file of their own.
+from .reference_graph import (  # noqa: E402, F401
+    count_hashed,
+    dense_rows,
+    dual_descent,
+    fenchel_terms,
+    graph_pass,
+    graph_pass_single,
+    graph_problem,
+    hash_rows,
+    row_squares,
+    smoothed_loss,
+    smoothed_slope,
+    sparse_rows,
+    string_rows,
+)

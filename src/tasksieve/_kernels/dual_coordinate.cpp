@@ -1,0 +1,541 @@
+#include "dual_coordinate.hpp"
+
+namespace tasksieve {
+namespace {
+
+struct Random {  // splitmix64
+    std::uint64_t state;
+    std::uint64_t next() {
+        std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+        return z ^ (z >> 31);
+    }
+    index_t below(index_t n) {
+        return static_cast<index_t>((static_cast<unsigned __int128>(next()) * static_cast<std::uint64_t>(n)) >> 64);
+    }
+    void shuffle(index_t *values, index_t n) {
+        for (index_t k = n - 1; k > 0; --k) std::swap(values[k], values[below(k + 1)]);
+    }
+};
+
+double log1p_exp(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+
+double x_log_x(double x) { return x > 0 ? x * std::log(x) : 0.0; }
+
+double sigmoid(double x) { return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x)); }
+
+// Root of h(u) = margin + q c (sigma(u) - share) + u: the logistic coordinate in the logit u of a / c.
+double logistic_root(double margin, double q, double c, double share) {
+    const double reach = q * c;
+    double low = -margin - reach * (1.0 - share), high = -margin + reach * share;
+    double u = share > 0 && share < 1 ? std::log(share / (1.0 - share)) : 0.5 * (low + high);
+    if (!(u > low && u < high)) u = 0.5 * (low + high);
+    for (int k = 0; k < 100; ++k) {
+        const double s = sigmoid(u), h = margin + reach * (s - share) + u;
+        if (h > 0) high = u;
+        else low = u;
+        double next = u - h / (1.0 + reach * s * (1.0 - s));
+        if (!(next > low && next < high)) next = 0.5 * (low + high);
+        if (std::fabs(next - u) <= 1e-13 * (1.0 + std::fabs(u))) return next;
+        u = next;
+    }
+    return u;
+}
+
+// c l(z) + c l*(-beta / c) + beta z.
+TASKSIEVE_INLINE double fenchel(int loss, double epsilon, double z, double y, double c, double beta) {
+    switch (loss) {
+        case HINGE: {
+            const double g = y * z - 1.0;
+            return y * beta * g + (g < 0 ? -c * g : 0.0);
+        }
+        case SQUARED_HINGE: {
+            const double a = y * beta, u = 1.0 - y * z, over = u > 0 ? u : 0.0;
+            return c * over * over - a * u + a * a / (4.0 * c);
+        }
+        case LOGISTIC: {
+            const double a = y * beta, share = a / c;
+            return c * (log1p_exp(-y * z) + x_log_x(share) + x_log_x(1.0 - share)) + a * y * z;
+        }
+        default: {
+            const double g = z - y, over = std::max(std::fabs(g) - epsilon, 0.0), base = beta * g + epsilon * std::fabs(beta);
+            return loss == EPSILON ? c * over + base : c * over * over + base + beta * beta / (4.0 * c);
+        }
+    }
+}
+
+struct Step {
+    double beta = 0.0, projected = 0.0;
+    bool rests = false;  // at a bound, with a gradient that keeps it there
+};
+
+// The exact minimiser along one coordinate, and what shrinking wants to know about the point before it.
+TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double y, double c, double q, double beta,
+                                      double lowest, double highest) {
+    Step step;
+    switch (loss) {
+        case HINGE: {
+            const double a = y * beta, g = y * z - 1.0;
+            if (a <= 0.0) {
+                step.projected = std::min(g, 0.0);
+                step.rests = g > highest;
+            } else if (a >= c) {
+                step.projected = std::max(g, 0.0);
+                step.rests = g < lowest;
+            } else {
+                step.projected = g;
+            }
+            step.beta = y * (q > 0 ? std::min(std::max(a - g / q, 0.0), c) : c);
+            return step;
+        }
+        case SQUARED_HINGE: {
+            const double a = y * beta, k = 0.5 / c, g = y * z - 1.0 + a * k;
+            step.projected = a <= 0.0 ? std::min(g, 0.0) : g;
+            step.rests = a <= 0.0 && g > highest;
+            step.beta = y * std::max(a - g / (q + k), 0.0);
+            return step;
+        }
+        case LOGISTIC: {
+            const double a = y * beta;
+            step.beta = y * c * sigmoid(logistic_root(y * z, q, c, a / c));
+            return step;
+        }
+        default: {
+            const double k = loss == EPSILON ? 0.0 : 0.5 / c, top = loss == EPSILON ? c : std::numeric_limits<double>::infinity();
+            const double g = z - y + beta * k, up = g + epsilon, down = g - epsilon, h = q + k;
+            if (beta == 0.0) {
+                step.projected = up < 0 ? up : down > 0 ? down : 0.0;
+                step.rests = up > highest && down < lowest;
+            } else if (beta >= top) {
+                step.projected = std::max(up, 0.0);
+                step.rests = up < lowest;
+            } else if (beta <= -top) {
+                step.projected = std::min(down, 0.0);
+                step.rests = down > highest;
+            } else {
+                step.projected = beta > 0 ? up : down;
+            }
+            if (h > 0) {
+                const double free = beta - g / h, cut = epsilon / h;
+                const double soft = free > cut ? free - cut : free < -cut ? free + cut : 0.0;
+                step.beta = std::min(std::max(soft, -top), top);
+            } else {
+                step.beta = y > epsilon ? c : y < -epsilon ? -c : 0.0;
+            }
+            return step;
+        }
+    }
+}
+
+template <class Rows, class W>
+TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const double *squares, double *beta, W *w,
+                                       index_t *active, index_t *counts, index_t max_epochs, double target,
+                                       double lowest, double highest, std::uint64_t seed) {
+    const double inf = std::numeric_limits<double>::infinity();
+    DescentReport report;
+    Random random{seed};
+    std::vector<index_t> order, changed;
+    std::vector<double> change;
+    for (index_t t = 0; t < p.tasks; ++t)
+        if (p.offsets[t + 1] > p.offsets[t]) order.push_back(t);
+    const bool coupled = p.tasks > 1;
+    std::vector<W> before(coupled ? p.width : 0);
+    const index_t features = p.bias > 0 ? p.width - 1 : p.width;
+    while (report.epochs < max_epochs) {
+        ++report.epochs;
+        double estimate = 0.0, least = inf, most = -inf;
+        random.shuffle(order.data(), static_cast<index_t>(order.size()));
+        for (const index_t t : order) {
+            index_t *ids = active + p.offsets[t];
+            index_t count = counts[t];
+            if (!count) continue;
+            random.shuffle(ids, count);
+            W *wt = w + t * p.width;
+            const double mtt = p.m[t * p.tasks + t];
+            // A block moves the other tasks once, at its end: by its rows where few have changed, else by w_t - before.
+            changed.clear();
+            change.clear();
+            bool by_rows = coupled;
+            const double most_rows = static_cast<double>(p.width) / std::max(rows.entries(), 1.0);
+            if (coupled) std::copy(wt, wt + p.width, before.begin());
+            for (index_t k = 0; k < count;) {
+                const index_t i = ids[k];
+                if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
+                const index_t r = p.row_of ? p.row_of[i] : i;
+                rows.load(r);
+                double z = rows.dot(wt);
+                if (p.bias > 0) z += p.bias * static_cast<double>(wt[features]);
+                ++report.visits;
+                estimate += fenchel(p.loss, p.epsilon, z, p.y[i], p.c[i], beta[i]);
+                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * squares[r], beta[i],
+                                                  lowest, highest);
+                if (step.rests) {
+                    std::swap(ids[k], ids[--count]);
+                    continue;
+                }
+                least = std::min(least, step.projected);
+                most = std::max(most, step.projected);
+                const double delta = step.beta - beta[i];
+                if (delta != 0.0) {
+                    beta[i] = step.beta;
+                    rows.add(mtt * delta, wt);
+                    if (p.bias > 0) wt[features] += static_cast<W>(mtt * delta * p.bias);
+                    if (by_rows) {
+                        changed.push_back(r);
+                        change.push_back(delta);
+                        by_rows = static_cast<double>(changed.size()) < most_rows;
+                    }
+                }
+                ++k;
+            }
+            counts[t] = count;
+            if (!coupled) continue;
+            for (index_t s = 0; s < p.tasks; ++s) {
+                const double mst = p.m[s * p.tasks + t];
+                if (s == t || mst == 0.0) continue;
+                W *ws = w + s * p.width;
+                if (by_rows) continue;
+                const double ratio = mst / mtt;
+#pragma omp simd
+                for (index_t j = 0; j < p.width; ++j)
+                    ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
+            }
+            if (by_rows)
+                for (size_t k = 0; k < changed.size(); ++k) {
+                    rows.load(changed[k]);
+                    for (index_t s = 0; s < p.tasks; ++s) {
+                        const double mst = p.m[s * p.tasks + t];
+                        if (s == t || mst == 0.0) continue;
+                        rows.add(mst * change[k], w + s * p.width);
+                        if (p.bias > 0) w[s * p.width + features] += static_cast<W>(mst * change[k] * p.bias);
+                    }
+                }
+        }
+        highest = most > 0 ? most : inf;
+        lowest = least < 0 ? least : -inf;
+        report.estimate = estimate;
+        if (estimate <= target) break;
+    }
+    report.lowest = lowest;
+    report.highest = highest;
+    return report;
+}
+
+// A function of its own for every kind of row, so that each is compiled for every processor.
+#define TASKSIEVE_DESCEND(NAME, ROWS, W)                                                                             \
+    TASKSIEVE_MULTIVERSION DescentReport NAME(const ROWS &rows, const GraphProblem &p, const double *squares,        \
+                                              double *beta, W *w, index_t *active, index_t *counts, index_t epochs,  \
+                                              double target, double lowest, double highest, std::uint64_t seed) {    \
+        return descend(rows, p, squares, beta, w, active, counts, epochs, target, lowest, highest, seed);            \
+    }
+
+template <class Rows, class W>
+TASKSIEVE_INLINE void pass_range(Rows &rows, const GraphProblem &p, const W *wt, const double *beta, index_t begin,
+                                 index_t end, double *scores, double *vt) {
+    const index_t features = p.bias > 0 ? p.width - 1 : p.width;
+    for (index_t i = begin; i < end; ++i) {
+        const bool adds = beta && beta[i] != 0.0;
+        if (!wt && !adds) continue;
+        if (p.row_of && i + 4 < end) rows.prefetch(p.row_of[i + 4]);
+        rows.load(p.row_of ? p.row_of[i] : i);
+        if (wt) {
+            double z = rows.dot(wt);
+            if (p.bias > 0) z += p.bias * static_cast<double>(wt[features]);
+            scores[i] = z;
+        }
+        if (adds) {
+            rows.add(beta[i], vt);
+            if (p.bias > 0) vt[features] += beta[i] * p.bias;
+        }
+    }
+}
+
+#define TASKSIEVE_PASS(NAME, ROWS, W)                                                                                \
+    TASKSIEVE_MULTIVERSION void NAME(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta,             \
+                                     index_t begin, index_t end, double *scores, double *vt) {                       \
+        pass_range(rows, p, wt, beta, begin, end, scores, vt);                                                       \
+    }
+
+#define TASKSIEVE_BOTH(SUFFIX, ROWS, W)        \
+    TASKSIEVE_DESCEND(descend_##SUFFIX, ROWS, W) \
+    TASKSIEVE_PASS(pass_##SUFFIX, ROWS, W)
+
+using SparseD32 = SparseRows<double, std::int32_t>;
+using SparseD64 = SparseRows<double, std::int64_t>;
+using SparseF32 = SparseRows<float, std::int32_t>;
+using SparseF64 = SparseRows<float, std::int64_t>;
+using SparseB32 = SparseRows<std::int8_t, std::int32_t>;
+using SparseB64 = SparseRows<std::int8_t, std::int64_t>;
+using SparseU32 = SparseRows<std::uint8_t, std::int32_t>;
+using SparseU64 = SparseRows<std::uint8_t, std::int64_t>;
+TASKSIEVE_BOTH(dense_d, DenseRows<double>, double)
+TASKSIEVE_BOTH(dense_f, DenseRows<float>, double)
+TASKSIEVE_BOTH(dense_b, DenseRows<std::int8_t>, double)
+TASKSIEVE_BOTH(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_BOTH(sparse_d32, SparseD32, double)
+TASKSIEVE_BOTH(sparse_d64, SparseD64, double)
+TASKSIEVE_BOTH(sparse_f32, SparseF32, double)
+TASKSIEVE_BOTH(sparse_f64, SparseF64, double)
+TASKSIEVE_BOTH(sparse_b32, SparseB32, double)
+TASKSIEVE_BOTH(sparse_b64, SparseB64, double)
+TASKSIEVE_BOTH(sparse_u32, SparseU32, double)
+TASKSIEVE_BOTH(sparse_u64, SparseU64, double)
+TASKSIEVE_BOTH(strings, StringRows, float)
+
+#define TASKSIEVE_CHOOSE(SUFFIX, ROWS, W)                                                                             \
+    DescentReport run(const ROWS &rows, const GraphProblem &p, const double *squares, double *beta, W *w,             \
+                      index_t *active, index_t *counts, index_t epochs, double target, double lowest, double highest, \
+                      std::uint64_t seed) {                                                                           \
+        return descend_##SUFFIX(rows, p, squares, beta, w, active, counts, epochs, target, lowest, highest, seed);    \
+    }                                                                                                                 \
+    void pass(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta, index_t begin, index_t end,         \
+              double *scores, double *vt) {                                                                           \
+        pass_##SUFFIX(rows, p, wt, beta, begin, end, scores, vt);                                                     \
+    }
+TASKSIEVE_CHOOSE(dense_d, DenseRows<double>, double)
+TASKSIEVE_CHOOSE(dense_f, DenseRows<float>, double)
+TASKSIEVE_CHOOSE(dense_b, DenseRows<std::int8_t>, double)
+TASKSIEVE_CHOOSE(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_CHOOSE(sparse_d32, SparseD32, double)
+TASKSIEVE_CHOOSE(sparse_d64, SparseD64, double)
+TASKSIEVE_CHOOSE(sparse_f32, SparseF32, double)
+TASKSIEVE_CHOOSE(sparse_f64, SparseF64, double)
+TASKSIEVE_CHOOSE(sparse_b32, SparseB32, double)
+TASKSIEVE_CHOOSE(sparse_b64, SparseB64, double)
+TASKSIEVE_CHOOSE(sparse_u32, SparseU32, double)
+TASKSIEVE_CHOOSE(sparse_u64, SparseU64, double)
+TASKSIEVE_CHOOSE(strings, StringRows, float)
+
+// Strings are trained on single-precision tables, everything else on doubles.
+template <class Rows>
+using TableOf = std::conditional_t<std::is_same_v<Rows, StringRows>, float, double>;
+
+template <class Function>
+void each_row(const AnyRows &any, int threads, const Function &function) {
+    std::visit(
+        [&](const auto &source) {
+            parallel_for(source.rows, 4096, threads, [&](index_t begin, index_t end) {
+                auto rows = source;
+                for (index_t r = begin; r < end; ++r) {
+                    rows.load(r);
+                    function(rows, r);
+                }
+            });
+        },
+        any);
+}
+
+// Derivative and curvature (per unit of c) of a hinge max(0, u) whose kink is rounded over a width mu.
+TASKSIEVE_INLINE double ramp(double u, double mu) {
+    return u >= 0.5 * mu ? 1.0 : u <= -0.5 * mu ? 0.0 : u / mu + 0.5;
+}
+
+TASKSIEVE_INLINE void smoothed(int loss, double epsilon, double mu, double z, double y, double &first, double &second) {
+    switch (loss) {
+        case HINGE: {
+            const double s = ramp(1.0 - y * z, mu);
+            first = -y * s;
+            second = s > 0.0 && s < 1.0 ? 1.0 / mu : 0.0;
+            return;
+        }
+        case SQUARED_HINGE: {
+            const double u = 1.0 - y * z;
+            first = u > 0 ? -2.0 * y * u : 0.0;
+            second = u > 0 ? 2.0 : 0.0;
+            return;
+        }
+        case LOGISTIC: {
+            const double s = sigmoid(-y * z);
+            first = -y * s;
+            second = s * (1.0 - s);
+            return;
+        }
+        case EPSILON: {
+            const double r = z - y, up = ramp(r - epsilon, mu), down = ramp(-r - epsilon, mu);
+            first = up - down;
+            second = (up > 0.0 && up < 1.0 ? 1.0 / mu : 0.0) + (down > 0.0 && down < 1.0 ? 1.0 / mu : 0.0);
+            return;
+        }
+        default: {
+            const double r = z - y, over = r > epsilon ? r - epsilon : r < -epsilon ? r + epsilon : 0.0;
+            first = 2.0 * over;
+            second = std::fabs(r) > epsilon || epsilon == 0.0 ? 2.0 : 0.0;
+        }
+    }
+}
+
+TASKSIEVE_INLINE double true_loss(int loss, double epsilon, double z, double y) {
+    switch (loss) {
+        case HINGE: return std::max(1.0 - y * z, 0.0);
+        case SQUARED_HINGE: {
+            const double u = std::max(1.0 - y * z, 0.0);
+            return u * u;
+        }
+        case LOGISTIC: return log1p_exp(-y * z);
+        default: {
+            const double over = std::max(std::fabs(z - y) - epsilon, 0.0);
+            return loss == EPSILON ? over : over * over;
+        }
+    }
+}
+
+TASKSIEVE_MULTIVERSION void loss_range(const GraphProblem &p, const double *scores, double mu, index_t begin,
+                                       index_t end, double *beta, double *curvature, double *loss, double *terms) {
+    double total = 0.0, gap = 0.0;
+    for (index_t i = begin; i < end; ++i) {
+        double first = 0.0, second = 0.0;
+        const double z = scores[i], y = p.y[i], c = p.c[i];
+        smoothed(p.loss, p.epsilon, mu, z, y, first, second);
+        beta[i] = c > 0 ? -c * first : 0.0;
+        curvature[i] = c * second;
+        if (c > 0) {
+            total += c * true_loss(p.loss, p.epsilon, z, y);
+            gap += fenchel(p.loss, p.epsilon, z, y, c, beta[i]);
+        }
+    }
+    *loss = total;
+    *terms = gap;
+}
+
+TASKSIEVE_MULTIVERSION void slope_range(const GraphProblem &p, const double *scores, const double *direction,
+                                        double step, double mu, index_t begin, index_t end, double *slope,
+                                        double *bend) {
+    double s = 0.0, b = 0.0;
+    for (index_t i = begin; i < end; ++i) {
+        double first = 0.0, second = 0.0;
+        smoothed(p.loss, p.epsilon, mu, scores[i] + step * direction[i], p.y[i], first, second);
+        const double q = p.c[i] * direction[i];
+        s += first * q;
+        b += second * q * direction[i];
+    }
+    *slope = s;
+    *bend = b;
+}
+
+constexpr index_t CHUNK = 16384;
+
+}  // namespace
+
+template <class W>
+DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const double *squares, double *beta, W *w,
+                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
+                           double highest, std::uint64_t seed) {
+    return std::visit(
+        [&](const auto &rows) -> DescentReport {
+            using Rows = std::decay_t<decltype(rows)>;
+            if constexpr (std::is_same_v<TableOf<Rows>, W>)
+                return run(rows, p, squares, beta, w, active, counts, max_epochs, target, lowest, highest, seed);
+            else
+                return {};  // the bindings do not let a table of the wrong kind come here
+        },
+        any);
+}
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, double *,
+                                    index_t *, index_t *, index_t, double, double, double, std::uint64_t);
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, float *, index_t *,
+                                    index_t *, index_t, double, double, double, std::uint64_t);
+
+template <class W>
+void graph_pass(const AnyRows &any, const GraphProblem &p, const W *w, const double *beta, int threads, double *scores,
+                double *v) {
+    if (v) std::fill(v, v + p.tasks * p.width, 0.0);
+    std::visit(
+        [&](const auto &source) {
+            using Rows = std::decay_t<decltype(source)>;
+            if constexpr (std::is_same_v<TableOf<Rows>, W>) {
+                // Pieces of tasks, each with a sum of its own where that is small, whole tasks where it is not: the
+                // order of the additions does not depend on the number of threads.
+                struct Piece {
+                    index_t task, begin, end;
+                };
+                const bool cut = !v || p.width <= 4096;
+                std::vector<Piece> pieces;
+                for (index_t t = 0; t < p.tasks; ++t)
+                    for (index_t b = p.offsets[t]; b < p.offsets[t + 1]; b += CHUNK) {
+                        pieces.push_back({t, b, cut ? std::min(p.offsets[t + 1], b + CHUNK) : p.offsets[t + 1]});
+                        if (!cut) break;
+                    }
+                const index_t count = static_cast<index_t>(pieces.size());
+                std::vector<double> sums(cut && v ? count * p.width : 0);
+                parallel_for(count, 1, threads, [&](index_t first, index_t last) {
+                    auto rows = source;
+                    for (index_t k = first; k < last; ++k) {
+                        const Piece &piece = pieces[k];
+                        double *out = !v ? nullptr : cut ? sums.data() + k * p.width : v + piece.task * p.width;
+                        pass(rows, p, w ? w + piece.task * p.width : nullptr, beta, piece.begin, piece.end, scores, out);
+                    }
+                });
+                if (cut && v)
+                    for (index_t k = 0; k < count; ++k)
+                        for (index_t j = 0; j < p.width; ++j)
+                            v[pieces[k].task * p.width + j] += sums[k * p.width + j];
+            }
+        },
+        any);
+}
+template void graph_pass(const AnyRows &, const GraphProblem &, const double *, const double *, int, double *, double *);
+template void graph_pass(const AnyRows &, const GraphProblem &, const float *, const double *, int, double *, double *);
+
+void row_squares(const AnyRows &any, int threads, double *out) {
+    each_row(any, threads, [&](const auto &rows, index_t r) { out[r] = rows.square(); });
+}
+
+double fenchel_terms(const GraphProblem &p, const double *scores, const double *beta, double *terms) {
+    double total = 0.0;
+    for (index_t i = 0; i < p.samples; ++i) {
+        terms[i] = p.c[i] > 0 ? fenchel(p.loss, p.epsilon, scores[i], p.y[i], p.c[i], beta[i]) : 0.0;
+        total += terms[i];
+    }
+    return total;
+}
+
+LossSums smoothed_loss(const GraphProblem &p, const double *scores, double mu, int threads, double *beta,
+                       double *curvature) {
+    const index_t count = (p.samples + CHUNK - 1) / CHUNK;
+    std::vector<double> sums(2 * count);
+    parallel_for(p.samples, CHUNK, threads, [&](index_t begin, index_t end) {
+        double *at = sums.data() + 2 * (begin / CHUNK);
+        loss_range(p, scores, mu, begin, end, beta, curvature, at, at + 1);
+    });
+    LossSums total;
+    for (index_t k = 0; k < count; ++k) {
+        total.loss += sums[2 * k];
+        total.terms += sums[2 * k + 1];
+    }
+    return total;
+}
+
+void smoothed_slope(const GraphProblem &p, const double *scores, const double *direction, double step, double mu,
+                    int threads, double *first, double *second) {
+    const index_t count = (p.samples + CHUNK - 1) / CHUNK;
+    std::vector<double> sums(2 * count);
+    parallel_for(p.samples, CHUNK, threads, [&](index_t begin, index_t end) {
+        double *at = sums.data() + 2 * (begin / CHUNK);
+        slope_range(p, scores, direction, step, mu, begin, end, at, at + 1);
+    });
+    *first = *second = 0.0;
+    for (index_t k = 0; k < count; ++k) {
+        *first += sums[2 * k];
+        *second += sums[2 * k + 1];
+    }
+}
+
+void count_hashed(const AnyRows &any, int threads, index_t *counts) {
+    each_row(any, threads, [&](const auto &rows, index_t r) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, StringRows>) counts[r] = rows.begin[rows.degree];
+    });
+}
+
+void hash_rows(const AnyRows &any, int threads, const index_t *indptr, std::int32_t *indices, double *values) {
+    each_row(any, threads, [&](const auto &rows, index_t r) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, StringRows>)
+            for (int k = 0; k < rows.degree; ++k)
+                for (index_t p = rows.begin[k]; p < rows.begin[k + 1]; ++p) {
+                    indices[indptr[r] + p] = static_cast<std::int32_t>(rows.index[p]);
+                    values[indptr[r] + p] = static_cast<double>(rows.weight[k]);
+                }
+    });
+}
+
+}  // namespace tasksieve

@@ -1,0 +1,63 @@
+// Dual coordinate descent for graph-regularised tasks (Widmer et al. 2012, with the denominators corrected).
+#pragma once
+#include "graph_rows.hpp"
+
+namespace tasksieve {
+
+enum GraphLoss : int { HINGE = 0, SQUARED_HINGE = 1, LOGISTIC = 2, EPSILON = 3, SQUARED_EPSILON = 4 };
+
+// min 1/2 sum_st (I + L)_st <w_s, w_t> + sum_i c_i loss(<w_t(i), x_i>), M = (I + L)^{-1}. Samples are numbered task by
+// task; sample i is row row_of[i] of the data (i itself without row_of). With bias > 0 each row has one more feature
+// of that size: the last of `width` columns of W.
+struct GraphProblem {
+    int loss = HINGE;
+    double epsilon = 0.0, bias = 0.0;
+    index_t tasks = 0, samples = 0, width = 0;
+    const index_t *offsets = nullptr;  // tasks + 1
+    const index_t *row_of = nullptr;
+    const double *y = nullptr, *c = nullptr;
+    const double *m = nullptr;  // tasks x tasks
+};
+
+struct DescentReport {
+    index_t epochs = 0, visits = 0;
+    double estimate = 0.0;             // of the duality gap, summed over the last epoch's visits
+    double lowest = 0.0, highest = 0.0;  // projected gradients of the last epoch: the shrinking thresholds
+};
+
+// Epochs over the active samples until the estimate of the gap is at most `target`. active holds, from offsets[t] on,
+// counts[t] samples of task t; samples found to rest at a bound are moved behind them and the count goes down.
+template <class W>
+DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const double *squares, double *beta, W *w,
+                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
+                           double highest, std::uint64_t seed);
+
+// scores[i] = <w_t(i), x_i> (where w is given) and v_t = sum_{i in t} beta_i x_i (where beta is given).
+template <class W>
+void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
+                double *scores, double *v);
+
+// ||x_r||^2 of every row.
+void row_squares(const AnyRows &rows, int threads, double *out);
+
+// Fenchel-Young terms c l(z) + c l*(-beta / c) + beta z >= 0 of the samples: their sum is the gap where W = M V.
+double fenchel_terms(const GraphProblem &problem, const double *scores, const double *beta, double *terms);
+
+struct LossSums {
+    double loss = 0.0;   // sum of c l(z), the true loss
+    double terms = 0.0;  // Fenchel-Young terms at the smoothed derivative
+};
+
+// beta_i = -c l_mu'(z_i) and curvature c l_mu''(z_i) of the loss whose kinks are rounded over a width mu.
+LossSums smoothed_loss(const GraphProblem &problem, const double *scores, double mu, int threads, double *beta,
+                       double *curvature);
+
+// First and second derivative of sum_i c_i l_mu(z_i + step q_i) in the step.
+void smoothed_slope(const GraphProblem &problem, const double *scores, const double *direction, double step, double mu,
+                    int threads, double *first, double *second);
+
+// Hashed features of strings, as rows of a CSR matrix that is neither sorted nor merged: index and value of each.
+void hash_rows(const AnyRows &rows, int threads, const index_t *indptr, std::int32_t *indices, double *values);
+void count_hashed(const AnyRows &rows, int threads, index_t *counts);
+
+}  // namespace tasksieve

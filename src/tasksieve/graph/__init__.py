@@ -1,0 +1,17 @@
+"""Tasks on a graph: support vector machines whose tasks borrow from their neighbours, graphs, hashed strings."""
+
+from .graphs import complete_graph, distance_graph, nearest_neighbor_graph, task_similarity, tree_graph
+from .hashing import WeightedDegreeHasher, read_fasta
+from .svm import GraphSVC, GraphSVR
+
+__all__ = [
+    "GraphSVC",
+    "GraphSVR",
+    "WeightedDegreeHasher",
+    "complete_graph",
+    "distance_graph",
+    "nearest_neighbor_graph",
+    "read_fasta",
+    "task_similarity",
+    "tree_graph",
+]

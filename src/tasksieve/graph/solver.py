@@ -1,0 +1,517 @@
+r"""Solvers of graph-regularised tasks, and the gap that certifies their answers.
+
+.. math::
+
+    P(W) = \tfrac12 \sum_{st} (I + L)_{st}\, w_s \cdot w_t + \sum_i c_i\, \ell(x_i \cdot w_{t(i)}; y_i), \qquad
+    D(\beta) = -\sum_i c_i\, \ell^*(-\beta_i / c_i) - \tfrac12 \sum_{st} m_{st}\, v_s \cdot v_t
+
+with :math:`M = (I + L)^{-1}` and :math:`v_t = \sum_{i \in t} \beta_i x_i`. For every W and every feasible beta
+
+.. math::
+
+    P(W) - D(\beta) = \sum_i \bigl[c_i \ell(z_i) + c_i \ell^*(-\beta_i / c_i) + \beta_i z_i\bigr]
+    + \tfrac12 \lVert W - M V \rVert^2_{I + L},
+
+a sum of terms that are all >= 0: no digits are lost in a difference, and W and beta need not belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from .._kernels import kernels
+
+LOSSES = {
+    "hinge": 0,
+    "squared_hinge": 1,
+    "logistic": 2,
+    "epsilon_insensitive": 3,
+    "squared_epsilon_insensitive": 4,
+    "squared": 4,  # with epsilon = 0
+}
+KINKED = (0, 3)  # losses that Newton's method sees rounded
+
+# Newton's method factors a matrix of (tasks x features)², and pays only where rows are many times more.
+LARGEST_NEWTON = 1500
+ROWS_PER_UNKNOWN = {True: 100, False: 10}  # kinked losses, smooth ones
+NEWTON_STEPS = 60
+FIRST_ROWS = 10_000  # rows of the first, coarse problem
+BLOCK = 1 << 16
+
+
+@dataclass
+class GraphProblem:
+    """Rows, targets and weights in the flat sample space, and the coupling of the tasks.
+
+    Attributes
+    ----------
+    source : ndarray, CSR matrix, or a prepared string source (see `StringSource`)
+    offsets : int64 ndarray of shape (T + 1,)
+        Task t is the slice ``offsets[t]:offsets[t + 1]`` of the samples.
+    row_of : int64 ndarray or None
+        Row of the source that each sample is; None: the sample's own number.
+    y, c : float64 ndarrays
+        Targets (-1 / +1 for classes) and weights, C included; 0 leaves a sample out.
+    coupling, similarity : ndarrays of shape (T, T)
+        I + L and its inverse M.
+    loss : str
+    epsilon : float
+    bias : float
+        Size of the constant feature; 0: none.
+    """
+
+    source: Any
+    offsets: np.ndarray
+    row_of: np.ndarray | None
+    y: np.ndarray
+    c: np.ndarray
+    coupling: np.ndarray
+    similarity: np.ndarray
+    loss: str
+    epsilon: float = 0.0
+    bias: float = 0.0
+    threads: int = 1
+    squares: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.code = LOSSES[self.loss]
+        if self.loss == "squared":
+            self.epsilon = 0.0
+        self.rows = kernel_rows(self.source)
+        self.handle = kernels.graph_problem(
+            self.rows, self.code, self.epsilon, self.bias, self.offsets, self.row_of, self.y, self.c, self.similarity
+        )
+        self.dtype = np.float32 if isinstance(self.source, StringSource) else np.float64
+        self.width = self.source.shape[1] + (self.bias > 0)
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.y)
+
+    @property
+    def dense(self) -> bool:
+        return isinstance(self.source, np.ndarray)
+
+    def loss_values(self, scores: np.ndarray | float) -> np.ndarray:
+        """The loss of every sample, weights not counted."""
+        if self.code <= 1:
+            short = np.maximum(1.0 - self.y * scores, 0.0)
+            return short if self.code == 0 else short * short
+        if self.code == 2:
+            return np.logaddexp(0.0, -self.y * scores)
+        over = np.maximum(np.abs(scores - self.y) - self.epsilon, 0.0)
+        return over if self.code == 3 else over * over
+
+    def null_objective(self) -> float:
+        """The objective at W = 0."""
+        return float(np.dot(self.c, self.loss_values(0.0)))
+
+    def row_squares(self) -> np.ndarray:
+        """Squared norms of the rows, constant feature included."""
+        if self.squares is None:
+            self.squares = np.empty(self.source.shape[0])
+            kernels.row_squares(self.rows, self.threads, self.squares)
+            self.squares += self.bias**2
+        return self.squares
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        self._pass(w, None, out, None)
+        return out
+
+    def combine(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """V: v_t = the sum of beta_i x_i over task t."""
+        v = np.empty((self.n_tasks, self.width)) if out is None else out
+        self._pass(None, beta, None, v)
+        return v
+
+    def _pass(self, w: Any, beta: Any, scores: Any, v: Any) -> None:
+        run = kernels.graph_pass_single if self.dtype == np.float32 else kernels.graph_pass
+        run(self.handle, w, beta, self.threads, scores, v)
+
+    def table_of(self, v: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """W = M V, in blocks of columns."""
+        w = np.empty(v.shape, dtype=self.dtype) if out is None else out
+        for start in range(0, v.shape[1], BLOCK):
+            w[:, start : start + BLOCK] = self.similarity @ v[:, start : start + BLOCK]
+        return w
+
+    def certify(self, w: np.ndarray, beta: np.ndarray, v: np.ndarray | None = None) -> Certificate:
+        """Objective and gap of W, from one pass over the rows."""
+        scores, v = np.empty(self.n_samples), np.empty((self.n_tasks, self.width)) if v is None else v
+        self._pass(w, beta, scores, v)
+        terms = np.empty(self.n_samples)
+        kernels.fenchel_terms(self.handle, scores, beta, terms)
+        gap, penalty = float(np.sum(np.maximum(terms, 0.0))), 0.0
+        for start in range(0, self.width, BLOCK):
+            block = w[:, start : start + BLOCK].astype(np.float64)
+            rest = block - self.similarity @ v[:, start : start + BLOCK]
+            gap += 0.5 * max(float(np.sum(rest * (self.coupling @ rest))), 0.0)
+            penalty += 0.5 * float(np.sum(block * (self.coupling @ block)))
+        return Certificate(penalty + float(np.dot(self.c, self.loss_values(scores))), gap, scores, v)
+
+
+@dataclass
+class Certificate:
+    objective: float
+    gap: float
+    scores: np.ndarray
+    v: np.ndarray
+
+
+@dataclass
+class StringSource:
+    """Strings of one length and what turns them into hashed features: arguments of ``string_rows``."""
+
+    text: np.ndarray
+    letters: np.ndarray
+    bits: int
+    direct: int
+    offset: np.ndarray
+    weight: np.ndarray
+    n_features: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.text), self.n_features
+
+    def rows(self) -> Any:
+        return kernels.string_rows(
+            self.text, self.letters, self.bits, self.direct, self.offset, self.weight, self.n_features
+        )
+
+
+def kernel_rows(source: Any) -> Any:
+    if isinstance(source, StringSource):
+        return source.rows()
+    if scipy.sparse.issparse(source):
+        return kernels.sparse_rows(source.data, source.indices, source.indptr, source.shape[1])
+    return kernels.dense_rows(source)
+
+
+@dataclass
+class Solution:
+    """W with its certificate; ``visits`` counts rows read by the descent, ``checks`` the certificates computed."""
+
+    w: np.ndarray
+    beta: np.ndarray
+    objective: float
+    gap: float
+    null: float
+    n_iter: int
+    converged: bool
+    solver: str
+    visits: int = 0
+    checks: int = 0
+    trace: list[tuple[float, float]] | None = None
+
+
+Progress = Callable[[str, int, float], None]
+
+
+def solve(
+    problem: GraphProblem,
+    *,
+    tol: float,
+    max_iter: int,
+    solver: str = "auto",
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """Solve to ``gap <= tol * (objective at W = 0)``.
+
+    Parameters
+    ----------
+    problem : GraphProblem
+    tol : float
+    max_iter : int
+        Epochs of the descent.
+    solver : {"auto", "dual", "newton"}
+    seed : int
+        Of the random orders.
+    start : float64 ndarray of shape (N,), optional
+        A feasible dual point to start from.
+    progress : callable, optional
+        Called with the name of the method, its step and the relative gap.
+    """
+    null = problem.null_objective()
+    if null <= 0.0 or not problem.n_samples:
+        beta = np.zeros(problem.n_samples)
+        w = np.zeros((problem.n_tasks, problem.width), dtype=problem.dtype)
+        return Solution(w, beta, max(null, 0.0), 0.0, null, 1, True, "none")
+    newton = solver == "newton" or (solver == "auto" and newton_pays(problem))
+    steps = 0
+    if newton:
+        found = smoothed_newton(problem, tol * null, progress)
+        steps = found.n_iter
+        if found.converged or solver == "newton":
+            return found
+        start = found.beta
+    found = dual_coordinate_descent(problem, tol * null, max_iter, seed, start, progress)
+    found.n_iter += steps
+    return found
+
+
+# --- dual coordinate descent -------------------------------------------------------------------------------------
+
+
+def dual_coordinate_descent(
+    problem: GraphProblem,
+    tol: float,
+    max_iter: int,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """Task-blocked dual coordinate descent with shrinking (Widmer et al. 2012, Algorithm 1; mathematics 8).
+
+    The kernel runs epochs over the active samples until the gap that it estimates on the way is small, then one pass
+    over all rows computes the true gap. If that is too large, samples that no longer rest at their bounds come back;
+    those which the gap proves to stay there (`proven`) never do.
+    """
+    n, offsets = problem.n_samples, problem.offsets
+    beta = np.zeros(n) if start is None else start.copy()
+    null = problem.null_objective()
+    squares = problem.row_squares()
+    w = np.zeros((problem.n_tasks, problem.width), dtype=problem.dtype)
+    v = None
+    if start is None and problem.code == 2:  # the entropy's gradient is infinite at 0
+        beta[:] = 0.5 * problem.c * problem.y
+        start = beta
+    if start is not None:
+        v = problem.combine(beta)
+        problem.table_of(v, w)
+    resting = problem.c <= 0.0
+    proven = resting.copy()
+    task_of = np.repeat(np.arange(problem.n_tasks), np.diff(offsets))
+    row_of = problem.row_of
+    reach = np.diag(problem.similarity)[task_of] * (squares[:n] if row_of is None else squares[row_of])
+    active, counts = _active(resting, offsets)
+    lowest, highest, target = -np.inf, np.inf, tol
+    epochs = visits = checks = 0
+    while True:
+        done, seen, _, lowest, highest = kernels.dual_descent(
+            problem.handle, squares, beta, w, active, counts, max(1, max_iter - epochs), target, lowest, highest,
+            (seed + 1) * 1_000_003 + epochs,
+        )  # fmt: skip
+        epochs, visits, checks = epochs + done, visits + seen, checks + 1
+        certificate = problem.certify(w, beta, v)
+        v = certificate.v
+        if progress is not None:
+            progress("dual coordinate descent", epochs, certificate.gap / null)
+        if certificate.gap <= tol or epochs >= max_iter:
+            break
+        slack = bound_slack(problem, certificate.scores, beta)
+        proven |= slack > np.sqrt(2.0 * certificate.gap * reach) * (1 + 1e-9)
+        resting = proven | (slack > max(highest if highest < np.inf else 0.0, -lowest if lowest > -np.inf else 0.0))
+        active, counts = _active(resting, offsets)
+        if not counts.any():
+            active, counts = _active(proven, offsets)
+        problem.table_of(v, w)  # sheds the rounding that increments have gathered
+        target, lowest, highest = max(0.7 * target, 0.1 * tol), -np.inf, np.inf
+    return Solution(
+        w, beta, certificate.objective, certificate.gap, null, epochs, certificate.gap <= tol, "dual", visits, checks
+    )
+
+
+def _active(resting: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples that do not rest, in front of their task's part; and how many they are."""
+    active = np.zeros(len(resting), dtype=np.int64)
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    for t, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        awake = np.flatnonzero(~resting[begin:end]) + begin
+        active[begin : begin + len(awake)] = awake
+        counts[t] = len(awake)
+    return active, counts
+
+
+def bound_slack(problem: GraphProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """How far the score of a sample may move before it leaves its bound; -inf for samples that are at none.
+
+    By strong convexity no score moves further than sqrt(2 gap m_tt ||x||²) from here to the optimum, so a larger slack
+    proves that the sample stays at its bound.
+    """
+    slack = np.full(len(beta), -np.inf)
+    if problem.code in (0, 1):
+        a, g = problem.y * beta, problem.y * scores - 1.0
+        low = a <= 0.0
+        slack[low] = g[low]
+        if problem.code == 0:
+            high = a >= problem.c
+            slack[high] = -g[high]
+    elif problem.code in (3, 4) and problem.epsilon > 0:
+        g = scores - problem.y
+        zero = beta == 0.0
+        slack[zero] = problem.epsilon - np.abs(g[zero])
+    if problem.code == 3:
+        g = scores - problem.y
+        for sign in (1.0, -1.0):
+            at = (sign * beta >= problem.c) & (problem.c > 0)
+            slack[at] = -sign * g[at] - problem.epsilon
+    return slack
+
+
+# --- Newton's method for many rows of few features -----------------------------------------------------------------
+
+
+def newton_pays(problem: GraphProblem) -> bool:
+    """Dense rows, few unknowns, many rows for each: counted, not timed, so that the same input takes the same way."""
+    unknowns = problem.n_tasks * problem.width
+    if not problem.dense or unknowns > LARGEST_NEWTON:
+        return False
+    return problem.n_samples >= ROWS_PER_UNKNOWN[problem.code in KINKED] * unknowns
+
+
+def smoothed_newton(problem: GraphProblem, tol: float, progress: Progress | None = None) -> Solution:
+    """Newton's method on the loss with its kinks rounded over a width mu, which shrinks as far as the gap asks.
+
+    At any W the point beta_i = -c_i l_mu'(z_i) is feasible, and what rounding adds to the gap falls with mu²: the wanted gap
+    is certified at a mu that is far from tiny, where only the few rows near a kink enter the Hessian. A coarse problem
+    of every k-th row gives the start. Kinked losses may stall where very many rows crowd one kink; then ``converged`` is
+    False and the descent takes over from ``beta``.
+    """
+    null = problem.null_objective()
+    kinked = problem.code in KINKED
+    scale = 1.0 if problem.code <= 2 else float(np.max(np.abs(problem.y), initial=1e-300))
+    mu = 2.5 * scale
+    w = np.zeros((problem.n_tasks, problem.width))
+    steps = 0
+    strides = []
+    stride = problem.n_samples // FIRST_ROWS
+    while stride >= 4:
+        strides.append(stride)
+        stride //= 12
+    for stride in strides:
+        coarse = _every(problem, stride)
+        part = _newton(coarse, max(tol, 3e-3 * coarse.null_objective() / stride**0.25), w, mu, scale, None)
+        if not np.all(np.isfinite(part[0])):
+            break
+        w, mu, steps = part[0], min(mu, max(part[2], 0.05 * scale)), steps + part[3]
+    w, beta, mu, taken, certificate = _newton(problem, tol, w, mu, scale, progress)
+    converged = certificate.gap <= tol
+    return Solution(
+        w, beta, certificate.objective, certificate.gap, null, max(1, taken + (0 if kinked else 0)), converged, "newton"
+    )
+
+
+def _every(problem: GraphProblem, stride: int) -> GraphProblem:
+    """Every stride-th sample, with its weight times stride."""
+    chosen = np.arange(0, problem.n_samples, stride)
+    rows = chosen if problem.row_of is None else problem.row_of[chosen]
+    return GraphProblem(
+        np.ascontiguousarray(problem.source[rows]), np.searchsorted(chosen, problem.offsets).astype(np.int64), None,
+        problem.y[chosen], problem.c[chosen] * stride, problem.coupling, problem.similarity, problem.loss,
+        problem.epsilon, problem.bias, problem.threads,
+    )  # fmt: skip
+
+
+def _newton(
+    problem: GraphProblem, tol: float, w: np.ndarray, mu: float, scale: float, progress: Progress | None
+) -> tuple[np.ndarray, np.ndarray, float, int, Certificate]:
+    """Newton steps from w: W, beta, mu, steps, certificate of the pair that is returned."""
+    kinked = problem.code in KINKED
+    null = problem.null_objective()
+    coupling, similarity, handle, threads = problem.coupling, problem.similarity, problem.handle, problem.threads
+    w = w.copy()
+    z = problem.scores(w)
+    beta, curvature = np.empty(problem.n_samples), np.empty(problem.n_samples)
+    best: tuple[float, np.ndarray, np.ndarray] = (np.inf, w, np.zeros(problem.n_samples))
+    step = 0
+    while step < NEWTON_STEPS:
+        _, rounding = kernels.smoothed_loss(handle, z, mu, threads, beta, curvature)
+        v = problem.combine(beta)
+        rest = w - similarity @ v
+        stationarity = 0.5 * max(float(np.sum(rest * (coupling @ rest))), 0.0)
+        gap = max(rounding, 0.0) + stationarity
+        if gap < best[0]:
+            best = (gap, w.copy(), beta.copy())
+        if progress is not None:
+            progress("Newton", step, gap / null)
+        if gap <= tol:
+            break
+        if kinked and stationarity < 2.0 * rounding and rounding > 0.6 * tol:
+            mu *= max(0.25, np.sqrt(0.5 * tol / rounding))
+            if mu < 1e-9 * scale:
+                break
+            if stationarity < 0.02 * rounding:
+                continue  # nothing to be gained at the old mu
+            _, rounding = kernels.smoothed_loss(handle, z, mu, threads, beta, curvature)
+            v = problem.combine(beta)
+        if kinked and step > 8 and mu < 0.2 * scale and np.count_nonzero(curvature) > 0.2 * problem.n_samples:
+            break  # a crowd at the kink
+        gradient = coupling @ w - v
+        direction = _direction(problem, curvature, gradient)
+        if direction is None:
+            break
+        q = problem.scores(direction)
+        length = _line_search(problem, w, z, direction, q, gradient, mu)
+        if length <= 0.0:
+            break
+        w = w + length * direction
+        z += length * q
+        step += 1
+    gap, w, beta = best
+    certificate = problem.certify(w, beta)
+    return w, beta, mu, step, certificate
+
+
+def _direction(problem: GraphProblem, curvature: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """Solve (I + L) P + blockdiag(X' curvature X) P = -gradient."""
+    tasks, width = gradient.shape
+    hessian = np.kron(problem.coupling, np.eye(width))
+    for t in range(tasks):
+        begin, end = problem.offsets[t], problem.offsets[t + 1]
+        band = np.flatnonzero(curvature[begin:end]) + begin
+        block = hessian[t * width : (t + 1) * width, t * width : (t + 1) * width]
+        for start in range(0, len(band), BLOCK):
+            chosen = band[start : start + BLOCK]
+            rows = problem.source[chosen if problem.row_of is None else problem.row_of[chosen]]
+            scaled = np.empty((len(chosen), width))
+            scaled[:, : rows.shape[1]] = rows
+            if problem.bias > 0:
+                scaled[:, -1] = problem.bias
+            scaled *= np.sqrt(curvature[chosen])[:, None]
+            block += scaled.T @ scaled
+    try:
+        factor = scipy.linalg.cho_factor(hessian, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+    solution: np.ndarray = -scipy.linalg.cho_solve(factor, gradient.ravel(), check_finite=False).reshape(tasks, width)
+    return solution if np.all(np.isfinite(solution)) else None
+
+
+def _line_search(
+    problem: GraphProblem, w: np.ndarray, z: np.ndarray, p: np.ndarray, q: np.ndarray, gradient: np.ndarray, mu: float
+) -> float:
+    """A step where the slope along p has lost most of its size: Newton in one dimension, kept in a bracket."""
+    start = float(np.sum(gradient * p))
+    if not start < 0.0:
+        return 0.0
+    bend = float(np.sum(p * (problem.coupling @ p)))
+    base = float(np.sum(p * (problem.coupling @ w)))
+    low, high, length = 0.0, np.inf, 1.0
+    for _ in range(25):
+        first, second = kernels.smoothed_slope(problem.handle, z, q, length, mu, problem.threads)
+        slope = first + base + length * bend
+        if abs(slope) <= 0.1 * -start:
+            return length
+        if slope > 0:
+            high = length
+        else:
+            low = length
+        following = length - slope / max(second + bend, 1e-300)
+        if not low < following < high:
+            following = 0.5 * (low + high) if high < np.inf else 2.0 * length
+        length = following
+    return low if low > 0 else length
