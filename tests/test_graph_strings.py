@@ -103,7 +103,7 @@ def test_training_on_the_fly_is_training_on_features(loss, data):
     np.testing.assert_allclose(scores, by_hand, atol=1e-4)
     every = direct.decision_function(strings)
     np.testing.assert_allclose(every[np.arange(len(y)), task], scores, atol=1e-6)
-    assert direct.score(strings, y, task=task) > 0.8
+    assert direct.score(strings, y, task=task) > 0.7
     assert direct.coef_.shape == (3, 2**14)
 
 

@@ -488,8 +488,17 @@ def test_same_input_same_bytes(rng):
 # --- scikit-learn ----------------------------------------------------------------------------------------------
 
 
+# name of the check -> why it cannot pass
+PRECISION = "compares predictions to 1e-7; a gap of 1e-6 leaves more than that (see test_sample_weight_is_repetition)"
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": PRECISION,
+    "check_sample_weight_equivalence_on_sparse_data": PRECISION,
+}
+
+
 @parametrize_with_checks(
-    [ts.GraphSVC(), ts.GraphSVC(loss="logistic", tol=1e-4), ts.GraphSVR(), ts.GraphSVR(loss="squared", C=10.0)]
+    [ts.GraphSVC(), ts.GraphSVC(loss="logistic", tol=1e-4), ts.GraphSVR(), ts.GraphSVR(loss="squared", C=10.0)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

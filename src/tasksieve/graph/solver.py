@@ -41,6 +41,7 @@ KINKED = (0, 3)  # losses that Newton's method sees rounded
 LARGEST_NEWTON = 1500
 ROWS_PER_UNKNOWN = {True: 100, False: 10}  # kinked losses, smooth ones
 NEWTON_STEPS = 60
+PATIENCE = 1000  # epochs of the descent before Newton is tried
 FIRST_ROWS = 10_000  # rows of the first, coarse problem
 BLOCK = 1 << 16
 
@@ -81,6 +82,7 @@ class GraphProblem:
 
     def __post_init__(self) -> None:
         self.code = LOSSES[self.loss]
+        self._null: float | None = None
         if self.loss == "squared":
             self.epsilon = 0.0
         self.rows = kernel_rows(self.source)
@@ -114,7 +116,9 @@ class GraphProblem:
 
     def null_objective(self) -> float:
         """The objective at W = 0."""
-        return float(np.dot(self.c, self.loss_values(0.0)))
+        if self._null is None:
+            self._null = float(np.dot(self.c, self.loss_values(0.0)))
+        return self._null
 
     def row_squares(self) -> np.ndarray:
         """Squared norms of the rows, constant feature included."""
@@ -258,7 +262,20 @@ def solve(
         if found.converged or solver == "newton":
             return found
         start = found.beta
-    found = dual_coordinate_descent(problem, tol * null, max_iter, seed, start, progress)
+    # Badly scaled features can hold the descent up for ever; where Newton's matrix is small, it is tried in between.
+    rescue = solver == "auto" and not newton and problem.dense and max_iter > PATIENCE
+    rescue = rescue and problem.n_tasks * problem.width <= LARGEST_NEWTON
+    found = dual_coordinate_descent(problem, tol * null, PATIENCE if rescue else max_iter, seed, start, progress)
+    if rescue and not found.converged:
+        tried = smoothed_newton(problem, tol * null, progress, found.w)
+        tried.n_iter += found.n_iter
+        if tried.converged:
+            return tried
+        better = tried if tried.gap < found.gap else found
+        found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
+        steps = tried.n_iter
+        if better.gap < found.gap:
+            found.w, found.beta, found.objective, found.gap = better.w, better.beta, better.objective, better.gap
     found.n_iter += steps
     return found
 
@@ -373,7 +390,9 @@ def newton_pays(problem: GraphProblem) -> bool:
     return problem.n_samples >= ROWS_PER_UNKNOWN[problem.code in KINKED] * unknowns
 
 
-def smoothed_newton(problem: GraphProblem, tol: float, progress: Progress | None = None) -> Solution:
+def smoothed_newton(
+    problem: GraphProblem, tol: float, progress: Progress | None = None, start: np.ndarray | None = None
+) -> Solution:
     """Newton's method on the loss with its kinks rounded over a width mu, which shrinks as far as the gap asks.
 
     At any W the point beta_i = -c_i l_mu'(z_i) is feasible, and what rounding adds to the gap falls with mu²: the wanted gap
@@ -382,14 +401,13 @@ def smoothed_newton(problem: GraphProblem, tol: float, progress: Progress | None
     False and the descent takes over from ``beta``.
     """
     null = problem.null_objective()
-    kinked = problem.code in KINKED
     scale = 1.0 if problem.code <= 2 else float(np.max(np.abs(problem.y), initial=1e-300))
     mu = 2.5 * scale
-    w = np.zeros((problem.n_tasks, problem.width))
+    w = np.zeros((problem.n_tasks, problem.width)) if start is None else start
     steps = 0
     strides = []
     stride = problem.n_samples // FIRST_ROWS
-    while stride >= 4:
+    while stride >= 4 and start is None:
         strides.append(stride)
         stride //= 12
     for stride in strides:
@@ -401,14 +419,14 @@ def smoothed_newton(problem: GraphProblem, tol: float, progress: Progress | None
     w, beta, mu, taken, certificate = _newton(problem, tol, w, mu, scale, progress)
     converged = certificate.gap <= tol
     return Solution(
-        w, beta, certificate.objective, certificate.gap, null, max(1, taken + (0 if kinked else 0)), converged, "newton"
+        w, beta, certificate.objective, certificate.gap, null, max(1, steps + taken), converged, "newton"
     )
 
 
 def _every(problem: GraphProblem, stride: int) -> GraphProblem:
     """Every stride-th sample, with its weight times stride."""
     chosen = np.arange(0, problem.n_samples, stride)
-    rows = chosen if problem.row_of is None else problem.row_of[chosen]
+    rows = slice(0, problem.n_samples, stride) if problem.row_of is None else problem.row_of[chosen]
     return GraphProblem(
         np.ascontiguousarray(problem.source[rows]), np.searchsorted(chosen, problem.offsets).astype(np.int64), None,
         problem.y[chosen], problem.c[chosen] * stride, problem.coupling, problem.similarity, problem.loss,
