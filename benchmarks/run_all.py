@@ -33,6 +33,12 @@ RUNS: dict[str, tuple[str, ...]] = {
     "genotypes": ("genotypes.py",),
     "larger_than_memory": ("larger_than_memory.py",),
     "small_fit": ("small_fit.py",),
+    "graph_svm_kernel": ("graph_svm.py", "--only", "kernel"),
+    "graph_svm_liblinear_dense": ("graph_svm.py", "--only", "liblinear-dense"),
+    "graph_svm_liblinear_sparse": ("graph_svm.py", "--only", "liblinear-sparse"),
+    "graph_svm_growth": ("graph_svm.py", "--only", "growth"),
+    "graph_real": ("graph_real.py",),
+    "graph_strings": ("graph_strings.py",),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)

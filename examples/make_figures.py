@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from demo import path_figure
+from graph_figure import graph_figure
 from matplotlib.figure import Figure
 
 import tasksieve as ts
@@ -19,6 +20,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "_static"
 
 def main() -> None:
     save(certified_path(), "path.png")
+    save(graph_figure(), "graph.png")
 
 
 def certified_path() -> Figure:

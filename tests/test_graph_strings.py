@@ -42,7 +42,9 @@ def test_direct_columns_are_exact(rng):
     hasher = ts.WeightedDegreeHasher(4, n_features=2**15).fit(strings)
     assert hasher.n_direct_ == 4
     X = hasher.transform(strings)
-    expected = np.array([[kernel(s, t, 4) for t in strings] for s in strings]) / kernel(strings[0], strings[0], 4)
+    expected = np.array([[kernel(s, t, 4) for t in strings] for s in strings]) / kernel(
+        strings[0], strings[0], 4
+    )
     np.testing.assert_allclose((X @ X.T).toarray(), expected, atol=1e-6)
 
 
@@ -52,7 +54,14 @@ def test_forms_and_streaming(rng):
     expected = hasher.transform(strings)
     as_bytes = np.array([s.encode() for s in strings])
     codes = as_bytes.view(np.uint8).reshape(50, -1)
-    for form in (as_bytes, codes, np.array(strings), np.array(strings, dtype=object), iter(strings), [s.lower() for s in strings]):
+    for form in (
+        as_bytes,
+        codes,
+        np.array(strings),
+        np.array(strings, dtype=object),
+        iter(strings),
+        [s.lower() for s in strings],
+    ):
         assert (hasher.transform(form) != expected).nnz == 0
     assert (clone(hasher).fit(codes).transform(codes) != expected).nnz == 0
 
@@ -63,18 +72,30 @@ def test_letters_outside_the_alphabet():
     assert X[1].nnz == 0
     assert X[0].nnz == 4 + 2  # A, C, T, A; AC, TA; no 3-mer is whole
     protein = ts.WeightedDegreeHasher(3, alphabet="ACDEFGHIKLMNPQRSTVWY").fit_transform(["MKV", "MKL"])
-    assert (protein @ protein.T).toarray()[0, 1] == pytest.approx(kernel("MKV", "MKL", 3) / kernel("MKV", "MKV", 3), abs=1e-6)
+    assert (protein @ protein.T).toarray()[0, 1] == pytest.approx(
+        kernel("MKV", "MKL", 3) / kernel("MKV", "MKV", 3), abs=1e-6
+    )
 
 
 def test_errors():
-    for X, message in ((["ACG", "AC"], "row 1 has 2"), ([], "non-empty"), ([[1.0]], "Expected strings"), ([""], "empty")):
+    for X, message in (
+        (["ACG", "AC"], "row 1 has 2"),
+        ([], "non-empty"),
+        ([[1.0]], "Expected strings"),
+        ([""], "empty"),
+    ):
         with pytest.raises(ValueError, match=message):
             ts.WeightedDegreeHasher().fit(X).transform(X)
     with pytest.raises(ValueError, match="fitted to 3"):
         ts.WeightedDegreeHasher().fit(["ACG"]).transform(["ACGT"])
     with pytest.raises(ValueError, match="one string"):
         ts.WeightedDegreeHasher().fit(["ACG"]).transform("ACG")
-    for bad, message in (({"degree": 0}, "degree"), ({"degree": 33}, "degree"), ({"n_features": 0}, "n_features"), ({"alphabet": "A"}, "alphabet")):
+    for bad, message in (
+        ({"degree": 0}, "degree"),
+        ({"degree": 33}, "degree"),
+        ({"n_features": 0}, "n_features"),
+        ({"alphabet": "A"}, "alphabet"),
+    ):
         with pytest.raises(ValueError, match=message):
             ts.WeightedDegreeHasher(**bad).fit(["ACG"])
 
@@ -96,10 +117,15 @@ def test_training_on_the_fly_is_training_on_features(loss, data):
     features = hasher.fit_transform(strings)
     stored = ts.GraphSVC(graph, loss=loss, tol=1e-4).fit(features, y, task=task)
     direct = ts.GraphSVC(graph, loss=loss, tol=1e-4, hasher=hasher).fit(strings, y, task=task)
-    assert abs(stored.objective_ - direct.objective_) <= stored.dual_gap_ + direct.dual_gap_ + 1e-5 * stored.objective_
+    assert (
+        abs(stored.objective_ - direct.objective_)
+        <= stored.dual_gap_ + direct.dual_gap_ + 1e-5 * stored.objective_
+    )
     assert direct.dual_gap_ <= 1e-4 * len(y) * (1 if loss != "logistic" else np.log(2))
     scores = direct.decision_function(strings, task=task)
-    by_hand = np.asarray(features @ direct.coef_.T.astype(float))[np.arange(len(y)), task] + direct.intercept_[task]
+    by_hand = (
+        np.asarray(features @ direct.coef_.T.astype(float))[np.arange(len(y)), task] + direct.intercept_[task]
+    )
     np.testing.assert_allclose(scores, by_hand, atol=1e-4)
     every = direct.decision_function(strings)
     np.testing.assert_allclose(every[np.arange(len(y)), task], scores, atol=1e-6)
@@ -119,7 +145,9 @@ def test_regression_and_independent_tasks(data, rng):
 
 def test_in_a_pipeline(data):
     strings, y, _ = data
-    pipe = make_pipeline(ts.WeightedDegreeHasher(4, n_features=2**14), LogisticRegression(C=10.0)).fit(strings, y)
+    pipe = make_pipeline(ts.WeightedDegreeHasher(4, n_features=2**14), LogisticRegression(C=10.0)).fit(
+        strings, y
+    )
     assert pipe.score(strings, y) > 0.8
 
 
@@ -133,7 +161,11 @@ def test_fasta(tmp_path):
         assert names == ["one first", "two"]
         assert sequences.tolist() == [b"ACGTAC", b"TTTTGG"]
     assert ts.WeightedDegreeHasher(2).fit_transform(sequences).shape[0] == 2
-    for content, message in ((">a\nAC\n>b\nA\n", "'b' has 1 letters"), ("ACGT\n", "line 1"), ("", "no sequences")):
+    for content, message in (
+        (">a\nAC\n>b\nA\n", "'b' has 1 letters"),
+        ("ACGT\n", "line 1"),
+        ("", "no sequences"),
+    ):
         plain.write_text(content)
         with pytest.raises(ValueError, match=message):
             read_fasta(plain)

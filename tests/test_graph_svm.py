@@ -16,7 +16,13 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tasksieve as ts
-from tasksieve.graph import complete_graph, distance_graph, nearest_neighbor_graph, task_similarity, tree_graph
+from tasksieve.graph import (
+    complete_graph,
+    distance_graph,
+    nearest_neighbor_graph,
+    task_similarity,
+    tree_graph,
+)
 
 CLASSES = ("hinge", "squared_hinge", "logistic")
 NUMBERS = ("epsilon_insensitive", "squared_epsilon_insensitive", "squared")
@@ -28,8 +34,14 @@ def graph_of(kind: str, n_tasks: int, rng: np.random.Generator) -> np.ndarray | 
     if kind == "complete":
         return complete_graph(n_tasks, 2.0)
     if kind == "path":
-        return np.diag(np.ones(n_tasks - 1), 1) + np.diag(np.ones(n_tasks - 1), -1) if n_tasks > 1 else np.zeros((1, 1))
-    weights = np.triu(rng.random((n_tasks, n_tasks)) * (rng.random((n_tasks, n_tasks)) < 0.4), 1)  # disconnected, too
+        return (
+            np.diag(np.ones(n_tasks - 1), 1) + np.diag(np.ones(n_tasks - 1), -1)
+            if n_tasks > 1
+            else np.zeros((1, 1))
+        )
+    weights = np.triu(
+        rng.random((n_tasks, n_tasks)) * (rng.random((n_tasks, n_tasks)) < 0.4), 1
+    )  # disconnected, too
     return 3.0 * (weights + weights.T)
 
 
@@ -94,7 +106,9 @@ def test_interior_point(loss, kind, n_tasks, rng):
     X, y, task = draw(n_tasks, rng, loss in NUMBERS)
     graph, strength, C = graph_of(kind, n_tasks, rng), 0.7, 0.8
     Model = ts.GraphSVR if loss in NUMBERS else ts.GraphSVC
-    model = Model(graph, graph_strength=strength, C=C, loss=loss, tol=1e-9, max_iter=500_000).fit(X, y, task=task)
+    model = Model(graph, graph_strength=strength, C=C, loss=loss, tol=1e-9, max_iter=500_000).fit(
+        X, y, task=task
+    )
     L = laplacian(graph, n_tasks, strength)
     ours = objective(X, y, task, model.coef_, model.intercept_, loss, C, L)
     assert model.objective_ == pytest.approx(ours, rel=1e-10)
@@ -136,7 +150,14 @@ def test_one_task_is_liblinear_regression(loss, rng):
     ours = ts.GraphSVR(C=0.5, loss=loss, tol=1e-9).fit(X, y)
     theirs = LinearSVR(C=0.5, loss=loss, epsilon=0.1, dual=True, tol=1e-10, max_iter=1_000_000).fit(X, y)
     at = objective(
-        X, y, np.zeros(300, int), theirs.coef_[None], np.atleast_1d(theirs.intercept_), loss, 0.5, np.zeros((1, 1))
+        X,
+        y,
+        np.zeros(300, int),
+        theirs.coef_[None],
+        np.atleast_1d(theirs.intercept_),
+        loss,
+        0.5,
+        np.zeros((1, 1)),
     )
     assert ours.objective_ == pytest.approx(at, rel=1e-7)
 
@@ -196,7 +217,9 @@ def test_storages(storage, dtype, rng):
     }[storage]()
     found = clone(model).fit(stored, y, task=task)
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
-    np.testing.assert_allclose(found.decision_function(stored, task=task), expected.decision_function(X, task=task), atol=1e-3)
+    np.testing.assert_allclose(
+        found.decision_function(stored, task=task), expected.decision_function(X, task=task), atol=1e-3
+    )
 
 
 def _long(matrix):
@@ -224,7 +247,11 @@ def test_input_forms(rng):
     np.testing.assert_allclose(wide.dual_coef_[np.arange(len(y)), task], stacked.dual_coef_, atol=1e-3)
     np.testing.assert_array_equal(wide.support_, stacked.support_)
     assert stacked.predict(X).shape == (len(y), 3)
-    assert stacked.score(X, y, task=task) == pytest.approx(listed.score(*parts)) == pytest.approx(wide.score(X, shared))
+    assert (
+        stacked.score(X, y, task=task)
+        == pytest.approx(listed.score(*parts))
+        == pytest.approx(wide.score(X, shared))
+    )
 
 
 def test_dual_coefficients_make_the_model(rng):
@@ -489,7 +516,9 @@ def test_same_input_same_bytes(rng):
 
 
 # name of the check -> why it cannot pass
-PRECISION = "compares predictions to 1e-7; a gap of 1e-6 leaves more than that (see test_sample_weight_is_repetition)"
+PRECISION = (
+    "compares predictions to 1e-7; a gap of 1e-6 leaves more than that (see test_sample_weight_is_repetition)"
+)
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": PRECISION,
     "check_sample_weight_equivalence_on_sparse_data": PRECISION,
@@ -497,7 +526,12 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [ts.GraphSVC(), ts.GraphSVC(loss="logistic", tol=1e-4), ts.GraphSVR(), ts.GraphSVR(loss="squared", C=10.0)],
+    [
+        ts.GraphSVC(),
+        ts.GraphSVC(loss="logistic", tol=1e-4),
+        ts.GraphSVR(),
+        ts.GraphSVR(loss="squared", C=10.0),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
 def test_scikit_learn_checks(estimator, check):
@@ -509,7 +543,9 @@ def test_search_and_pickle(rng):
 
     X, y, task = draw(3, rng, False)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = ts.GraphSVC(complete_graph(3), tol=1e-4).set_fit_request(task=True).set_score_request(task=True)
+        model = (
+            ts.GraphSVC(complete_graph(3), tol=1e-4).set_fit_request(task=True).set_score_request(task=True)
+        )
         search = GridSearchCV(model, {"C": [1e-4, 1.0], "graph_strength": [0.1, 10.0]}, cv=ts.TaskKFold(3))
         search.fit(X, y, task=task)
     assert search.best_params_["C"] == 1.0

@@ -7,6 +7,7 @@ agree up to rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def hash_rows(rows, threads, indptr, indices, values):
 
 @dataclass
 class GraphProblem:
-    rows: object
+    rows: Any
     loss: int
     epsilon: float
     bias: float
@@ -240,7 +241,10 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
     A visit moves ``w_t`` alone, by ``m_tt dbeta x``; the other tasks follow at the end of the block,
     ``w_s += m_st dv_t``. Returns epochs, visits, the estimated gap and the thresholds of shrinking.
     """
-    random, order = _Random(seed), [t for t in range(len(counts)) if problem.offsets[t + 1] > problem.offsets[t]]
+    random, order = (
+        _Random(seed),
+        [t for t in range(len(counts)) if problem.offsets[t + 1] > problem.offsets[t]],
+    )
     epochs = visits = 0
     estimate = 0.0
     while epochs < max_epochs:

@@ -130,15 +130,21 @@ def _height(node: int, parents: Sequence[int]) -> int:
 def _read_parents(tree: Any) -> tuple[list[Any], list[int]]:
     if isinstance(tree, Mapping):
         names = list(tree)
-        names += [parent for parent in dict.fromkeys(tree.values()) if parent is not None and parent not in tree]
+        names += [
+            parent for parent in dict.fromkeys(tree.values()) if parent is not None and parent not in tree
+        ]
         place = {name: k for k, name in enumerate(names)}
         parents = [-1 if tree.get(name) is None else place[tree[name]] for name in names]
     else:
         parents = [int(parent) for parent in np.asarray(tree).ravel()]
         names = list(range(len(parents)))
-        wrong = [k for k, parent in enumerate(parents) if parent >= len(parents) or parent < -1 or parent == k]
+        wrong = [
+            k for k, parent in enumerate(parents) if parent >= len(parents) or parent < -1 or parent == k
+        ]
         if wrong:
-            raise ValueError(f"tree: node {wrong[0]} has the parent {parents[wrong[0]]}, which is no other node.")
+            raise ValueError(
+                f"tree: node {wrong[0]} has the parent {parents[wrong[0]]}, which is no other node."
+            )
     if not names:
         raise ValueError("tree has no nodes.")
     if sum(parent < 0 for parent in parents) != 1:
@@ -295,7 +301,9 @@ def read_graph(graph: Any) -> tuple[np.ndarray, list[Any] | None]:
         raise ValueError("graph has weights that are NaN or infinite; 0 means no edge.")
     if (weights < 0).any():
         row, column = np.argwhere(weights < 0)[0]
-        raise ValueError(f"graph has the negative weight {weights[row, column]:g} at ({row}, {column}): weights are >= 0.")
+        raise ValueError(
+            f"graph has the negative weight {weights[row, column]:g} at ({row}, {column}): weights are >= 0."
+        )
     skew = np.abs(weights - weights.T)
     if skew.max() > 1e-10 * max(weights.max(), 1e-300):
         row, column = np.unravel_index(int(np.argmax(skew)), skew.shape)

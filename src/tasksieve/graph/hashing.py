@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,12 @@ class WeightedDegreeHasher(TransformerMixin, BaseEstimator):
         self
         """
         if isinstance(X, Iterator):
-            raise ValueError("fit cannot read an iterator, which could be read only once: pass a list or an array.")
-        self._set_length(read_strings(X[:1] if hasattr(X, "__getitem__") else list(islice(iter(X), 1))).shape[1])
+            raise ValueError(
+                "fit cannot read an iterator, which could be read only once: pass a list or an array."
+            )
+        self._set_length(
+            read_strings(X[:1] if hasattr(X, "__getitem__") else list(islice(iter(X), 1))).shape[1]
+        )
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
@@ -128,7 +132,9 @@ class WeightedDegreeHasher(TransformerMixin, BaseEstimator):
 
     def _set_length(self, length: int) -> None:
         if not isinstance(self.alphabet, str) or not 2 <= len(set(self.alphabet.upper())) <= 128:
-            raise ValueError(f"alphabet must be a string of 2 to 128 different letters, got {self.alphabet!r}.")
+            raise ValueError(
+                f"alphabet must be a string of 2 to 128 different letters, got {self.alphabet!r}."
+            )
         if not self.alphabet.isascii():
             raise ValueError("alphabet must be ASCII: strings are read as bytes.")
         letters = sorted(set(self.alphabet.upper()))
@@ -153,9 +159,9 @@ class WeightedDegreeHasher(TransformerMixin, BaseEstimator):
         codes = np.full(256, 255, dtype=np.uint8)
         for code, letter in enumerate(letters):
             codes[[ord(letter), ord(letter.lower())]] = code
-        k = np.arange(1, degree + 1)
-        squares = 2.0 * (degree - k + 1) / (degree * (degree + 1))
-        total = float(np.sum(squares * np.maximum(length - k + 1, 0)))
+        each = np.arange(1, degree + 1)
+        squares = 2.0 * (degree - each + 1) / (degree * (degree + 1))
+        total = float(np.sum(squares * np.maximum(length - each + 1, 0)))
         self.length_, self.n_direct_ = int(length), direct
         self._letters, self._bits, self._offset = codes, bits, offset
         self._weight = np.sqrt(squares / total).astype(np.float32)
@@ -209,7 +215,10 @@ def read_strings(X: Any, length: int | None = None) -> np.ndarray:
         if array.dtype.kind != "S":
             try:
                 array = np.array(
-                    [item if isinstance(item, bytes) else str(item).encode("ascii") for item in array.tolist()]
+                    [
+                        item if isinstance(item, bytes) else str(item).encode("ascii")
+                        for item in array.tolist()
+                    ]
                 )
             except UnicodeEncodeError as error:
                 raise ValueError("Strings must be ASCII.") from error
@@ -256,7 +265,8 @@ def read_fasta(path: Any) -> tuple[list[str], np.ndarray]:
     for name, sequence in zip(names, sequences, strict=True):
         if len(sequence) != len(sequences[0]):
             raise ValueError(
-                f"{path}: {name!r} has {len(sequence)} letters, {names[0]!r} has {len(sequences[0])}. Cut the sequences "
+                f"{path}: {name!r} has {len(sequence)} letters, {names[0]!r} has "
+                f"{len(sequences[0])}. Cut the sequences "
                 "to windows of one length."
             )
     if not sequences[0]:

@@ -87,7 +87,15 @@ class GraphProblem:
             self.epsilon = 0.0
         self.rows = kernel_rows(self.source)
         self.handle = kernels.graph_problem(
-            self.rows, self.code, self.epsilon, self.bias, self.offsets, self.row_of, self.y, self.c, self.similarity
+            self.rows,
+            self.code,
+            self.epsilon,
+            self.bias,
+            self.offsets,
+            self.row_of,
+            self.y,
+            self.c,
+            self.similarity,
         )
         self.dtype = np.float32 if isinstance(self.source, StringSource) else np.float64
         self.width = self.source.shape[1] + (self.bias > 0)
@@ -265,7 +273,9 @@ def solve(
     # Badly scaled features can hold the descent up for ever; where Newton's matrix is small, it is tried in between.
     rescue = solver == "auto" and not newton and problem.dense and max_iter > PATIENCE
     rescue = rescue and problem.n_tasks * problem.width <= LARGEST_NEWTON
-    found = dual_coordinate_descent(problem, tol * null, PATIENCE if rescue else max_iter, seed, start, progress)
+    found = dual_coordinate_descent(
+        problem, tol * null, PATIENCE if rescue else max_iter, seed, start, progress
+    )
     if rescue and not found.converged:
         tried = smoothed_newton(problem, tol * null, progress, found.w)
         tried.n_iter += found.n_iter
@@ -275,7 +285,12 @@ def solve(
         found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
         steps = tried.n_iter
         if better.gap < found.gap:
-            found.w, found.beta, found.objective, found.gap = better.w, better.beta, better.objective, better.gap
+            found.w, found.beta, found.objective, found.gap = (
+                better.w,
+                better.beta,
+                better.objective,
+                better.gap,
+            )
     found.n_iter += steps
     return found
 
@@ -331,14 +346,25 @@ def dual_coordinate_descent(
             break
         slack = bound_slack(problem, certificate.scores, beta)
         proven |= slack > np.sqrt(2.0 * certificate.gap * reach) * (1 + 1e-9)
-        resting = proven | (slack > max(highest if highest < np.inf else 0.0, -lowest if lowest > -np.inf else 0.0))
+        resting = proven | (
+            slack > max(highest if highest < np.inf else 0.0, -lowest if lowest > -np.inf else 0.0)
+        )
         active, counts = _active(resting, offsets)
         if not counts.any():
             active, counts = _active(proven, offsets)
         problem.table_of(v, w)  # sheds the rounding that increments have gathered
         target, lowest, highest = max(0.7 * target, 0.1 * tol), -np.inf, np.inf
     return Solution(
-        w, beta, certificate.objective, certificate.gap, null, epochs, certificate.gap <= tol, "dual", visits, checks
+        w,
+        beta,
+        certificate.objective,
+        certificate.gap,
+        null,
+        epochs,
+        certificate.gap <= tol,
+        "dual",
+        visits,
+        checks,
     )
 
 
@@ -395,9 +421,11 @@ def smoothed_newton(
 ) -> Solution:
     """Newton's method on the loss with its kinks rounded over a width mu, which shrinks as far as the gap asks.
 
-    At any W the point beta_i = -c_i l_mu'(z_i) is feasible, and what rounding adds to the gap falls with mu²: the wanted gap
+    At any W the point beta_i = -c_i l_mu'(z_i) is feasible, and what rounding adds to the gap falls with mu²: the
+    wanted gap
     is certified at a mu that is far from tiny, where only the few rows near a kink enter the Hessian. A coarse problem
-    of every k-th row gives the start. Kinked losses may stall where very many rows crowd one kink; then ``converged`` is
+    of every k-th row gives the start. Kinked losses may stall where very many rows crowd one kink; then ``converged``
+    is
     False and the descent takes over from ``beta``.
     """
     null = problem.null_objective()
@@ -440,7 +468,12 @@ def _newton(
     """Newton steps from w: W, beta, mu, steps, certificate of the pair that is returned."""
     kinked = problem.code in KINKED
     null = problem.null_objective()
-    coupling, similarity, handle, threads = problem.coupling, problem.similarity, problem.handle, problem.threads
+    coupling, similarity, handle, threads = (
+        problem.coupling,
+        problem.similarity,
+        problem.handle,
+        problem.threads,
+    )
     w = w.copy()
     z = problem.scores(w)
     beta, curvature = np.empty(problem.n_samples), np.empty(problem.n_samples)
@@ -505,12 +538,20 @@ def _direction(problem: GraphProblem, curvature: np.ndarray, gradient: np.ndarra
         factor = scipy.linalg.cho_factor(hessian, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
-    solution: np.ndarray = -scipy.linalg.cho_solve(factor, gradient.ravel(), check_finite=False).reshape(tasks, width)
+    solution: np.ndarray = -scipy.linalg.cho_solve(factor, gradient.ravel(), check_finite=False).reshape(
+        tasks, width
+    )
     return solution if np.all(np.isfinite(solution)) else None
 
 
 def _line_search(
-    problem: GraphProblem, w: np.ndarray, z: np.ndarray, p: np.ndarray, q: np.ndarray, gradient: np.ndarray, mu: float
+    problem: GraphProblem,
+    w: np.ndarray,
+    z: np.ndarray,
+    p: np.ndarray,
+    q: np.ndarray,
+    gradient: np.ndarray,
+    mu: float,
 ) -> float:
     """A step where the slope along p has lost most of its size: Newton in one dimension, kept in a bracket."""
     start = float(np.sum(gradient * p))

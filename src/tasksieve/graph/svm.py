@@ -117,7 +117,9 @@ class GraphModel(BaseEstimator):
         n_tasks = len(weights)
         if self.graph_tasks is not None:
             if names is not None:
-                raise ValueError("graph_tasks was given with a networkx graph, whose nodes have names already.")
+                raise ValueError(
+                    "graph_tasks was given with a networkx graph, whose nodes have names already."
+                )
             names = np.asarray(self.graph_tasks).tolist()
             if len(names) != n_tasks or len(set(names)) != n_tasks:
                 raise ValueError(
@@ -132,7 +134,8 @@ class GraphModel(BaseEstimator):
                 names = found
             else:
                 raise ValueError(
-                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks ({_shown(found)}): pass graph_tasks, "
+                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks "
+                    f"({_shown(found)}): pass graph_tasks, "
                     "the task of each row."
                 )
         place = {name: k for k, name in enumerate(names)}
@@ -158,7 +161,9 @@ class GraphModel(BaseEstimator):
         # samples in the order of the graph's tasks
         code = place[labels.task_of_sample]
         order = None if np.all(code[1:] >= code[:-1]) else np.argsort(code, kind="stable")
-        row_of = labels.flatten_rows(np.arange(labels.n_rows)) if labels.form != "list" else np.arange(len(code))
+        row_of = (
+            labels.flatten_rows(np.arange(labels.n_rows)) if labels.form != "list" else np.arange(len(code))
+        )
         if order is not None:
             code, row_of = code[order], row_of[order]
         offsets = np.searchsorted(code, np.arange(len(tasks) + 1)).astype(np.int64)
@@ -181,7 +186,8 @@ class GraphModel(BaseEstimator):
                 start = _rescaled(problem, *old[k])
             solutions.append(
                 solve(
-                    problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver, seed=seed, start=start,
+                    problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
+                    seed=seed, start=start,
                     progress=_Progress(type(self).__name__) if self.verbose else None,
                 )
             )  # fmt: skip
@@ -199,7 +205,8 @@ class GraphModel(BaseEstimator):
         width = self.n_features_in_
         coef = [np.ascontiguousarray(found.w[:, :width]) for found in solutions]
         intercept = [
-            bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks)) for found in solutions
+            bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks))
+            for found in solutions
         ]
         several = len(solutions) > 1
         self.coef_ = np.stack(coef) if several else coef[0]
@@ -220,7 +227,8 @@ class GraphModel(BaseEstimator):
             worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
-                f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap is a true bound on the "
+                f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap "
+                f"is a true bound on the "
                 "distance to the optimum; raise max_iter, or tol if that is enough. Features of very different "
                 "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler).",
                 ConvergenceWarning,
@@ -252,10 +260,13 @@ class GraphModel(BaseEstimator):
         if self.hasher is None and is_task_list(X):
             n_tasks = len(self.tasks_)
             if task is not None:
-                raise ValueError("task was given with a list of matrices: there, item t belongs to tasks_[t].")
+                raise ValueError(
+                    "task was given with a list of matrices: there, item t belongs to tasks_[t]."
+                )
             if len(X) != n_tasks:
                 raise ValueError(
-                    f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one matrix per task (of 0 "
+                    f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one "
+                    f"matrix per task (of 0 "
                     "rows where there is nothing to predict), or stacked rows with task."
                 )
             parts = []
@@ -284,7 +295,9 @@ class GraphModel(BaseEstimator):
         targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
         labels = read_labels(rows, y, task, sample_weight, targets=targets, allow_empty=True)
         if labels.form == "single" and len(self.tasks_) > 1:
-            raise ValueError(f"The model has {len(self.tasks_)} tasks: pass task, the task of each row, to score.")
+            raise ValueError(
+                f"The model has {len(self.tasks_)} tasks: pass task, the task of each row, to score."
+            )
         if labels.form in ("list", "shared") and labels.n_tasks != len(self.tasks_):
             raise ValueError(f"y has {labels.n_tasks} tasks, the model has {len(self.tasks_)}.")
         return labels
@@ -313,7 +326,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         Weights :math:`A_{st} \ge 0`, symmetric. None: independent machines. Helpers: `tasksieve.graph.complete_graph`,
         `~tasksieve.graph.tree_graph`, `~tasksieve.graph.nearest_neighbor_graph`, `~tasksieve.graph.distance_graph`.
     graph_tasks : sequence of T labels, optional
-        The task of each row of ``graph``. By default 0, ..., T - 1 where all labels in the data are integers in that range,
+        The task of each row of ``graph``. By default 0, ..., T - 1 where all labels in the data are integers in that
+        range,
         else the sorted labels, of which there must then be T. A networkx graph uses the names of its nodes.
     graph_strength : float, default=1.0
         Factor of the Laplacian; 0: independent machines.
@@ -322,7 +336,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         max(0, 1 - m), max(0, 1 - m)², log(1 + exp(-m)) of the margin m. "logistic" gives `predict_proba`.
     fit_intercept : bool, default=True
-        One more feature, constant and of size ``intercept_scaling``: its coefficients are regularised and coupled as the
+        One more feature, constant and of size ``intercept_scaling``: its coefficients are regularised and coupled as
+        the
         others are, and counted in the objective.
     intercept_scaling : float, default=1.0
         The larger, the less the intercept is regularised.
@@ -335,7 +350,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
     max_iter : int, default=10000
         Epochs of the descent after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
     solver : {"auto", "dual", "newton"}, default="auto"
-        Dual coordinate descent, or Newton's method on the loss with rounded kinks. "auto" takes Newton for dense rows many
+        Dual coordinate descent, or Newton's method on the loss with rounded kinks. "auto" takes Newton for dense rows
+        many
         times more numerous than tasks x features, and falls back on the descent where it stalls.
     warm_start : bool, default=False
         Start from the dual solution of the last `fit`, rescaled if C has changed.
@@ -349,7 +365,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
     Attributes
     ----------
     classes_ : ndarray, or list of pairs
-        Sorted labels over all tasks; of two, the larger is +1. Where every task has two labels, but not all the same, a list
+        Sorted labels over all tasks; of two, the larger is +1. Where every task has two labels, but not all the same,
+        a list
         of pairs in the order of ``tasks_`` (None for a task without rows).
     coef_ : ndarray of shape (T, d), with more than two classes (n_classes, T, d)
         A row per task of the graph, also for those without rows. One-vs-rest for more than two classes.
@@ -376,7 +393,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
 
     Notes
     -----
-    With :math:`M = (I + L)^{-1}`, whose rows sum to 1, :math:`w_t = \sum_s m_{ts} v_s`: each task is a mixture of what the rows
+    With :math:`M = (I + L)^{-1}`, whose rows sum to 1, :math:`w_t = \sum_s m_{ts} v_s`: each task is a mixture of
+    what the rows
     of all tasks have to say. A task without rows of its own is predicted by its neighbours in that way.
     `tasksieve.graph.task_similarity` gives M.
 
@@ -442,8 +460,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         ----------
         X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
             Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all tasks
-            (with y of shape (n, T)). C-ordered float64, float32, int8 and uint8 arrays and CSR matrices are read as they
-            lie in memory, in any order of tasks; never modified.
+            (with y of shape (n, T)). C-ordered float64, float32, int8 and uint8 arrays and CSR matrices are read as
+            they lie in memory, in any order of tasks; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Class labels. NaN (None) is a label that is not observed. 1-D without ``task``: one task.
         task : array of shape (n,), optional
@@ -468,9 +486,13 @@ class GraphSVC(ClassifierMixin, GraphModel):
         except TypeError as error:
             raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).") from error
         if len(classes) == 1:
-            raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+            raise ValueError(
+                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes."
+            )
         if y.dtype.kind == "f" and len(classes) > 2 and np.any(y[present] != np.floor(y[present])):
-            raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+            raise ValueError(
+                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
+            )
         weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
             self.classes_: Any = classes
@@ -487,7 +509,9 @@ class GraphSVC(ClassifierMixin, GraphModel):
         self.classes_ = classes
         return [_signs(y == label, present) for label in classes], weights
 
-    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray) -> np.ndarray | float:
+    def _class_weights(
+        self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray
+    ) -> np.ndarray | float:
         rule = self.class_weight
         if rule is None:
             return 1.0
@@ -553,7 +577,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         missing = [t for t in used if self.classes_[t] is None]
         if missing:
             raise ValueError(
-                f"task {self.tasks_[missing[0]]!r} had no rows, and the other tasks have different pairs of classes: its "
+                f"task {self.tasks_[missing[0]]!r} had no rows, and the other tasks have different "
+                f"pairs of classes: its "
                 "classes are not known. Use decision_function."
             )
         known = next(pair for pair in self.classes_ if pair is not None)
@@ -627,7 +652,8 @@ class GraphSVR(TaskRegression, GraphModel):
     epsilon : float, default=0.1
         Half the width of the tube in which residuals cost nothing, >= 0. The squared loss has no tube.
     fit_intercept, intercept_scaling, hasher, tol, max_iter, solver, warm_start, random_state, n_jobs, verbose
-        As in `GraphSVC`. The intercept is regularised: centre y, or raise ``intercept_scaling``, where its mean is far from 0.
+        As in `GraphSVC`. The intercept is regularised: centre y, or raise ``intercept_scaling``, where its mean is
+        far from 0.
 
     Attributes
     ----------
@@ -670,7 +696,9 @@ class GraphSVR(TaskRegression, GraphModel):
         graph_tasks: Any = None,
         graph_strength: float = 1.0,
         C: float = 1.0,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive", "squared"] = "epsilon_insensitive",
+        loss: Literal[
+            "epsilon_insensitive", "squared_epsilon_insensitive", "squared"
+        ] = "epsilon_insensitive",
         epsilon: float = 0.1,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -782,7 +810,9 @@ def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
         return [flat[..., part] for part in parts], [np.flatnonzero(used[part]) for part in parts]
     if labels.shared:
         wide = flat.reshape(*flat.shape[:-1], labels.n_tasks, labels.n_rows).swapaxes(-1, -2)
-        return np.ascontiguousarray(wide), np.flatnonzero(used.reshape(labels.n_tasks, labels.n_rows).any(axis=0))
+        return np.ascontiguousarray(wide), np.flatnonzero(
+            used.reshape(labels.n_tasks, labels.n_rows).any(axis=0)
+        )
     if labels.order is None:
         return flat, np.flatnonzero(used)
     back, rows = np.empty_like(flat), np.empty_like(used)

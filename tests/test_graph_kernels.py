@@ -1,0 +1,167 @@
+"""The graph models' kernels against their NumPy twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tasksieve._kernels import compiled, kernels, reference
+
+pytestmark = pytest.mark.skipif(
+    not compiled, reason="no compiled kernels here to compare with their NumPy twins"
+)
+
+LOSSES = range(5)
+
+
+def both_rows(kind, rng, n=30, d=150):
+    if kind == "strings":
+        text = np.frombuffer(b"ACGTN", dtype=np.uint8)[rng.choice(5, p=[0.24] * 4 + [0.04], size=(n, 12))]
+        letters = np.full(256, 255, dtype=np.uint8)
+        letters[[65, 67, 71, 84]] = range(4)
+        offset = np.array([0, 48, 240, 240, 240], dtype=np.int64)
+        args = (text, letters, 2, 2, offset, np.array([0.4, 0.3, 0.2, 0.1], dtype=np.float32), 512)
+        return kernels.string_rows(*args), reference.string_rows(*args), 512, args
+    dtype = {"f": np.float32, "b": np.int8, "u": np.uint8}.get(kind[-1], np.float64)
+    x = rng.standard_normal((n, d)) * 2
+    if kind.startswith("dense"):
+        x = np.abs(x).astype(dtype) if kind[-1] == "u" else x.astype(dtype)
+        return kernels.dense_rows(x), reference.dense_rows(x), d, (x,)
+    x[rng.random((n, d)) < 0.8] = 0
+    matrix = sparse.csr_matrix(np.abs(x).astype(dtype) if kind[-1] == "u" else x.astype(dtype))
+    index = np.int64 if "64" in kind else np.int32
+    args = (matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index), d)
+    return kernels.sparse_rows(*args), reference.sparse_rows(*args), d, args
+
+
+KINDS = (
+    "dense-d",
+    "dense-f",
+    "dense-b",
+    "dense-u",
+    "sparse-d",
+    "sparse64-d",
+    "sparse-f",
+    "sparse-u",
+    "sparse64-b",
+    "strings",
+)
+
+
+def problems(kind, loss, rng, bias=0.5):
+    ours, twin, d, keep = both_rows(kind, rng)
+    row_of = rng.permutation(30).astype(np.int64)
+    offsets = np.array([0, 12, 12, 30], dtype=np.int64)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0) if loss <= 2 else rng.standard_normal(30)
+    c = rng.random(30) + 0.1
+    m = np.linalg.inv(np.eye(3) + np.array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]]))
+    args = (loss, 0.1, bias, offsets, row_of, y, c, m)
+    return (
+        (kernels.graph_problem(ours, *args), ours),
+        (reference.graph_problem(twin, *args), twin),
+        d + (bias > 0),
+        (args, keep),
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_descent(kind, loss, rng):
+    (ours, rows), (twin, twin_rows), width, keep = problems(kind, loss, rng)
+    _, _, c = keep[0][4], keep[0][5], keep[0][6]
+    results = []
+    for module, problem, source in ((kernels, ours, rows), (reference, twin, twin_rows)):
+        squares = np.empty(30)
+        module.row_squares(source, 1, squares)
+        squares += 0.25
+        beta = 0.5 * c * keep[0][5] if loss == 2 else np.zeros(30)
+        w = np.zeros((3, width), dtype=np.float32 if kind == "strings" else np.float64)
+        active, counts = np.arange(30), np.array([12, 0, 18])
+        report = module.dual_descent(problem, squares, beta, w, active, counts, 7, 0.0, -np.inf, np.inf, 3)
+        results.append((beta, w, counts, np.array(report)))
+    tolerance = 1e-4 if kind == "strings" else 1e-8
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_passes(kind, threads, rng):
+    (ours, _), (twin, _), width, _ = problems(kind, 0, rng)
+    w = rng.standard_normal((3, width)).astype(np.float32 if kind == "strings" else np.float64)
+    beta = np.where(rng.random(30) < 0.3, 0, rng.standard_normal(30))
+    results = []
+    for module, problem in ((kernels, ours), (reference, twin)):
+        scores, v = np.full(30, np.nan), np.full((3, width), np.nan)
+        run = module.graph_pass_single if kind == "strings" else module.graph_pass
+        run(problem, w, beta, threads, scores, v)
+        results.append((scores, v))
+    np.testing.assert_allclose(
+        results[0][0], results[1][0], rtol=1e-5, atol=1e-5 if kind == "strings" else 1e-10
+    )
+    np.testing.assert_allclose(
+        results[0][1], results[1][1], rtol=1e-6, atol=1e-6 if kind == "strings" else 1e-10
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses(loss, rng):
+    (ours, _), (twin, _), _, _keep = problems("dense-d", loss, rng)
+    z, q = 2 * rng.standard_normal(30), rng.standard_normal(30)
+    out = []
+    for module, problem in ((kernels, ours), (reference, twin)):
+        beta, curvature, terms = np.empty(30), np.empty(30), np.empty(30)
+        sums = module.smoothed_loss(problem, z, 0.7, 2, beta, curvature)
+        total = module.fenchel_terms(problem, z, beta, terms)
+        out.append(
+            (
+                beta,
+                curvature,
+                terms,
+                np.array([*sums, total, *module.smoothed_slope(problem, z, q, 0.3, 0.7, 2)]),
+            )
+        )
+    for one, other in zip(*out, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    assert np.all(out[0][2] >= -1e-12)  # Fenchel-Young
+
+
+def test_hashing(rng):
+    ours, twin, _, _ = both_rows("strings", rng)
+    found = []
+    for module, rows in ((kernels, ours), (reference, twin)):
+        counts = np.empty(30, dtype=np.int64)
+        module.count_hashed(rows, 2, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        indices, values = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+        module.hash_rows(rows, 2, indptr, indices, values)
+        found.append((counts, indices, values))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_bad_arguments_are_refused(rng):
+    x = rng.standard_normal((4, 2))
+    rows = kernels.dense_rows(x)
+    one, y = np.eye(1), np.ones(4)
+    offsets = np.array([0, 4])
+    with pytest.raises(ValueError, match="row out of range"):
+        kernels.graph_problem(rows, 0, 0.0, 0.0, offsets, np.array([0, 1, 2, 9]), y, y, one)
+    with pytest.raises(ValueError, match="column index"):
+        kernels.sparse_rows(np.ones(1), np.array([5], dtype=np.int32), np.array([0, 1], dtype=np.int32), 3)
+    problem = kernels.graph_problem(rows, 0, 0.0, 0.0, offsets, None, y, y, one)
+    with pytest.raises(ValueError, match="active"):
+        kernels.dual_descent(
+            problem,
+            y,
+            np.zeros(4),
+            np.zeros((1, 2)),
+            np.array([0, 1, 2, 7]),
+            np.array([4]),
+            1,
+            0.0,
+            -np.inf,
+            np.inf,
+            0,
+        )
