@@ -55,6 +55,7 @@ class VariationalNewton:
         rows = len(packed.x)
         lengths = np.diff(packed.offsets)
         self._factors = np.empty(rows * rows if packed.shared else int(np.sum(lengths * lengths)))
+        self._whitened = np.empty((rows, 0), dtype=np.float32, order="F")
         self._threads = packed.design.n_threads
         self.n_samples = packed.design.n_samples
         # a Newton step: K and its factor, Z
@@ -159,7 +160,10 @@ class VariationalNewton:
         packed, count = self._packed, len(chosen)
         size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
         u = point.products[chosen] / size[:, None]
-        z = np.empty((len(packed.x), count), dtype=np.float32, order="F")
+        # Kept between steps: fresh memory of this size costs as much as filling it.
+        if self._whitened.shape[1] < count:
+            self._whitened = np.empty((len(packed.x), 2 * count), dtype=np.float32, order="F")
+        z = self._whitened[:, :count]
         kernels.whiten(
             packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
         )

@@ -25,6 +25,7 @@ class ProximalNewton:
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
+        self._buffer = np.empty((packed.design.n_samples, 0), order="F")
         self._basis_columns = list(packed.design.nuisance_basis)
 
     def solve(
@@ -73,7 +74,10 @@ class ProximalNewton:
         packed = self._packed
         design = packed.design
         basis = self._orthonormal([w * column for column in self._basis_columns])
-        columns = np.empty((design.n_samples, len(places)), order="F")
+        # The buffer is kept: fresh memory of this size costs as much as filling it.
+        if self._buffer.shape[1] < len(places):
+            self._buffer = np.empty((design.n_samples, 2 * len(places)), order="F")
+        columns = self._buffer[:, : len(places)]
         squares = np.empty((len(places), packed.n_tasks))
         kernels.reweight(
             packed.x, packed.offsets, packed.shared, places, w, basis, design.n_threads, columns, squares
