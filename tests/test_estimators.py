@@ -377,7 +377,7 @@ def test_task_with_one_class_warns_and_stays_finite(classification):
 def test_no_convergence_is_said_with_the_gap(regression):
     X, y, task = regression
     model = ts.MultiTaskLasso(0.01, tol=1e-14, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=1: dual gap .*relative gap"):
+    with pytest.warns(ConvergenceWarning, match=r"in 1 iterations \(max_iter=1\): dual gap .*relative gap"):
         model.fit(X, y, task=task)
     best = ts.MultiTaskLasso(0.01, tol=1e-10).fit(X, y, task=task)
     assert model.objective_ - model.dual_gap_ <= best.objective_

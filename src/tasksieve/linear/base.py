@@ -659,10 +659,12 @@ class PathEstimator(TaskLinearModel):
     def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
         open_points = [point for point in solution.points if not point.converged]
         worst = max(point.dual_gap for point in open_points)
-        which = f" at {len(open_points)} of {len(solution.points)} values" if len(solution.points) > 1 else ""
+        several = f" at {len(open_points)} of {len(solution.points)} values" if len(solution.points) > 1 else ""
+        spent = max(point.n_iter for point in open_points)
         relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
         warnings.warn(
-            f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}{which}: "
+            f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
+            f"(max_iter={self.max_iter}): "
             f"dual gap {worst / data.n_bar:.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
             "distance to the optimum; raise max_iter, or tol if that is enough.",
             ConvergenceWarning,
