@@ -221,7 +221,7 @@ def coordinate_descent(
         objective = loss() + penalties + 0.5 * ridge * weight2
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
 
-    value, objective = gap() if gram is not None else (np.inf, 0.0)
+    value, objective = gap()
     epochs = 0
     while epochs < max_epochs and not value <= tol:
         for k in range(count):

@@ -35,7 +35,7 @@ class ProximalNewton:
         rows = start
         at = problem.evaluate(rows, nuisance)
         value = at.value + penalty.value(rows)
-        epochs = 0
+        epochs, share = 0, 0.3  # a model is solved to this share of the gap
         gap = np.inf
         while True:
             gap = problem.gap(rows, at, packed.correlate(at.residual, places))
@@ -58,12 +58,15 @@ class ProximalNewton:
                 proposal,
                 right,
                 max_iter - epochs,
-                0.3 * gap,
+                share * gap,
                 None,
                 None,
                 0.0,
             )
             epochs += max(spent, 1)
+            if spent == 0:  # the model is already solved as well as was asked: ask for more
+                share *= 0.1
+                continue
             moved = self._search(problem, rows, proposal, value, at.nuisance)
             if moved is None:
                 break
