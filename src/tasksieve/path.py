@@ -37,12 +37,13 @@ Array = np.ndarray[Any, Any]
 _REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
 _FEW_FEATURES = 256  # so few features are all taken into the working set at once
 _TOUCH_FRACTION = 0.04  # more open bounds than this part of the features: make a full pass
-_MAX_ROUNDS = 60
+_MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 # Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
 # being constants they keep the choice reproducible.
 _COORDINATE_RATE = 2.5e9
 _NEWTON_RATE = 4e10
 _TRIFLE = 1e7  # operations not worth weighing
+_PATIENCE = 100  # epochs after which coordinate descent is weighed against Newton's method
 
 SOLVERS = ("auto", "cd", "newton", "prox-newton", "apgd")
 
@@ -145,6 +146,7 @@ def solve_path(
                 goal = tol * problem.loss.null.value
                 if tol_scaling == "quadratic":
                     goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
+                goal = max(goal, problem.loss.floor)
                 point = engine.step(float(lam), goal)
                 solution.points.append(point)
                 if progress is not None:
@@ -210,8 +212,8 @@ class _Engine:
             iterate, gap, iterations = self._null_iterate(lam, penalty)
         else:
             working, rows = self._first_working_set(lam, rejected)
-            iterations, gap, inner = 0, np.inf, 0.8 * goal
-            for _ in range(_MAX_ROUNDS):
+            iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
+            while True:
                 allowed = self._patience(self.max_iter - iterations)
                 solved = self._solve(working, rows, penalty, inner, allowed)
                 iterations += solved.n_iter
@@ -227,6 +229,9 @@ class _Engine:
                     self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
                 if len(violators):
                     working, rows = self._grow(working, solved.rows, violators)
+                    rounds += 1
+                    if rounds > _MAX_ROUNDS:
+                        break
                     continue
                 rows = solved.rows
                 if solved.gap <= inner:
@@ -345,7 +350,8 @@ class _Engine:
         shape, squared = self.problem.shape, self.problem.squared
         if solver == "auto":
             solver = "cd" if squared else "prox-newton"
-            self._may_switch = squared and not shape.has_l1 and not shape.positive and self.design.n_tasks > 1
+            plain = not shape.has_l1 and not shape.positive
+            self._may_switch = squared and plain and VariationalNewton.fits(self.packed)
         else:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
@@ -356,7 +362,7 @@ class _Engine:
         self._coordinate = CoordinateDescent()
         self._newton = VariationalNewton(self.packed) if solver == "newton" else None
         self._prox_newton = ProximalNewton(self.packed) if solver == "prox-newton" else None
-        self._costly = 0
+        self._costly = self._interrupted = 0
 
     @property
     def _uses_newton(self) -> bool:
@@ -381,11 +387,16 @@ class _Engine:
 
     def _patience(self, remaining: int) -> int:
         """Iterations for one call: coordinate descent is interrupted now and then to weigh it against Newton."""
-        return min(remaining, 100) if self._may_switch and self._solver == "cd" else remaining
+        return min(remaining, _PATIENCE) if self._may_switch and self._solver == "cd" else remaining
 
     def _weigh(self, solved: Solution) -> None:
-        """Moves to Newton's method for good when coordinate descent costs more twice running."""
-        if self._coordinate.work < _TRIFLE:
+        """Moves to Newton's method for good when coordinate descent costs more twice running, or does not get on."""
+        self._interrupted = self._interrupted + 1 if solved.n_iter >= _PATIENCE else 0
+        if self._interrupted >= 3:
+            self._solver = "newton"
+            self._newton = self._newton or VariationalNewton(self.packed)
+            return
+        if self._coordinate.work < _TRIFLE or self.design.n_tasks == 1:
             return
         if self._newton is None:
             self._newton = VariationalNewton(self.packed)

@@ -28,9 +28,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._kernels import kernels
-from ..design import PackedColumns
+from ..design import ColumnBlock
 from ..losses import Squared
-from ..penalties import row_norms
+from ..penalties import RowPenalty, row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -50,14 +50,25 @@ class _Point:
 class VariationalNewton:
     """Keeps the work arrays of one path."""
 
-    def __init__(self, packed: PackedColumns) -> None:
+    _MOST_CELLS = 25_000_000  # of the matrices K_t, all tasks together
+
+    @classmethod
+    def fits(cls, packed: ColumnBlock) -> bool:
+        """Whether the matrices K_t, as large as the tasks have rows, are affordable."""
+        return cls._cells(packed) <= cls._MOST_CELLS
+
+    @staticmethod
+    def _cells(packed: ColumnBlock) -> int:
+        lengths = np.diff(packed.offsets)
+        return len(packed.x) ** 2 if packed.shared else int(np.sum(lengths * lengths))
+
+    def __init__(self, packed: ColumnBlock) -> None:
         self._packed = packed
         rows = len(packed.x)
         lengths = np.diff(packed.offsets)
-        self._factors = np.empty(rows * rows if packed.shared else int(np.sum(lengths * lengths)))
+        self._factors = np.empty(self._cells(packed))
         self._whitened = np.empty((rows, 0), dtype=np.float32, order="F")
-        self._threads = packed.design.n_threads
-        self.n_samples = packed.design.n_samples
+        self._threads = packed.n_threads
         # a Newton step: K and its factor, Z
         self._cubes = float(rows) ** 3 / 3 if packed.shared else float(np.sum(lengths.astype(float) ** 3)) / 3
         self._squares = float(rows) ** 2 if packed.shared else float(np.sum(lengths.astype(float) ** 2))
@@ -84,9 +95,13 @@ class VariationalNewton:
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         assert isinstance(problem.loss, Squared)
-        penalty, places = problem.penalty, problem.places
+        return self.minimise(problem.places, problem.penalty, problem.loss.target, start, tol, max_iter)
+
+    def minimise(
+        self, places: Array, penalty: RowPenalty, target: Array, start: Array, tol: float, max_iter: int
+    ) -> Solution:
+        """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         lam, ridge = penalty.group, penalty.ridge
-        target = problem.loss.target
         sizes = row_norms(start)
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(places, a, target, lam, ridge)

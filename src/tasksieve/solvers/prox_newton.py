@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import PackedColumns
+from ..design import ColumnBlock, PackedColumns
+from .newton import VariationalNewton
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
+_PATIENCE = 200  # epochs of coordinate descent on one model
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
 
 
@@ -37,6 +39,8 @@ class ProximalNewton:
         value = at.value + penalty.value(rows)
         epochs, share = 0, 0.3  # a model is solved to this share of the gap
         gap = np.inf
+        layout = ColumnBlock(self._buffer, packed.offsets, False, packed.n_threads)
+        may_use_newton = not penalty.has_l1 and not penalty.positive and VariationalNewton.fits(layout)
         while True:
             gap = problem.gap(rows, at, packed.correlate(at.residual, places))
             if gap <= tol or epochs >= max_iter:
@@ -45,7 +49,7 @@ class ProximalNewton:
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
             columns, squares, right = self._model(places, w, at.residual)
             proposal = np.ascontiguousarray(rows.copy())
-            spent, _, _ = kernels.coordinate_descent(
+            spent, reached, _ = kernels.coordinate_descent(
                 columns,
                 packed.offsets,
                 False,
@@ -57,7 +61,7 @@ class ProximalNewton:
                 penalty.positive,
                 proposal,
                 right,
-                max_iter - epochs,
+                min(max_iter - epochs, _PATIENCE),
                 share * gap,
                 None,
                 None,
@@ -67,6 +71,14 @@ class ProximalNewton:
             if spent == 0:  # the model is already solved as well as was asked: ask for more
                 share *= 0.1
                 continue
+            if reached > share * gap and may_use_newton:
+                # Ill-conditioned: second order in the row norms, on the same model.
+                block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
+                everything = np.arange(len(places))
+                target = right + block.combine(everything, proposal)
+                polished = VariationalNewton(block).minimise(everything, penalty, target, proposal, share * gap, 50)
+                proposal = polished.rows
+                epochs += polished.n_iter
             moved = self._search(problem, rows, proposal, value, at.nuisance)
             if moved is None:
                 break
