@@ -159,7 +159,7 @@ class AnchoredCorrelations:
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 
     def ratios(
-        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0, skip: Array | None = None
+        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0
     ) -> tuple[Array, Array]:
         """How close each feature comes to its threshold: an estimate, and an upper bound over a ball around `vector`.
 
@@ -182,7 +182,6 @@ class AnchoredCorrelations:
             penalty.group,
             penalty.l1 if penalty.has_l1 else None,
             penalty.positive,
-            None if skip is None else skip.view(np.uint8),
             self._design.n_threads if self._estimate.size * vector.coef.size > 1_000_000 else 1,
             self._estimate,
             self._upper,

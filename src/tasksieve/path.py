@@ -98,6 +98,7 @@ def solve_path(
     screening: str | Rule | None = "auto",
     solver: str = "auto",
     working_set: bool = True,
+    lazy: bool = True,
     tol_scaling: str = "fixed",
     start: tuple[Array, Array] | None = None,
     progress: Callable[[int, int, Point], None] | None = None,
@@ -118,6 +119,9 @@ def solve_path(
         says so; for other losses than the squared one it is the proximal Newton method.
     working_set : bool
         False: every row that screening leaves is solved for, as in the papers on screening.
+    lazy : bool
+        False: a full pass over the data at every value, as in the papers; screening then sees exact correlations
+        where it otherwise has bounds from past passes, and rejects more.
     tol_scaling : {"fixed", "quadratic"}
         "quadratic" multiplies `tol` by (lam/lam_max)^2, which keeps sequential screening sharp (mathematics 2.6).
     start : (features, rows), optional
@@ -140,7 +144,7 @@ def solve_path(
     )
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = _Engine(problem, rule, solver, working_set, max_iter, single=len(lams) == 1, start=start)
+        engine = _Engine(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
@@ -167,6 +171,7 @@ class _Engine:
         rule: Rule,
         solver: str,
         working_set: bool,
+        lazy: bool,
         max_iter: int,
         single: bool,
         start: tuple[Array, Array] | None,
@@ -176,6 +181,7 @@ class _Engine:
         self.loss = problem.loss
         self.rule = rule
         self.working_set = working_set
+        self._lazy = lazy
         self.max_iter = max_iter
         self.wrong_rejections = 0
         self.packed = PackedColumns(self.design)
@@ -323,7 +329,7 @@ class _Engine:
             return now.features, now.rows
         theta = (lam - now.lam) / (now.lam - before.lam)
         old = np.zeros_like(now.rows)
-        common, here, there = np.intersect1d(now.features, before.features, return_indices=True)
+        _, here, there = np.intersect1d(now.features, before.features, return_indices=True)
         old[here] = before.rows[there]
         if self._uses_newton:  # only the row norms matter to it
             sizes, old_sizes = row_norms(now.rows), row_norms(old)
@@ -417,7 +423,7 @@ class _Engine:
             nonlocal alive
             own = working[alive]
             live = np.flatnonzero(rows.any(axis=1))
-            l1 = shape.l1[own] if np.ndim(shape.l1) else shape.l1
+            l1 = shape.l1[own] if isinstance(shape.l1, np.ndarray) else shape.l1
             state = DualState(
                 y=self._target(),
                 residual=at.residual,
@@ -503,9 +509,9 @@ class _Engine:
         np.multiply(estimate, lam, out=self.levels)
         touch = np.flatnonzero(upper >= 1.0)
         largest = 1.0 if len(working) < self.design.n_features else 0.0
-        if len(touch) == 0:
+        if self._lazy and len(touch) == 0:
             return largest, touch
-        if len(touch) > max(64, _TOUCH_FRACTION * self.design.n_features):
+        if not self._lazy or len(touch) > max(64, _TOUCH_FRACTION * self.design.n_features):
             products = self.design.correlate(residual)
             products[self.design.unpenalised] = 0.0
             self._anchors.add(residual, products)

@@ -3,7 +3,8 @@
 With ``s_j = ||W_j|| / lam_j`` and ``a = s/(1 + ridge s)`` the problem becomes a smooth convex program in as many
 unknowns as there are rows, whatever the number of tasks:
 
-    Phi(a) = 1/2 sum_t y_t' K_t(a)^-1 y_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),   K_t = I + sum_j a_j x_jt x_jt',  a >= 0
+    Phi(a) = 1/2 sum_t y_t' K_t(a)^-1 y_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),   a >= 0,
+    K_t = I + sum_j a_j x_jt x_jt',
     r_t = K_t^-1 y_t,   c_jt = x_jt' r_t,   W_j = a_j c_j,   y - XW = r,
     dPhi/da_j = 1/2 ( lam_j^2/(1 - ridge a_j)^2 - ||c_j||^2 ),
 
@@ -123,7 +124,15 @@ class VariationalNewton:
         live = np.flatnonzero(a > 0.0)
         residual = np.empty_like(target)
         ok = kernels.factor(
-            packed.x, packed.offsets, packed.shared, places[live], a[live], target, self._threads, self._factors, residual
+            packed.x,
+            packed.offsets,
+            packed.shared,
+            places[live],
+            a[live],
+            target,
+            self._threads,
+            self._factors,
+            residual,
         )
         if not ok:
             return _Point(a, residual, np.empty((0, 0)), np.empty(0), np.inf)
