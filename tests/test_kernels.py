@@ -708,16 +708,15 @@ def wrong_calls(rng):
             six,
             None,
             False,
-            None,
             1,
             six,
             six,
         ),
         "anchored: coef": lambda: k.anchored_ratios(
-            [anchor], np.ones((2, 2)), anchor, np.ones(2), 0.0, 0.0, six, None, False, None, 1, six, six
+            [anchor], np.ones((2, 2)), anchor, np.ones(2), 0.0, 0.0, six, None, False, 1, six, six
         ),
         "anchored: remainder": lambda: k.anchored_ratios(
-            [anchor], np.ones((1, 2)), anchor, np.ones(1), 0.0, 0.0, six, None, False, None, 1, six, six
+            [anchor], np.ones((1, 2)), anchor, np.ones(1), 0.0, 0.0, six, None, False, 1, six, six
         ),
         "anchored: out": lambda: k.anchored_ratios(
             [anchor],
@@ -729,7 +728,6 @@ def wrong_calls(rng):
             six,
             None,
             False,
-            None,
             1,
             six,
             six[:5].copy(),
