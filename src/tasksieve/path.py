@@ -362,6 +362,8 @@ class _Engine:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
             raise ValueError(f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'")
+        if solver == "prox-newton" and squared:
+            raise ValueError("solver='prox-newton' is for other losses than the squared one; use 'auto'")
         if solver == "newton" and (shape.has_l1 or shape.positive):
             raise ValueError("solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'")
         self._solver = solver
