@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from helpers import Case, Judge, dense_coefficients, memory_map, random_case, random_weights
@@ -268,9 +266,7 @@ def test_no_labels_at_all_in_one_task(rng):
     for loss in ("squared", "logistic"):
         case = build(rng, loss=loss)
         case = case.but(weights=random_weights(rng, case, task_missing=True))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*one class only")
-            problem = case.problem()
+        problem = case.problem()
         solution = solve_path(problem, grid(problem, 8, 0.1), tol=1e-7)
         assert all(point.converged for point in solution.points)
         assert not any(point.rows[:, -1].any() for point in solution.points)
