@@ -40,6 +40,7 @@ def draw_case(rng, kind: str, scale: float) -> Case:
     case.matrix[:, 0] = 0.0
     case.matrix[:, 1] += 1e4
     case.matrix[:, 2] *= 10.0 ** rng.uniform(-20, 10)
+    case.matrix[:, 3] *= 10.0 ** rng.uniform(-48, -36)  # around the smallest numbers of single precision
     case.matrix *= scale
     if kind in ("shared, missing labels", "weights"):
         case = case.but(weights=random_weights(rng, case))
