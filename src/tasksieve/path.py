@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 
 _REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
 _FEW_FEATURES = 256  # so few features are all taken into the working set at once
-_TOUCH_FRACTION = 0.04  # more open bounds than this part of the features: make a full pass
+_TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 # Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
 # being constants they keep the choice reproducible.
