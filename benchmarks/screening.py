@@ -172,7 +172,7 @@ def rejection(
 
     lams = lambda_max(tasks, fit_intercept) * np.geomspace(1, 0.01, 100)
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=threads)
-    seconds, solution = timed(lambda: solve_path(problem, lams, tol=TOL, screening=rule, tol_scaling=scaling))
+    seconds, solution = timed(lambda: solve_path(problem, lams, tol=TOL, screening=rule, tol_scaling=scaling, lazy=False))
     d = tasks.X.shape[1]
     zeros = np.array([d - len(p.features) for p in solution.points])
     rejected = np.array([p.n_rejected for p in solution.points])

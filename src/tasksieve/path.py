@@ -30,6 +30,7 @@ from .solvers import (
     WorkingProblem,
     accelerated_proximal_gradient,
 )
+from .solvers.accelerated import lipschitz_constant
 from .solvers.working import duality_gap
 
 Array = np.ndarray[Any, Any]
@@ -371,6 +372,7 @@ class _Engine:
         self._newton = VariationalNewton(self.packed) if solver == "newton" else None
         self._prox_newton = ProximalNewton(self.packed) if solver == "prox-newton" else None
         self._costly = self._interrupted = 0
+        self._curvature: tuple[Array, float] | None = None
 
     @property
     def _uses_newton(self) -> bool:
@@ -387,7 +389,11 @@ class _Engine:
             return self._prox_newton.solve(here, rows, tol, max_iter, self.current.at.nuisance)
         if self._solver == "apgd":
             shrink = self._shrinker(working, penalty) if self._screens and self.rule.safe else None
-            return accelerated_proximal_gradient(here, rows, tol, max_iter, shrink=shrink)
+            if self._curvature is None or not np.array_equal(self._curvature[0], working):
+                self._curvature = (working, lipschitz_constant(self.packed, places))
+            return accelerated_proximal_gradient(
+                here, rows, tol, max_iter, curvature=self._curvature[1], shrink=shrink
+            )
         solved = self._coordinate.solve(here, rows, tol, max_iter)
         if self._may_switch:
             self._weigh(solved)
