@@ -317,8 +317,8 @@ def read_graph(graph: Any) -> tuple[np.ndarray, list[Any] | None]:
 def task_similarity(graph: Any, graph_strength: float = 1.0) -> np.ndarray:
     r"""M = (I + graph_strength L)^{-1}: how much task t borrows from task s.
 
-    Its entries are >= 0 and its rows sum to 1: :math:`w_t = \sum_s m_{ts} v_s`, where :math:`v_s` is what the rows of task
-    s alone have to say.
+    Its entries are >= 0 and its rows sum to 1: :math:`w_t = \sum_s m_{ts} v_s`, where :math:`v_s` is what the rows of
+    task s alone have to say.
 
     Parameters
     ----------
