@@ -26,6 +26,7 @@ import scipy.linalg
 import scipy.sparse
 
 from .._kernels import kernels
+from ..design.threads import one_blas_thread
 
 LOSSES = {
     "hinge": 0,
@@ -502,7 +503,8 @@ def _newton(
         if kinked and step > 8 and mu < 0.2 * scale and np.count_nonzero(curvature) > 0.2 * problem.n_samples:
             break  # a crowd at the kink
         gradient = coupling @ w - v
-        direction = _direction(problem, curvature, gradient)
+        with one_blas_thread():  # a small matrix: threads of BLAS would wait for each other
+            direction = _direction(problem, curvature, gradient)
         if direction is None:
             break
         q = problem.scores(direction)
