@@ -16,6 +16,8 @@ using namespace nb::literals;
 
 namespace tasksieve {
 
+void bind_online(nb::module_ &m);
+
 Blas blas;
 
 namespace {
@@ -339,4 +341,5 @@ NB_MODULE(_core, m) {
           "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(), "h"_a.noconvert());
     m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+    tasksieve::bind_online(m);
 }
