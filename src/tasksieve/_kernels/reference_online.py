@@ -191,8 +191,8 @@ class DualAveraging:
         index = [j for _, _, j, _ in self.round]
         return {
             "shape": np.array([self.features, self.tasks, self.steps, self.rows, 1, 0, 0], dtype=np.int64),
-            "sums": self.sums.ravel(),
-            "total": self.total.ravel() if self.average else np.zeros(0),
+            "sums": self.sums.flatten(),
+            "total": self.total.flatten() if self.average else np.zeros(0),
             "sizes": np.zeros(self.features),
             "l1": self.l1.copy(),
             "weight": self.weight.copy(),

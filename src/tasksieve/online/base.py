@@ -201,7 +201,7 @@ class OnlineLinearModel(TaskLinearModel):
         self._cache.clear()
         done = 0
         for part, some in batch.blocks(order):
-            y, codes = batch.y[some], batch.codes[some]
+            y, codes = (np.ascontiguousarray(values[some]) for values in (batch.y, batch.codes))
             weights = None if batch.weights is None else np.ascontiguousarray(batch.weights[some])
             if batch.sparse:
                 learned = self._learner.learn_sparse(part.data, part.indices, part.indptr, y, codes, weights)

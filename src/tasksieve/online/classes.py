@@ -63,7 +63,9 @@ class ClassRegister:
 
     def _assign(self, task: int) -> bool:
         old, known = self.signs[task], self.of_task[task]
-        if self.common:
+        if len(self.all) == 1:  # 0 and -1 are usually the smaller ones
+            new = {label: -1.0 if isinstance(label, int | float) and label <= 0 else 1.0 for label in known}
+        elif self.common:
             new = {label: 1.0 if label == self.all[-1] else -1.0 for label in self.all}
         elif len(known) == 2:
             new = {known[0]: -1.0, known[1]: 1.0}

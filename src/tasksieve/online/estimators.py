@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from ..linear.base import TaskClassification, TaskRegression
+from ..linear.base import TaskClassification, TaskRegression, warn_column
 from .base import OnlineLinearModel
 from .certify import CertifyMixin
 from .classes import ClassRegister
@@ -342,6 +342,11 @@ feature_index_
     def _begin(self, dense_features: int | None) -> None:
         super()._begin(dense_features)
         self._classes = ClassRegister()
+
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
+        if task is None:
+            warn_column(y)
+        return super()._read_rows(X, y, task, sample_weight)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         super()._take_in(X, batch)
