@@ -21,13 +21,15 @@ constexpr index_t kRefresh = 512;         // dense rows
 constexpr index_t kSparseRefresh = 1 << 17;
 
 TASKSIEVE_INLINE double soft(double u, double threshold) {
-    const double left = std::fabs(u) - threshold;
-    return left > 0.0 ? std::copysign(left, u) : 0.0;
+    // u - clip(u, -threshold, threshold): no branch, and no library function, which the clones could not inline
+    const double low = u < -threshold ? -threshold : u;
+    return u - (low > threshold ? threshold : low);
 }
 
 // (1 - k / sqrt(size))_+
 TASKSIEVE_INLINE double shrink(double size, double k) {
-    return size > k * k ? 1.0 - k / std::sqrt(size) : 0.0;
+    const double factor = 1.0 - k / __builtin_sqrt(size > 1e-300 ? size : 1e-300);
+    return size > k * k ? factor : 0.0;
 }
 
 // --- dense rows: everything contiguous over the features -------------------------------------------------------
@@ -115,6 +117,31 @@ void add_soft_squares(const double *s, double mean, const double *r, double k, d
     }
 }
 
+TASKSIEVE_MULTIVERSION
+void shrink_all(const double *size, double k, double *factor, index_t n) {
+#pragma omp simd
+    for (index_t j = 0; j < n; ++j) factor[j] = shrink(size[j], k);
+}
+
+TASKSIEVE_MULTIVERSION
+void subtract_scaled(const double *s, const double *factor, double scale, double *out, index_t n) {
+#pragma omp simd
+    for (index_t j = 0; j < n; ++j) out[j] -= scale * s[j] * factor[j];
+}
+
+TASKSIEVE_MULTIVERSION
+void subtract_soft(const double *s, double eta, double mean, double k, double *out, index_t n) {
+#pragma omp simd
+    for (index_t j = 0; j < n; ++j) out[j] -= eta * soft(s[j] * mean, k);
+}
+
+TASKSIEVE_MULTIVERSION
+void subtract_soft_scaled(const double *s, const double *factor, const double *r, double eta, double mean, double k,
+                          double *out, index_t n) {
+#pragma omp simd
+    for (index_t j = 0; j < n; ++j) out[j] -= eta * soft(s[j] * mean, k * r[j]) * factor[j];
+}
+
 // --- sparse rows: a feature's entries of all tasks side by side ------------------------------------------------
 
 TASKSIEVE_INLINE double square_sum(const double *s, const double *mean, index_t tasks) {
@@ -131,8 +158,7 @@ TASKSIEVE_INLINE double soft_square_sum(const double *s, const double *mean, dou
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
     for (index_t q = 0; q < tasks; ++q) {
-        const double left = std::fabs(s[q] * mean[q]) - threshold;
-        const double u = left > 0.0 ? left : 0.0;
+        const double u = soft(s[q] * mean[q], threshold);
         sum += u * u;
     }
     return sum;
@@ -448,24 +474,36 @@ void DualAveraging::add_iterate() {
     if (settings.penalty != OnlinePenalty::l11 && !sizes_ready) refresh_sizes();
     const bool sums_only = global() && settings.penalty == OnlinePenalty::l21;
     const double k = threshold(), eta = step_size();
-    const double *size = sizes.data();
+    row_sizes_.resize(std::max<size_t>(row_sizes_.size(), features));
+    double *factor = row_sizes_.data();
+    if (settings.penalty != OnlinePenalty::l11)
+        shrink_all(sizes.data(), sums_only ? k * double(steps) : k, factor, features);
     for (index_t q = 0; q < tasks; ++q) {
         const double mean = mean_factor(q);
         if (settings.intercept)
             offset_total[q] -= (settings.gamma > 0.0 ? std::sqrt(double(steps)) / settings.gamma : eta) *
                                offset_sums[q] * mean;
-        const index_t stride = task_major ? 1 : capacity;
-        const double *s = sums.data() + (task_major ? q * features : q);
-        double *out = total.data() + (task_major ? q * features : q);
-        if (settings.penalty == OnlinePenalty::l11) {
-            for (index_t j = 0; j < features; ++j) out[j * stride] -= eta * soft(s[j * stride] * mean, k);
-        } else if (settings.penalty == OnlinePenalty::l21) {
-            const double limit = sums_only ? k * double(steps) : k;
-            for (index_t j = 0; j < features; ++j)
-                out[j * stride] -= eta * mean * s[j * stride] * shrink(size[j], limit);
-        } else {
-            for (index_t j = 0; j < features; ++j)
-                out[j * stride] -= eta * soft(s[j * stride] * mean, k * l1[j]) * shrink(size[j], k);
+        if (task_major) {
+            const double *s = sums.data() + q * features;
+            double *out = total.data() + q * features;
+            if (settings.penalty == OnlinePenalty::l11)
+                subtract_soft(s, eta, mean, k, out, features);
+            else if (settings.penalty == OnlinePenalty::l21)
+                subtract_scaled(s, factor, eta * mean, out, features);
+            else
+                subtract_soft_scaled(s, factor, l1.data(), eta, mean, k, out, features);
+            continue;
+        }
+        const double *s = sums.data() + q;
+        double *out = total.data() + q;
+        for (index_t j = 0; j < features; ++j) {
+            const double u = s[j * capacity] * mean;
+            if (settings.penalty == OnlinePenalty::l11)
+                out[j * capacity] -= eta * soft(u, k);
+            else if (settings.penalty == OnlinePenalty::l21)
+                out[j * capacity] -= eta * u * factor[j];
+            else
+                out[j * capacity] -= eta * soft(u, k * l1[j]) * factor[j];
         }
     }
 }

@@ -197,7 +197,7 @@ class StreamMixin:
         rows = 0
         if checkpoint is not None and resume and Path(checkpoint).exists():
             saved = type(self).load(checkpoint)  # type: ignore[attr-defined]
-            if saved.get_params() != model.get_params() and not _same_params(saved, model):
+            if not _same_params(saved, model):
                 raise ValueError(
                     f"{checkpoint} was saved by a model with other parameters: {saved!r}. Use the same ones, another "
                     "file, or resume=False."
