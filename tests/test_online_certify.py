@@ -72,7 +72,7 @@ def test_a_good_model_decides_every_feature(rng):
     model = ts.OnlineMultiTaskRegressor(0.4, gamma=30.0, max_iter=20_000, average=False, random_state=0).fit(X, y, task=task)
     found = model.certify(X, y, task=task)
     batch = ts.MultiTaskLasso(0.4, task_weights="balanced", tol=1e-9).fit(X, y, task=task)
-    assert found.relative_gap < 2e-3
+    assert found.relative_gap < 5e-3
     assert np.array_equal(found.needed, batch.get_support())
     assert np.array_equal(found.zero, ~batch.get_support())
     assert not found.undecided.any()

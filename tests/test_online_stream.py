@@ -41,7 +41,7 @@ def test_files_equal_the_array(rows, tmp_path):
             found = model().fit_stream(tmp_path / name, target="target", task="school", chunk_rows=chunk)
             assert np.array_equal(found.coef_, expected.coef_)
             assert found.feature_names_in_.tolist() == list("abcde")
-    dump_svmlight_file(X, y, tmp_path / "rows.libsvm", query_id=task, zero_based=False)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.libsvm"), query_id=task, zero_based=False)
     sparse = model().partial_fit(scipy.sparse.csr_array(X), y, task=task)
     found = model().fit_stream(tmp_path / "rows.libsvm", task="qid", n_features=5, chunk_rows=13)
     np.testing.assert_allclose(found.coef_, sparse.coef_, atol=1e-12)

@@ -180,9 +180,13 @@ TASKSIEVE_INLINE void gather_fixed(const double *sums, index_t capacity, const I
     void NAME(const double *sums, index_t capacity, const I *index, index_t count, index_t task,                    \
               const double *mean, double *sizes, double *means) {                                                    \
         switch (capacity) {                                                                                          \
+            case 4: return gather_fixed<4>(sums, capacity, index, count, task, mean, sizes, means);                  \
             case 8: return gather_fixed<8>(sums, capacity, index, count, task, mean, sizes, means);                  \
+            case 12: return gather_fixed<12>(sums, capacity, index, count, task, mean, sizes, means);                \
             case 16: return gather_fixed<16>(sums, capacity, index, count, task, mean, sizes, means);                \
+            case 20: return gather_fixed<20>(sums, capacity, index, count, task, mean, sizes, means);                \
             case 24: return gather_fixed<24>(sums, capacity, index, count, task, mean, sizes, means);                \
+            case 28: return gather_fixed<28>(sums, capacity, index, count, task, mean, sizes, means);                \
             case 32: return gather_fixed<32>(sums, capacity, index, count, task, mean, sizes, means);                \
             default: break;                                                                                          \
         }                                                                                                            \
@@ -197,11 +201,11 @@ TASKSIEVE_GATHER(gather_squares64, std::int64_t)
 
 template <int Tasks, class I>
 TASKSIEVE_INLINE void gather_soft_fixed(const double *sums, index_t capacity, const I *index, index_t count,
-                                        index_t task, const double *mean, const double *r, double k_now,
+                                        index_t task, const double *mean, const double *r, bool uniform, double k_now,
                                         double *sizes, double *means) {
     for (index_t k = 0; k < count; ++k) {
         const double *s = sums + index_t(index[k]) * capacity;
-        const double threshold = k_now * r[index[k]];
+        const double threshold = k_now * r[uniform ? 0 : index_t(index[k])];
         sizes[k] = soft_square_sum(s, mean, threshold, Tasks);
         means[k] = soft(s[task] * mean[task], threshold);
     }
@@ -210,17 +214,21 @@ TASKSIEVE_INLINE void gather_soft_fixed(const double *sums, index_t capacity, co
 #define TASKSIEVE_GATHER_SOFT(NAME, I)                                                                               \
     TASKSIEVE_MULTIVERSION                                                                                           \
     void NAME(const double *sums, index_t capacity, const I *index, index_t count, index_t task,                    \
-              const double *mean, const double *r, double k_now, double *sizes, double *means) {                    \
+              const double *mean, const double *r, bool uniform, double k_now, double *sizes, double *means) {                    \
         switch (capacity) {                                                                                          \
-            case 8: return gather_soft_fixed<8>(sums, capacity, index, count, task, mean, r, k_now, sizes, means);   \
-            case 16: return gather_soft_fixed<16>(sums, capacity, index, count, task, mean, r, k_now, sizes, means); \
-            case 24: return gather_soft_fixed<24>(sums, capacity, index, count, task, mean, r, k_now, sizes, means); \
-            case 32: return gather_soft_fixed<32>(sums, capacity, index, count, task, mean, r, k_now, sizes, means); \
+            case 4: return gather_soft_fixed<4>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means);   \
+            case 8: return gather_soft_fixed<8>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means);   \
+            case 12: return gather_soft_fixed<12>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
+            case 16: return gather_soft_fixed<16>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
+            case 20: return gather_soft_fixed<20>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
+            case 24: return gather_soft_fixed<24>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
+            case 28: return gather_soft_fixed<28>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
+            case 32: return gather_soft_fixed<32>(sums, capacity, index, count, task, mean, r, uniform, k_now, sizes, means); \
             default: break;                                                                                          \
         }                                                                                                            \
         for (index_t k = 0; k < count; ++k) {                                                                        \
             const double *s = sums + index_t(index[k]) * capacity;                                                   \
-            const double threshold = k_now * r[index[k]];                                                            \
+            const double threshold = k_now * r[uniform ? 0 : index_t(index[k])];                                     \
             sizes[k] = soft_square_sum(s, mean, threshold, capacity);                                                \
             means[k] = soft(s[task] * mean[task], threshold);                                                        \
         }                                                                                                            \
@@ -237,12 +245,12 @@ void gather_squares(const double *sums, index_t capacity, const std::int64_t *in
     gather_squares64(sums, capacity, index, count, task, mean, sizes, means);
 }
 void gather_soft_squares(const double *sums, index_t capacity, const std::int32_t *index, index_t count, index_t task,
-                         const double *mean, const double *r, double k, double *sizes, double *means) {
-    gather_soft_squares32(sums, capacity, index, count, task, mean, r, k, sizes, means);
+                         const double *mean, const double *r, bool uniform, double k, double *sizes, double *means) {
+    gather_soft_squares32(sums, capacity, index, count, task, mean, r, uniform, k, sizes, means);
 }
 void gather_soft_squares(const double *sums, index_t capacity, const std::int64_t *index, index_t count, index_t task,
-                         const double *mean, const double *r, double k, double *sizes, double *means) {
-    gather_soft_squares64(sums, capacity, index, count, task, mean, r, k, sizes, means);
+                         const double *mean, const double *r, bool uniform, double k, double *sizes, double *means) {
+    gather_soft_squares64(sums, capacity, index, count, task, mean, r, uniform, k, sizes, means);
 }
 
 double derivative(OnlineLoss loss, double z, double y) {
@@ -256,7 +264,7 @@ double derivative(OnlineLoss loss, double z, double y) {
     }
 }
 
-index_t padded(index_t tasks) { return (std::max<index_t>(tasks, 1) + 7) / 8 * 8; }
+index_t padded(index_t tasks) { return (std::max<index_t>(tasks, 1) + 3) / 4 * 4; }
 
 }  // namespace
 
@@ -428,7 +436,8 @@ double DualAveraging::score(const OnlineRow<I> &row, index_t task) {
         if (settings.penalty == OnlinePenalty::l21)
             gather_squares(sums.data(), capacity, index, count, task, inverse.data(), size, entry);
         else
-            gather_soft_squares(sums.data(), capacity, index, count, task, inverse.data(), l1.data(), k, size, entry);
+            gather_soft_squares(sums.data(), capacity, index, count, task, inverse.data(), l1.data(), l1_uniform, k,
+                                size, entry);
     }
     return offset - eta * dot_group(row.value, entry, size, k_now, count);
 }

@@ -39,6 +39,7 @@ class DualAveraging {
     bool sizes_ready = false;
     std::vector<double> l1;                   // r_j
     double l1_default = 0.0;
+    bool l1_uniform = true;                   // all r_j equal: one number to read instead of many
     std::vector<double> weight, inverse;      // rows (their weights) of each task, and 1 / that
     std::vector<double> offset_sums, offset_total;
     // The open round: rows whose gradients were taken at its start and are not yet in the sums.
@@ -53,6 +54,21 @@ class DualAveraging {
     // Learns from one row; false where its gradient is not finite (nothing is changed then).
     template <class I>
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
+    // Asks for what a row will need, while another one is being learned.
+    template <class I>
+    void prefetch(const I *index, index_t count) const {
+        if (task_major) return;
+        const double *cells = sums.data();
+        const bool sized = global() && settings.penalty == OnlinePenalty::l21;
+        for (index_t i = 0; i < count; ++i) {
+            const double *s = cells + index_t(index[i]) * capacity;
+            __builtin_prefetch(s, 1, 2);
+            if (!sized && capacity > 4) __builtin_prefetch(s + capacity - 1, 1, 2);
+            if (settings.penalty == OnlinePenalty::l1_l21 && !l1_uniform)
+                __builtin_prefetch(l1.data() + index[i], 0, 2);
+            if (sized) __builtin_prefetch(sizes.data() + index[i], 1, 2);
+        }
+    }
     template <class I>
     double score(const OnlineRow<I> &row, index_t task);
     void weights(double *out) const;          // tasks x features

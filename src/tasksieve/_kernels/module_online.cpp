@@ -53,6 +53,7 @@ void configure(DualAveraging &model, int penalty, int rule, int loss, double alp
     if (!std::isnan(l1) && l1 != model.l1_default) {
         model.l1_default = l1;
         std::fill(model.l1.begin(), model.l1.end(), l1);
+        model.l1_uniform = true;
         model.sizes_ready = false;
     }
     if (average) model.total.resize(model.sums.size(), 0.0);
@@ -62,6 +63,7 @@ void set_l1(DualAveraging &model, Vector<double> values) {
     require(index_t(values.size()) == model.features, "one l1 a feature");
     if (std::equal(model.l1.begin(), model.l1.end(), values.data())) return;
     model.l1.assign(values.data(), values.data() + values.size());
+    model.l1_uniform = false;
     model.sizes_ready = false;
 }
 
@@ -101,6 +103,8 @@ index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indice
         const double s = weight ? weight->data()[i] : 1.0;
         const index_t begin = indptr.data()[i];
         const OnlineRow<I> row{data.data() + begin, indices.data() + begin, index_t(indptr.data()[i + 1]) - begin};
+        if (i + 1 < count)
+            model.prefetch(indices.data() + indptr.data()[i + 1], index_t(indptr.data()[i + 2] - indptr.data()[i + 1]));
         if (s > 0.0 && !model.learn(row, y.data()[i], task.data()[i], s)) return i;
     }
     return count;
@@ -281,6 +285,7 @@ void restore(DualAveraging &model, nb::dict d) {
     fresh.rows = shape[3];
     fresh.sizes = from_state<double>(d, "sizes");
     fresh.l1 = from_state<double>(d, "l1");
+    for (double r : fresh.l1) fresh.l1_uniform = fresh.l1_uniform && r == fresh.l1_default;
     fresh.weight = from_state<double>(d, "weight");
     fresh.offset_sums = from_state<double>(d, "offset_sums");
     fresh.offset_total = from_state<double>(d, "offset_total");

@@ -7,6 +7,7 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -163,7 +164,8 @@ class OnlineLinearModel(TaskLinearModel):
         """Number and names of the features: from the first rows, and checked with all later ones."""
         items = X if is_task_list(X) else [X]
         for k, item in enumerate(items):
-            if not isinstance(item, np.ndarray | list) or hasattr(self, "feature_names_in_"):
+            plain = isinstance(item, np.ndarray | list) or scipy.sparse.issparse(item)
+            if not plain or hasattr(self, "feature_names_in_"):
                 validate_data(self, item, reset=first and k == 0, skip_check_array=True)
         if first:
             self.n_features_in_ = batch.n_features
@@ -193,7 +195,10 @@ class OnlineLinearModel(TaskLinearModel):
         self._configure()
         self._set_l1()
         self._single = self._single and batch.form == "single"
-        known = np.array([self._join(label) for label in batch.tasks], dtype=np.int64)
+        codes = list(map(self._codes.get, batch.tasks))
+        if None in codes:
+            codes = [self._join(label) for label in batch.tasks]
+        known = np.array(codes, dtype=np.int64)
         if not np.array_equal(known, np.arange(len(known))):
             batch.codes = known[batch.codes]
 
