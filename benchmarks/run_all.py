@@ -33,6 +33,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "genotypes": ("genotypes.py",),
     "larger_than_memory": ("larger_than_memory.py",),
     "small_fit": ("small_fit.py",),
+    "online_speed": ("online_speed.py",),
+    "online_school": ("online_school.py",),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)

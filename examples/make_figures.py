@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from demo import path_figure
 from matplotlib.figure import Figure
+from online_figure import support_settling
 
 import tasksieve as ts
 
@@ -19,6 +20,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "_static"
 
 def main() -> None:
     save(certified_path(), "path.png")
+    save(support_settling(), "online.png")
 
 
 def certified_path() -> Figure:

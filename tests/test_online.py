@@ -70,7 +70,8 @@ def test_rounds_equal_algorithm_1(penalty, loss, form, rng):
         np.testing.assert_allclose(model.coef_.T, expected, atol=1e-10)
         np.testing.assert_allclose(model.intercept_, intercept, atol=1e-10)
         np.testing.assert_allclose(model.averaged_coef_.T, average, atol=1e-10)
-    assert 0 < np.count_nonzero(expected) and (penalty != "l11" or np.count_nonzero(expected) < expected.size)
+    assert np.count_nonzero(expected) > 0
+    assert (penalty != "l11" or np.count_nonzero(expected) < expected.size)
 
 
 def test_open_round_is_shown_as_if_it_ended(rng):
@@ -118,7 +119,7 @@ def test_rows_equal_the_literal_recursion(rule, penalty, loss, form, options, rn
         **{names[k]: v for k, v in options.items()},
     )
     matrix = X if form == "dense" else scipy.sparse.csr_array(X)
-    for start, stop in zip((0, *STOPS), STOPS):
+    for start, stop in zip((0, *STOPS), STOPS, strict=False):
         rows = slice(start, stop)
         model.partial_fit(matrix[rows], y[rows], task=task[rows], sample_weight=weights[rows])
         expected, intercept, average = truth[stop]
@@ -296,7 +297,8 @@ def test_fit_is_reproducible_and_warm_starts(rng):
     first = model.fit(X, y, task=task).coef_
     assert np.array_equal(first, clone(model).fit(X, y, task=task).coef_)
     assert not np.array_equal(first, clone(model).set_params(random_state=4).fit(X, y, task=task).coef_)
-    assert model.t_ == 800 and model.n_iter_ == 4
+    assert model.t_ == 800
+    assert model.n_iter_ == 4
     warm = clone(model).set_params(warm_start=True).fit(X, y, task=task).fit(X, y, task=task)
     assert warm.t_ == 1600
     plain = clone(model).set_params(shuffle=False, max_iter=2).fit(X, y, task=task)
@@ -356,7 +358,8 @@ def test_compiled_equals_twin(rule, penalty, loss, rng):
         again = module.DualAveraging()
         again.configure(penalty, rule, loss, 0.1, 15.0, 0.01, 0.02, True, True, 0.2)
         again.restore(state)
-        assert again.learn_array(wide[0], y[0], 2, 1.0) and learner.learn_array(wide[0], y[0], 2, 1.0)
+        assert again.learn_array(wide[0], y[0], 2, 1.0)
+        assert learner.learn_array(wide[0], y[0], 2, 1.0)
         assert again.score_array(wide[1], 0) == learner.score_array(wide[1], 0)
         found.append((coef, intercept, state["total"], state["sums"], learner.score_array(wide[1], 0)))
     for one, other in zip(*found, strict=True):

@@ -56,7 +56,9 @@ def test_certificate_against_the_oracle(penalty, loss, l2, rng):
         assert found.objective - found.dual_gap <= best + 1e-6 <= found.objective + 2e-6
         assert found.tasks.tolist() == ["a", "b", "c"]
         if loss == "hinge":
-            assert found.zero is None and found.needed is None and found.undecided is None
+            assert found.zero is None
+            assert found.needed is None
+            assert found.undecided is None
             assert found.dual_gap < 0.5 * found.null_objective
             continue
         assert np.all(np.abs(W[found.zero]) < 1e-4)

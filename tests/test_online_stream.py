@@ -57,7 +57,7 @@ def test_iterators_of_chunks_and_of_rows(rows):
     found = model().fit_stream(chunks, progress=lambda n, seconds: seen.append(n))
     assert np.array_equal(found.coef_, expected.coef_)
     assert seen == list(range(50, 1001, 50))
-    single = (({j: v for j, v in enumerate(x)}, float(v), int(t)) for x, v, t in zip(X, y, task, strict=True))
+    single = ((dict(enumerate(x)), float(v), int(t)) for x, v, t in zip(X, y, task, strict=True))
     by_row = model().fit_stream(single)
     np.testing.assert_allclose(by_row.coef_, expected.coef_, atol=1e-12)
 
@@ -80,7 +80,8 @@ def test_resume_bit_for_bit(rows, tmp_path, missing, penalty):
     assert np.array_equal(second.coef_, whole.coef_)
     assert np.array_equal(second.averaged_coef_, whole.averaged_coef_)
     again = model(**params).fit_stream(chunks(100), checkpoint=path)  # nothing is left to do
-    assert np.array_equal(again.coef_, whole.coef_) and again.n_rows_seen_ == 1000
+    assert np.array_equal(again.coef_, whole.coef_)
+    assert again.n_rows_seen_ == 1000
     with pytest.raises(ValueError, match="other parameters"):
         model(**{**params, "l2": 1.0}).fit_stream(chunks(100), checkpoint=path)
 
@@ -100,7 +101,8 @@ def test_saved_classifier_goes_on(rows, tmp_path):
     for i in range(500, 1000):
         loaded.learn_one({f"x{j}": v for j, v in enumerate(X[i]) if v}, labels[i], task=names[i])
     assert np.array_equal(loaded.coef_, whole.coef_)
-    assert loaded.classes_.tolist() == ["down", "up"] and loaded.tasks_.tolist() == whole.tasks_.tolist()
+    assert loaded.classes_.tolist() == ["down", "up"]
+    assert loaded.tasks_.tolist() == whole.tasks_.tolist()
     assert loaded.feature_index_ == whole.feature_index_
     with pytest.raises(ValueError, match="holds a OnlineMultiTaskClassifier"):
         ts.OnlineMultiTaskRegressor.load(tmp_path / "half.npz")
@@ -154,7 +156,8 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     left = ts.OnlineMultiTaskRegressor.load(path).n_rows_seen_
-    assert 0 < left < 6000 and left % 500 == 0  # at most the rows since the last checkpoint are lost
+    assert 0 < left < 6000
+    assert left % 500 == 0
     for file in (path, other):
         subprocess.run([sys.executable, "-c", KILLED, str(file), "fast"], check=True, stdout=subprocess.DEVNULL)
     assert np.array_equal(np.load(f"{path}.coef.npy"), np.load(f"{other}.coef.npy"))

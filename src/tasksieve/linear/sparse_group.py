@@ -8,8 +8,15 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..tasks import TaskData
-from .base import PathEstimator, TaskClassification, TaskLinearModel, TaskRegression, check_number
-from .base import warn_column, warn_one_class
+from .base import (
+    PathEstimator,
+    TaskClassification,
+    TaskLinearModel,
+    TaskRegression,
+    check_number,
+    warn_column,
+    warn_one_class,
+)
 from .cross_validation import PathEstimatorCV
 from .proof import Proof, prove
 

@@ -22,6 +22,8 @@ LOSSES = {"squared": 0, "logistic": 1, "hinge": 2}
 
 # With average="auto", averages are kept for dense rows of at most so many features.
 AUTO_AVERAGE = 1000
+# Integer task labels below this are looked up in a table.
+LARGEST_IN_TABLE = 1 << 20
 
 
 class OnlineLinearModel(TaskLinearModel):
@@ -50,6 +52,7 @@ class OnlineLinearModel(TaskLinearModel):
     _learner: Any
     _labels: list[Any]
     _codes: dict[Any, int]
+    _table: np.ndarray  # codes of task labels that are small integers
     _vocabulary: dict[Any, int]
     _cache: dict[str, Any]
     _averages: bool
@@ -144,6 +147,7 @@ class OnlineLinearModel(TaskLinearModel):
             self._averages = bool(self.average)
         self._learner = kernels.DualAveraging()
         self._labels, self._codes, self._vocabulary, self._cache = [], {}, {}, {}
+        self._table = np.empty(0, dtype=np.int64)
         self._single = False
         self.n_features_in_ = 0
         for name in ("feature_names_in_", "n_iter_"):
@@ -156,6 +160,12 @@ class OnlineLinearModel(TaskLinearModel):
         if code is None:
             code = self._codes[label] = len(self._labels)
             self._labels.append(label)
+            if type(label) is int and 0 <= label < LARGEST_IN_TABLE:
+                if label >= len(self._table):
+                    longer = np.full(max(64, 2 * label), -1, dtype=np.int64)
+                    longer[: len(self._table)] = self._table
+                    self._table = longer
+                self._table[label] = code
             self._learner.resize(self._learner.features, len(self._labels))
             self._cache.clear()
         return code
@@ -181,7 +191,8 @@ class OnlineLinearModel(TaskLinearModel):
     # -- learning from matrices -------------------------------------------------------------------------------------
 
     def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
-        return read_rows(X, y, task, sample_weight, "values" if self._targets == "values" else "labels")
+        table = self.__dict__.get("_table")
+        return read_rows(X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""
@@ -195,6 +206,8 @@ class OnlineLinearModel(TaskLinearModel):
         self._configure()
         self._set_l1()
         self._single = self._single and batch.form == "single"
+        if batch.tasks is None:
+            return
         codes = list(map(self._codes.get, batch.tasks))
         if None in codes:
             codes = [self._join(label) for label in batch.tasks]
@@ -282,7 +295,7 @@ class OnlineLinearModel(TaskLinearModel):
         """Refuse data that cannot be fitted as a whole."""
         seen = batch.codes if batch.weights is None else batch.codes[batch.weights > 0]
         counts = np.bincount(seen, minlength=len(self._labels))
-        for label in batch.tasks:
+        for label in batch.tasks or []:
             if counts[self._codes[label]] == 0:
                 raise ValueError(
                     f"task {label!r} has no rows: each of its labels is missing in y or has zero sample_weight. "

@@ -9,7 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import Design, PackedColumns
-from ..linear import MultiTaskElasticNet, MultiTaskLasso, MultiTaskLogisticRegression, MultiTaskSparseGroupLasso
+from ..linear import (
+    MultiTaskElasticNet,
+    MultiTaskLasso,
+    MultiTaskLogisticRegression,
+    MultiTaskSparseGroupLasso,
+)
 from ..linear.base import kernel_threads
 from ..linear.proof import prove, raw_image
 from ..path import solve_path
@@ -76,7 +81,7 @@ class CertifyMixin:
     penalty: str
     l1: Any
     l2: float
-    loss: str
+    loss: Any
     fit_intercept: bool
     n_features_in_: int
 

@@ -434,7 +434,7 @@ feature_index_
         """
         pair = self._pair_one(x, task)
         if len(pair) < 2:
-            return {label: 1.0 for label in pair}
+            return dict.fromkeys(pair, 1.0)
         p = float(1.0 / (1.0 + np.exp(-np.clip(self._score_one(x, task), -700, 700))))
         return {pair[0]: 1.0 - p, pair[1]: p}
 
@@ -448,7 +448,7 @@ feature_index_
         return self._classes.of_task[code] if code is not None and code < len(self._classes.of_task) else []
 
     @property
-    def classes_(self) -> Any:  # type: ignore[override]
+    def classes_(self) -> Any:
         """The labels met so far: sorted, or a pair for each task."""
         if "_classes" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no classes_ before it has learned a row")

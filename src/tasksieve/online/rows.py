@@ -26,8 +26,8 @@ class RowBatch:
         Row of ``matrix`` of each instance; None: one instance a row, in order.
     y : ndarray
         Numbers, or class labels as they came.
-    tasks : list of labels
-        In the order in which they are first met.
+    tasks : list of labels, or None
+        In the order in which they are first met. None: all are known, and the codes are the model's.
     codes : int64 ndarray
         Place of each instance's task in ``tasks``.
     weights : float64 ndarray or None
@@ -38,7 +38,7 @@ class RowBatch:
     matrix: Any
     rows: np.ndarray | None
     y: np.ndarray
-    tasks: list[Any]
+    tasks: list[Any] | None
     codes: np.ndarray
     weights: np.ndarray | None
     form: Form
@@ -70,11 +70,17 @@ class RowBatch:
 
 
 def read_rows(
-    X: Any, y: Any, task: Any, sample_weight: Any, targets: Literal["values", "labels"]
+    X: Any,
+    y: Any,
+    task: Any,
+    sample_weight: Any,
+    targets: Literal["values", "labels"],
+    table: np.ndarray | None = None,
 ) -> RowBatch:
     """Read X, y, task and weights in any form of the contract, keeping the order of the rows.
 
-    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y.
+    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes of
+    integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
     """
     if is_task_list(X):
         matrices = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
@@ -90,7 +96,7 @@ def read_rows(
         heights = matrix.shape[0]
         if scipy.sparse.issparse(matrix) and matrix.format != "csr":
             matrix = matrix.tocsr()
-        quick = _read_plain(matrix, y, task, sample_weight, targets)
+        quick = _read_plain(matrix, y, task, sample_weight, targets, table)
         if quick is not None:
             return quick
     labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
@@ -109,7 +115,9 @@ def read_rows(
     return RowBatch(matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form)
 
 
-def _read_plain(matrix: Any, y: Any, task: Any, sample_weight: Any, targets: str) -> RowBatch | None:
+def _read_plain(
+    matrix: Any, y: Any, task: Any, sample_weight: Any, targets: str, table: np.ndarray | None
+) -> RowBatch | None:
     """The commonest case without a sort: numbers in a 1-D array, all finite, tasks as integers or none."""
     if targets != "values" or sample_weight is not None or not isinstance(y, np.ndarray):
         return None
@@ -121,6 +129,10 @@ def _read_plain(matrix: Any, y: Any, task: Any, sample_weight: Any, targets: str
         return None
     labels = task_array(task, len(y))
     low, high = int(labels.min()), int(labels.max())
+    if table is not None and low >= 0 and high < len(table):
+        codes = table[labels]
+        if codes.min() >= 0:
+            return RowBatch(matrix, None, y, None, codes, None, "stacked")
     if high - low > 8 * len(labels) + 1024:
         return None
     # a table in place of a sort: where each label is first met

@@ -81,7 +81,7 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
                 f"rows (dicts); got {type(item).__name__}"
             )
         X, y, *rest = item
-        yield X, y, *rest, *([None] * (2 - len(rest)))  # type: ignore[misc]
+        yield X, y, *rest, *([None] * (2 - len(rest)))
 
 
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
@@ -196,7 +196,7 @@ class StreamMixin:
         model: Any = self
         rows = 0
         if checkpoint is not None and resume and Path(checkpoint).exists():
-            saved = type(self).load(checkpoint)  # type: ignore[attr-defined]
+            saved = type(self).load(checkpoint)
             if not _same_params(saved, model):
                 raise ValueError(
                     f"{checkpoint} was saved by a model with other parameters: {saved!r}. Use the same ones, another "
@@ -350,8 +350,8 @@ class StreamMixin:
         model._configure()
         state = {name.removeprefix("state_"): value for name, value in arrays.items() if name.startswith("state_")}
         model._learner.restore(state)
-        model._labels = [_label(plain) for plain in meta["labels"]]
-        model._codes = {label: code for code, label in enumerate(model._labels)}
+        for plain in meta["labels"]:
+            model._join(_label(plain))
         names = [_label(plain) for plain in meta["vocabulary"]]
         model._vocabulary = dict(zip(names, meta["places"], strict=True))
         model._single = meta["single"]
