@@ -4,21 +4,19 @@
     python benchmarks/online_school.py --quick
 
 What the paper leaves open had to be guessed, and the guess was chosen because it comes close to the published table:
-features z-scored within each task on its 11 training rows (n - 1 in the variance; constant columns become 0), y centred
-within each task on the training mean, no intercept; the batch lambda refers to the sum over a task's rows, the online one
-to the mean; explained variance = 1 - mean over tasks of the test MSE / variance of all y. The second column of
-explained variances is another reading, 1 - pooled test MSE / variance of the test y.
+features z-scored within each task on its 11 training rows (n - 1 in the variance; constant columns become 0), y
+centred within each task on the training mean, no intercept; the batch lambda refers to the sum over a task's rows,
+the online one to the mean; explained variance = 1 - mean over tasks of the test MSE / variance of all y. The second
+column of explained variances is another reading, 1 - pooled test MSE / variance of the test y.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from pathlib import Path
 
 import numpy as np
-from _common import RESULTS
+from _common import Report, arguments
 
 import tasksieve as ts
 
@@ -82,23 +80,23 @@ def batch(name, lam, train):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
+    parser = arguments(__doc__)
     parser.add_argument("--figure", type=Path, help="also draw Figure 1 into this file")
-    arguments = parser.parse_args()
-    splits = 3 if arguments.quick else 20
+    args = parser.parse_args()
+    splits = 3 if args.quick else 20
+    report = Report("online_school", args)
     data = np.load(FOLDER / "school.npz")
     X, y, task = data["X"].astype(float), data["y"].astype(float), data["task"]
     parts = [split(X, y, task, np.random.default_rng(seed)) for seed in range(splits)]
     settings = {
-        "published parameters": [
+        "Published parameters": [
             ("aMTFS", 300, None),
             ("iMTFS", 40, None),
             ("DA-aMTFS", 20, 1),
             ("DA-MTFTS", 20, 1),
             ("DA-iMTFS", 1, 50),
         ],
-        "tuned on the test rows, as the paper did": [
+        "Tuned on the test rows, as the paper did": [
             ("aMTFS", 250, None),
             ("iMTFS", 35, None),
             ("DA-aMTFS", 25, 1.5),
@@ -106,10 +104,17 @@ def main() -> None:
             ("DA-iMTFS", 2, 30),
         ],
     }
-    results: dict[str, dict] = {}
     for title, lines in settings.items():
-        print(f"\n{title}\n\n| method | lambda, gamma | explained variance | published | other reading | non-zeros | published |")
-        print("|---|---|---|---|---|---|---|")
+        head = [
+            "method",
+            "lambda, gamma",
+            "explained variance",
+            "published",
+            "other reading",
+            "non-zeros",
+            "published",
+        ]
+        table = []
         for name, lam, gamma in lines:
             found = []
             for seed, (train, test) in enumerate(parts):
@@ -118,17 +123,26 @@ def main() -> None:
             mean, deviation = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
             ev, ev_sd, nnz, nnz_sd = PUBLISHED[name]
             inside = "" if abs(mean[0] - ev) <= ev_sd else " (outside)"
-            print(
-                f"| {name} | {lam}{'' if gamma is None else f', {gamma}'} | {mean[0]:.1f} ± {deviation[0]:.1f}{inside} | "
-                f"{ev} ± {ev_sd} | {mean[1]:.1f} ± {deviation[1]:.1f} | {mean[2]:.0f} ± {deviation[2]:.0f} | "
-                f"{nnz:.0f} ± {nnz_sd:.0f} |",
-                flush=True,
+            if title == "Published parameters":
+                report.headline(
+                    f"Table 1, {name}", f"{ev} ± {ev_sd}", f"{mean[0]:.1f} ± {deviation[0]:.1f}", not inside
+                )
+            table.append(
+                [
+                    name,
+                    f"{lam}" + ("" if gamma is None else f", {gamma}"),
+                    f"{mean[0]:.1f} ± {deviation[0]:.1f}{inside}",
+                    f"{ev} ± {ev_sd}",
+                    f"{mean[1]:.1f} ± {deviation[1]:.1f}",
+                    f"{mean[2]:.0f} ± {deviation[2]:.0f}",
+                    f"{nnz:.0f} ± {nnz_sd:.0f}",
+                ]
             )
-            results[f"{name}, {title}"] = {"mean": mean.tolist(), "deviation": deviation.tolist()}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "online_school.json").write_text(json.dumps(results, indent=1))
-    if arguments.figure:
-        draw(parts[: min(5, splits)], y.var(), arguments.figure)
+            report.raw(method=name, setting=title, mean=mean, deviation=deviation)
+        report.table(title, head, table)
+    report.finish()
+    if args.figure:
+        draw(parts[: min(5, splits)], y.var(), args.figure)
 
 
 def draw(parts, variance, path) -> None:

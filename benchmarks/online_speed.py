@@ -109,7 +109,9 @@ def main() -> None:
     report.finish()
 
 
-def lines(report: Report, rates: dict[str, float], peers: list[str], bars: dict[tuple[str, str], float]) -> list[Any]:
+def lines(
+    report: Report, rates: dict[str, float], peers: list[str], bars: dict[tuple[str, str], float]
+) -> list[Any]:
     rows = []
     for name, rate in rates.items():
         cells = [name, f"{rate:,.0f}"]
@@ -149,10 +151,7 @@ def sparse(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
         lines(report, rates, peers, bars),
     )
     rates = turns(
-        {
-            f"{T} tasks": ours(sparse_rows(n, rng, d=2000, T=T), missing="importance")
-            for T in (10, 100, 400)
-        },
+        {f"{T} tasks": ours(sparse_rows(n, rng, d=2000, T=T), missing="importance") for T in (10, 100, 400)},
         rounds,
     )
     report.table(
@@ -186,7 +185,11 @@ def single(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     from sklearn.linear_model import SGDRegressor
 
     n = n // 5
-    X, y, task = rng.standard_normal((n, 27)), rng.standard_normal(n).tolist(), rng.integers(0, 10, n).tolist()
+    X, y, task = (
+        rng.standard_normal((n, 27)),
+        rng.standard_normal(n).tolist(),
+        rng.integers(0, 10, n).tolist(),
+    )
     rows = [{f"x{j}": float(v) for j, v in enumerate(x)} for x in X]
     arrays = list(X)
 

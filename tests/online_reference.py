@@ -20,7 +20,9 @@ def subgradient(loss: str, w, b: float, x, y: float):
     return g * x, g
 
 
-def next_weights(mean, penalty: str, lam: float, r, gamma: float, t: int, ridge: float = 0.0, rho: float = 0.0):
+def next_weights(
+    mean, penalty: str, lam: float, r, gamma: float, t: int, ridge: float = 0.0, rho: float = 0.0
+):
     """Equations (9) to (12), row by row; `mean` is d x Q."""
     out = np.zeros_like(mean)
     lam = lam + gamma * rho / np.sqrt(t)
@@ -41,7 +43,9 @@ def next_weights(mean, penalty: str, lam: float, r, gamma: float, t: int, ridge:
     return out
 
 
-def rounds(instances, d, Q, *, loss, penalty, lam, r=0.0, gamma=1.0, ridge=0.0, rho=0.0, intercept=True, stops=()):
+def rounds(
+    instances, d, Q, *, loss, penalty, lam, r=0.0, gamma=1.0, ridge=0.0, rho=0.0, intercept=True, stops=()
+):
     """`instances`: a list of rounds, each {task: (x, y)}. Returns {t: (W_{t+1}, b, mean of W_1..W_t)}."""
     W, b = np.zeros((d, Q)), np.zeros(Q)
     mean, mean_b = np.zeros((d, Q)), np.zeros(Q)
@@ -60,7 +64,22 @@ def rounds(instances, d, Q, *, loss, penalty, lam, r=0.0, gamma=1.0, ridge=0.0, 
     return found
 
 
-def rows(instances, d, Q, *, rule, loss, penalty, lam, r=0.0, gamma=1.0, ridge=0.0, rho=0.0, intercept=True, stops=()):
+def rows(
+    instances,
+    d,
+    Q,
+    *,
+    rule,
+    loss,
+    penalty,
+    lam,
+    r=0.0,
+    gamma=1.0,
+    ridge=0.0,
+    rho=0.0,
+    intercept=True,
+    stops=(),
+):
     """`instances`: a list of (task, x, y, weight); one row per step."""
     W, b = np.zeros((d, Q)), np.zeros(Q)
     mean, mean_b = np.zeros((d, Q)), np.zeros(Q)

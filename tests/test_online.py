@@ -71,13 +71,15 @@ def test_rounds_equal_algorithm_1(penalty, loss, form, rng):
         np.testing.assert_allclose(model.intercept_, intercept, atol=1e-10)
         np.testing.assert_allclose(model.averaged_coef_.T, average, atol=1e-10)
     assert np.count_nonzero(expected) > 0
-    assert (penalty != "l11" or np.count_nonzero(expected) < expected.size)
+    assert penalty != "l11" or np.count_nonzero(expected) < expected.size
 
 
 def test_open_round_is_shown_as_if_it_ended(rng):
     X, y, _ = data(rng, 30)
     task = np.tile([0, 1, 2], 10)
-    one = ts.OnlineMultiTaskRegressor(0.1, gamma=10.0, missing="rounds").partial_fit(X[:14], y[:14], task=task[:14])
+    one = ts.OnlineMultiTaskRegressor(0.1, gamma=10.0, missing="rounds").partial_fit(
+        X[:14], y[:14], task=task[:14]
+    )
     instances = [{q: (X[3 * t + q], y[3 * t + q]) for q in range(3) if 3 * t + q < 14} for t in range(5)]
     truth = online_reference.rounds(
         instances, 7, 3, loss="squared", penalty="l21", lam=0.1, gamma=10.0, stops=(5,)
@@ -100,12 +102,24 @@ def test_open_round_is_shown_as_if_it_ended(rng):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("rule", ["per-task", "importance"])
 def test_rows_equal_the_literal_recursion(rule, penalty, loss, form, options, rng):
-    X, y, task = data(rng, 1000, loss=loss, density=1.0 if form == "dense" else 0.4, proportions=[0.7, 0.25, 0.05])
+    X, y, task = data(
+        rng, 1000, loss=loss, density=1.0 if form == "dense" else 0.4, proportions=[0.7, 0.25, 0.05]
+    )
     weights = rng.choice([1.0, 0.5, 2.0], 1000)
     lam, r = strengths(penalty), 0.4
     instances = list(zip(task, X, y, weights, strict=True))
     truth = online_reference.rows(
-        instances, 7, 3, rule=rule, loss=loss, penalty=penalty, lam=lam, r=r, gamma=40.0, stops=STOPS, **options
+        instances,
+        7,
+        3,
+        rule=rule,
+        loss=loss,
+        penalty=penalty,
+        lam=lam,
+        r=r,
+        gamma=40.0,
+        stops=STOPS,
+        **options,
     )
     names = {"ridge": "l2", "rho": "enhanced"}
     model = model_for(
@@ -322,7 +336,9 @@ def test_fit_makes_rounds_of_all_tasks(rng):
 def test_the_average_reaches_the_certified_optimum(rule, proportions, rng):
     """Within 0.5 % of the batch optimum with task_weights="balanced", after many passes over stationary rows."""
     X, y, task = data(rng, 1500, d=10, proportions=proportions)
-    batch = ts.MultiTaskLasso(0.3, task_weights="balanced", fit_intercept=False, tol=1e-9).fit(X, y, task=task)
+    batch = ts.MultiTaskLasso(0.3, task_weights="balanced", fit_intercept=False, tol=1e-9).fit(
+        X, y, task=task
+    )
     model = ts.OnlineMultiTaskRegressor(
         0.3, gamma=25.0, missing=rule, fit_intercept=False, max_iter=600, random_state=0
     ).fit(X, y, task=task)
@@ -369,7 +385,13 @@ def test_compiled_equals_twin(rule, penalty, loss, rng):
 def test_copies_go_on_bit_for_bit(rng):
     X, y, task = data(rng, 200)
     for rule in ("per-task", "importance", "rounds"):
-        params = {"alpha": 0.1, "gamma": 20.0, "missing": rule, "penalty": "l1+l21", "l1": np.linspace(0, 1, 7)}
+        params = {
+            "alpha": 0.1,
+            "gamma": 20.0,
+            "missing": rule,
+            "penalty": "l1+l21",
+            "l1": np.linspace(0, 1, 7),
+        }
         whole = ts.OnlineMultiTaskRegressor(**params).partial_fit(X, y, task=task)
         half = ts.OnlineMultiTaskRegressor(**params).partial_fit(X[:101], y[:101], task=task[:101])
         for twin in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half)):

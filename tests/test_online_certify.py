@@ -13,7 +13,11 @@ def data(rng, n=120, d=12, Q=3, classes=False):
     X = rng.standard_normal((n, d))
     task = rng.choice(["c", "a", "b"][:Q], n, p=[0.6, 0.25, 0.15])
     W = rng.standard_normal((d, Q)) * (np.arange(d) < 3)[:, None] * 2
-    y = np.einsum("ij,ji->i", X, W[:, np.searchsorted(["a", "b", "c"], task)]) + 0.5 * rng.standard_normal(n) + 0.3
+    y = (
+        np.einsum("ij,ji->i", X, W[:, np.searchsorted(["a", "b", "c"], task)])
+        + 0.5 * rng.standard_normal(n)
+        + 0.3
+    )
     return X, np.where(y > 0, "yes", "no") if classes else y, task
 
 
@@ -47,7 +51,15 @@ def optimum(model, X, y, task):
 @pytest.mark.parametrize("penalty", ["l21", "l11", "l1+l21"])
 def test_certificate_against_the_oracle(penalty, loss, l2, rng):
     X, y, task = data(rng, classes=loss != "squared")
-    params = {"alpha": 0.12, "penalty": penalty, "l1": 0.5, "gamma": 25.0, "l2": l2, "max_iter": 60, "random_state": 0}
+    params = {
+        "alpha": 0.12,
+        "penalty": penalty,
+        "l1": 0.5,
+        "gamma": 25.0,
+        "l2": l2,
+        "max_iter": 60,
+        "random_state": 0,
+    }
     Model = ts.OnlineMultiTaskRegressor if loss == "squared" else ts.OnlineMultiTaskClassifier
     model = Model(**params, loss=loss).fit(X, y, task=task)
     best, W = optimum(model, X, y, task)
@@ -71,7 +83,9 @@ def test_certificate_against_the_oracle(penalty, loss, l2, rng):
 
 def test_a_good_model_decides_every_feature(rng):
     X, y, task = data(rng)
-    model = ts.OnlineMultiTaskRegressor(0.4, gamma=30.0, max_iter=20_000, average=False, random_state=0).fit(X, y, task=task)
+    model = ts.OnlineMultiTaskRegressor(0.4, gamma=30.0, max_iter=20_000, average=False, random_state=0).fit(
+        X, y, task=task
+    )
     found = model.certify(X, y, task=task)
     batch = ts.MultiTaskLasso(0.4, task_weights="balanced", tol=1e-9).fit(X, y, task=task)
     assert found.relative_gap < 5e-3
@@ -98,8 +112,14 @@ def test_bad_requests(rng):
     [
         (ts.OnlineMultiTaskRegressor(0.1), ts.MultiTaskLasso(0.1)),
         (ts.OnlineMultiTaskRegressor(0.1, l2=0.3), ts.MultiTaskElasticNet(0.4, l1_ratio=0.25)),
-        (ts.OnlineMultiTaskRegressor(0.1, penalty="l11"), ts.MultiTaskSparseGroupLasso(0.1, l1=1.0, group=0.0)),
-        (ts.OnlineMultiTaskRegressor(0.1, penalty="l1+l21", l1=0.3), ts.MultiTaskSparseGroupLasso(0.1, l1=0.3)),
+        (
+            ts.OnlineMultiTaskRegressor(0.1, penalty="l11"),
+            ts.MultiTaskSparseGroupLasso(0.1, l1=1.0, group=0.0),
+        ),
+        (
+            ts.OnlineMultiTaskRegressor(0.1, penalty="l1+l21", l1=0.3),
+            ts.MultiTaskSparseGroupLasso(0.1, l1=0.3),
+        ),
         (ts.OnlineMultiTaskClassifier(0.05), ts.MultiTaskLogisticRegression(0.05)),
         (
             ts.OnlineMultiTaskClassifier(0.05, penalty="l1+l21", l1=0.3),

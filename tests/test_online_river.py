@@ -47,7 +47,9 @@ def test_features_grow(rng):
     for x, value, t in zip(rows[100:], y[100:], task[100:], strict=True):
         model.learn_one(x, value, task=t)
     assert model.coef_.shape == (2, 6)
-    matrix = ts.OnlineMultiTaskRegressor(0.05, gamma=15.0).partial_fit(scipy.sparse.csr_array(X), y, task=task)
+    matrix = ts.OnlineMultiTaskRegressor(0.05, gamma=15.0).partial_fit(
+        scipy.sparse.csr_array(X), y, task=task
+    )
     np.testing.assert_allclose(model.coef_, matrix.coef_, atol=1e-12)
 
 
@@ -122,7 +124,9 @@ def test_river_evaluates_it(rng):
     X, y, task = stream(rng, 800)
     regressor = ts.OnlineMultiTaskRegressor(0.05, gamma=10.0, task_feature="task")
     assert isinstance(regressor, base.Regressor)
-    rows = [({f"x{j}": v for j, v in enumerate(x)} | {"task": t}, v) for x, v, t in zip(X, y, task, strict=True)]
+    rows = [
+        ({f"x{j}": v for j, v in enumerate(x)} | {"task": t}, v) for x, v, t in zip(X, y, task, strict=True)
+    ]
     scaled = compose.Select(*[f"x{j}" for j in range(6)]) | preprocessing.StandardScaler()
     pipeline = (scaled + compose.Select("task")) | regressor
     assert evaluate.progressive_val_score(rows, pipeline, metrics.R2()).get() > 0.6

@@ -45,7 +45,9 @@ def test_files_equal_the_array(rows, tmp_path):
     sparse = model().partial_fit(scipy.sparse.csr_array(X), y, task=task)
     found = model().fit_stream(tmp_path / "rows.libsvm", task="qid", n_features=5, chunk_rows=13)
     np.testing.assert_allclose(found.coef_, sparse.coef_, atol=1e-12)
-    chosen = model().fit_stream(tmp_path / "rows.parquet", target="target", task="school", features=["b", "a"])
+    chosen = model().fit_stream(
+        tmp_path / "rows.parquet", target="target", task="school", features=["b", "a"]
+    )
     assert chosen.n_features_in_ == 2
 
 
@@ -159,7 +161,9 @@ def test_a_killed_run_resumes_bit_for_bit(tmp_path):
     assert 0 < left < 6000
     assert left % 500 == 0
     for file in (path, other):
-        subprocess.run([sys.executable, "-c", KILLED, str(file), "fast"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-c", KILLED, str(file), "fast"], check=True, stdout=subprocess.DEVNULL
+        )
     assert np.array_equal(np.load(f"{path}.coef.npy"), np.load(f"{other}.coef.npy"))
 
 

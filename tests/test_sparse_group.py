@@ -31,8 +31,10 @@ def test_against_the_oracle(loss, group, positive, rng):
         rows = task == label
         z = X[rows] @ W[:, q] + b[q]
         sign = np.where(y[rows] > 0, 1.0, -1.0)
-        total += cp.sum_squares(z - y[rows]) / 2 if loss == "squared" else cp.sum(
-            cp.logistic(-cp.multiply(sign, z))
+        total += (
+            cp.sum_squares(z - y[rows]) / 2
+            if loss == "squared"
+            else cp.sum(cp.logistic(-cp.multiply(sign, z)))
         )
     penalty = group * cp.sum(cp.norm(W, 2, axis=1)) + cp.sum(cp.multiply(l1[:, None], cp.abs(W)))
     constraints = [W >= 0] if positive else []
@@ -74,9 +76,7 @@ def test_path_and_screening_agree(loss, rng):
     assert not model.set_params(alpha=top).fit(X, y, task=task).coef_.any()
     assert model.set_params(alpha=0.99 * top).fit(X, y, task=task).coef_.any()
     kinds = (None, "gap", "auto") if loss == "logistic" else (None, "gap", "dpc", "auto")
-    paths = [
-        model.set_params(screening=kind).path(X, y, task=task, n_alphas=15, eps=0.1) for kind in kinds
-    ]
+    paths = [model.set_params(screening=kind).path(X, y, task=task, n_alphas=15, eps=0.1) for kind in kinds]
     for path in paths[1:]:
         for k in range(15):
             np.testing.assert_allclose(path.coef(k).toarray(), paths[0].coef(k).toarray(), atol=1e-4)
@@ -87,7 +87,9 @@ def test_path_and_screening_agree(loss, rng):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_cross_validation(loss, rng):
     X, y, task = data(rng, n=90, classes=loss == "logistic")
-    model = ts.MultiTaskSparseGroupLassoCV(l1=0.2, loss=loss, n_alphas=12, eps=0.05, cv=3).fit(X, y, task=task)
+    model = ts.MultiTaskSparseGroupLassoCV(l1=0.2, loss=loss, n_alphas=12, eps=0.05, cv=3).fit(
+        X, y, task=task
+    )
     direct = ts.MultiTaskSparseGroupLasso(model.alpha_, l1=0.2, loss=loss).fit(X, y, task=task)
     np.testing.assert_allclose(model.coef_, direct.coef_, atol=1e-3)
     assert model.score(X, y, task=task) > 0.7

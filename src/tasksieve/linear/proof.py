@@ -52,7 +52,9 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     # the loss at the intercepts (and unpenalised coefficients) that the model has
     shift = design.per_sample(intercept)
     for k, j in enumerate(design.unpenalised.tolist()):
-        shift = shift + design.nuisance_columns()[k + int(design.fit_intercept)] * design.per_sample(coef[:, j])
+        shift = shift + design.nuisance_columns()[k + int(design.fit_intercept)] * design.per_sample(
+            coef[:, j]
+        )
     raw = raw_image(design, packed, places, rows) + shift
     weights = np.ones(design.n_samples) if design.weights is None else design.weights
     if problem.squared:

@@ -54,7 +54,9 @@ class _EitherLoss(TaskLinearModel):
         elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
             raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
-            raise ValueError("With group=0 the 'l1' parameter must be positive: else features are not penalised.")
+            raise ValueError(
+                "With group=0 the 'l1' parameter must be positive: else features are not penalised."
+            )
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         if self.loss == "logistic" and task is None:
@@ -158,8 +160,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
 
     or the same with the logistic loss :math:`\frac{1}{\bar n} \sum_t v_t \sum_i s_i
     \log(1 + e^{-y_i (x_i \cdot w_t + b_t)})`; :math:`r_j` = ``l1``, g = ``group``, row j of W the coefficients of
-    feature j in all tasks, :math:`\bar n` the total sample weight of the observed labels / the number of tasks, and u, v,
-    s the weights of features, tasks and samples.
+    feature j in all tasks, :math:`\bar n` the total sample weight of the observed labels / the number of tasks, and u,
+    v, s the weights of features, tasks and samples.
 
     Parameters
     ----------

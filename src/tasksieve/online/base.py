@@ -192,7 +192,9 @@ class OnlineLinearModel(TaskLinearModel):
 
     def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
         table = self.__dict__.get("_table")
-        return read_rows(X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table)
+        return read_rows(
+            X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table
+        )
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""

@@ -160,13 +160,20 @@ class CertifyMixin:
             ``task_weights="balanced"`` and ``warm_start=True``: its `fit` begins at ``coef_``.
         """
         check_is_fitted(self)
-        common = {"task_weights": "balanced", "warm_start": True, "fit_intercept": self.fit_intercept, **params}
+        common = {
+            "task_weights": "balanced",
+            "warm_start": True,
+            "fit_intercept": self.fit_intercept,
+            **params,
+        }
         model: Any
         if self.loss == "hinge" or (self.loss == "squared" and self._targets == "classes"):
             raise ValueError(f"There is no batch classifier with loss={self.loss!r}: use loss='logistic'.")
         if self.l2 > 0:
             if self.penalty != "l21" or self.loss != "squared":
-                raise ValueError("With a ridge (l2 > 0) there is a batch model for penalty='l21', loss='squared' only.")
+                raise ValueError(
+                    "With a ridge (l2 > 0) there is a batch model for penalty='l21', loss='squared' only."
+                )
             total = self.alpha + self.l2
             model = MultiTaskElasticNet(alpha=total, l1_ratio=self.alpha / total, **common)
         elif self.penalty != "l21":
@@ -192,7 +199,9 @@ class CertifyMixin:
     def _known_code(self, label: Any) -> int:
         own: Any = self
         if label not in own._codes:
-            raise ValueError(f"task {label!r} is unknown: the model has learned {own.tasks_.tolist()[:5]} (see tasks_).")
+            raise ValueError(
+                f"task {label!r} is unknown: the model has learned {own.tasks_.tolist()[:5]} (see tasks_)."
+            )
         return int(own._codes[label])
 
     def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
@@ -207,7 +216,9 @@ class CertifyMixin:
                 )
         return data
 
-    def _balanced_problem(self, data: TaskData, loss: str, feature_weights: np.ndarray | None = None) -> Problem:
+    def _balanced_problem(
+        self, data: TaskData, loss: str, feature_weights: np.ndarray | None = None
+    ) -> Problem:
         design = Design(
             data.storage,
             data.offsets,
@@ -218,7 +229,9 @@ class CertifyMixin:
         )
         return self._on_design(design, data, loss, feature_weights)
 
-    def _on_design(self, design: Design, data: TaskData, loss: str, feature_weights: np.ndarray | None) -> Problem:
+    def _on_design(
+        self, design: Design, data: TaskData, loss: str, feature_weights: np.ndarray | None
+    ) -> Problem:
         l1, group = {"l21": (0.0, 1.0), "l11": (1.0, 0.0), "l1+l21": (self.l1, 1.0)}[self.penalty]
         return Problem(
             design,
@@ -231,7 +244,9 @@ class CertifyMixin:
             unit=data.n_bar,
         )
 
-    def _needed(self, data: TaskData, problem: Problem, lam: float, coef: np.ndarray, reached: float) -> np.ndarray:
+    def _needed(
+        self, data: TaskData, problem: Problem, lam: float, coef: np.ndarray, reached: float
+    ) -> np.ndarray:
         """Features j for which the problem without row j has a dual value above the primal value reached."""
         needed = np.zeros(coef.shape[1], dtype=bool)
         products = problem.null_products()
@@ -255,7 +270,9 @@ class CertifyMixin:
         return needed
 
 
-def hinge_gap(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray) -> tuple[float, float, float]:
+def hinge_gap(
+    problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray
+) -> tuple[float, float, float]:
     """Objective, duality gap and objective at W = 0 of the hinge loss, in sum units.
 
     Dual points: ``u = y a`` with ``a = s clip((1 - margin) / kappa, 0, 1)``, the gradient of a smoothed hinge, for

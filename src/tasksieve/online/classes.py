@@ -12,9 +12,9 @@ from .rows import label_array
 class ClassRegister:
     """Which labels were met, overall and in each task, and the sign of each.
 
-    Up to two labels in all: the larger is +1. More than two: each task has its own pair. A label may turn out to have had
-    the wrong sign when the second one arrives; all three losses are symmetric, so the task's state is then simply negated
-    (`learn` reports which ones).
+    Up to two labels in all: the larger is +1. More than two: each task has its own pair. A label may turn out to have
+    had the wrong sign when the second one arrives; all three losses are symmetric, so the task's state is then simply
+    negated (`learn` reports which ones).
     """
 
     def __init__(self, declared: list[Any] | None = None) -> None:
@@ -37,7 +37,9 @@ class ClassRegister:
             self.all.sort()
         except TypeError as error:
             if len(self.all) == 2:
-                raise ValueError(f"The classes {self.all[0]!r} and {self.all[1]!r} cannot be ordered.") from error
+                raise ValueError(
+                    f"The classes {self.all[0]!r} and {self.all[1]!r} cannot be ordered."
+                ) from error
         return True
 
     def learn(self, task: int, label: Any) -> list[int]:
@@ -92,14 +94,20 @@ class ClassRegister:
         flips: list[int] = []
         values, inverse = np.unique(y[present], return_inverse=True)
         if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-            raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+            raise ValueError(
+                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
+            )
         labels, own = values.tolist(), codes[present]
         pairs = np.unique(own * len(labels) + inverse)
         for pair in pairs.tolist():
             for task in self.learn(pair // len(labels), labels[pair % len(labels)]):
                 flips.remove(task) if task in flips else flips.append(task)
         table = {pair: self.signs[pair // len(labels)][labels[pair % len(labels)]] for pair in pairs.tolist()}
-        signs[present] = np.array([table[pair] for pair in pairs.tolist()])[
-            np.searchsorted(pairs, own * len(labels) + inverse)
-        ] if len(pairs) else 0.0
+        signs[present] = (
+            np.array([table[pair] for pair in pairs.tolist()])[
+                np.searchsorted(pairs, own * len(labels) + inverse)
+            ]
+            if len(pairs)
+            else 0.0
+        )
         return signs, flips

@@ -24,10 +24,10 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         + \alpha \sum_j \bigl( r_j \lVert W_j \rVert_1 + \lVert W_j \rVert_2 \bigr)
         + \frac{\lambda_2}{2} \lVert W \rVert_F^2 + \frac{\gamma}{2 \sqrt t} \lVert W \rVert_F^2
 
-    with :math:`\bar G_t` the mean of the gradients of :math:`\frac12 (x \cdot w_q + b_q - y)^2` seen so far, a column per
-    task, and row j of W the coefficients of feature j in all tasks [1]_. The weights are a closed form of the gradient
-    sums, so features that a sparse row does not hold cost nothing. In the long run W minimises the sum over tasks of the
-    mean loss, plus the penalty: the batch problem with ``task_weights="balanced"``.
+    with :math:`\bar G_t` the mean of the gradients of :math:`\frac12 (x \cdot w_q + b_q - y)^2` seen so far, a column
+    per task, and row j of W the coefficients of feature j in all tasks [1]_. The weights are a closed form of the
+    gradient sums, so features that a sparse row does not hold cost nothing. In the long run W minimises the sum over
+    tasks of the mean loss, plus the penalty: the batch problem with ``task_weights="balanced"``.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         Strength of the penalty, >= 0.
     penalty : {"l21", "l11", "l1+l21"}, default="l21"
         "l21" (aMTFS): a feature is in for all tasks or out for all; :math:`r_j = 0`. "l11" (iMTFS): only
-        :math:`\alpha \lVert W \rVert_1`, every task selects for itself. "l1+l21" (MTFTS): features, and tasks within them.
+        :math:`\alpha \lVert W \rVert_1`, every task selects for itself. "l1+l21" (MTFTS): features, and tasks within
+        them.
     l1 : float or array of shape (d,), default=0.01
         :math:`r_j` of "l1+l21"; the other penalties do not use it.
     loss : {"squared"}, default="squared"
@@ -48,8 +49,8 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         :math:`\rho` of the enhanced method: the threshold is :math:`\alpha + \gamma \rho / \sqrt t`, so that early
         iterates are sparser. The limit is the same.
     missing : {"per-task", "importance", "rounds"}, default="per-task"
-        What a step is where tasks come in any proportion. "per-task": every row is a step, and the gradients of each task
-        are averaged over its own rows. "importance": gradients are divided by the task's share of the rows so far.
+        What a step is where tasks come in any proportion. "per-task": every row is a step, and the gradients of each
+        task are averaged over its own rows. "importance": gradients are divided by the task's share of the rows so far.
         "rounds": the paper's; rows are collected until a task comes again, all gradients of the round are taken at its
         start, and a task that is absent counts as a zero gradient.
     fit_intercept : bool, default=True
@@ -498,6 +499,8 @@ feature_index_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # at the default alpha nothing enters where features are scaled
+        tags.classifier_tags.poor_score = (
+            True  # at the default alpha nothing enters where features are scaled
+        )
         tags.non_deterministic = self.shuffle and self.random_state is None
         return tags

@@ -10,7 +10,7 @@ _done = False
 
 
 def register() -> None:
-    """Make ``isinstance(model, river.base.Regressor)`` (or ``Classifier``) true. Done by itself where river is loaded."""
+    """Make ``isinstance(model, river.base.Regressor)`` (or ``Classifier``) true; done by itself if river is loaded."""
     global _done
     if _done:
         return

@@ -79,8 +79,8 @@ def read_rows(
 ) -> RowBatch:
     """Read X, y, task and weights in any form of the contract, keeping the order of the rows.
 
-    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes of
-    integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
+    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes
+    of integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
     """
     if is_task_list(X):
         matrices = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
@@ -112,7 +112,9 @@ def read_rows(
         back[labels.order] = np.arange(len(back))
         values, weights, codes = values[back], weights[back], codes[back]
     tasks, codes = first_seen(labels.tasks.tolist(), codes)
-    return RowBatch(matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form)
+    return RowBatch(
+        matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form
+    )
 
 
 def _read_plain(

@@ -25,7 +25,9 @@ FORMAT = 1
 # --- sources ---------------------------------------------------------------------------------------------------
 
 
-def read_csv(path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any) -> Iterator[Chunk]:
+def read_csv(
+    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
+) -> Iterator[Chunk]:
     """Chunks of a CSV file with a header."""
     import pandas as pd
 
@@ -34,12 +36,16 @@ def read_csv(path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, fe
             yield _columns(frame, target, task, weight, features)
 
 
-def read_parquet(path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any) -> Iterator[Chunk]:
+def read_parquet(
+    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
+) -> Iterator[Chunk]:
     """Chunks of a Parquet file."""
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        wanted = None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
+        wanted = (
+            None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
+        )
         for batch in file.iter_batches(batch_size=chunk_rows, columns=wanted):
             yield _columns(batch.to_pandas(), target, task, weight, features)
 
@@ -59,7 +65,9 @@ def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> 
     )
 
 
-def read_libsvm(path: Any, chunk_rows: int, n_features: int, zero_based: bool, tasks: bool) -> Iterator[Chunk]:
+def read_libsvm(
+    path: Any, chunk_rows: int, n_features: int, zero_based: bool, tasks: bool
+) -> Iterator[Chunk]:
     """Chunks of a libsvm (svmlight) file; the task is the ``qid`` of a row."""
     from sklearn.datasets import load_svmlight_file
 
@@ -153,15 +161,15 @@ class StreamMixin:
     ) -> Any:
         """Learn from a file or an iterator larger than memory, a chunk at a time, once through.
 
-        The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes the
-        state saved there and skips the rows that this state has seen; the result is the same, bit for bit, as without the
-        interruption.
+        The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
+        the state saved there and skips the rows that this state has seen; the result is the same, bit for bit, as
+        without the interruption.
 
         Parameters
         ----------
         source : path, or iterable
-            A CSV (with a header), Parquet or libsvm file; or an iterable of tuples (X, y), (X, y, task) or (X, y, task,
-            sample_weight), each a chunk, or a single row with X a dict. To resume, an iterable must begin anew.
+            A CSV (with a header), Parquet or libsvm file; or an iterable of tuples (X, y), (X, y, task) or (X, y,
+            task, sample_weight), each a chunk, or a single row with X a dict. To resume, an iterable must begin anew.
         format : {"csv", "parquet", "libsvm", "iterable"}, optional
             By default from the name of the file (.csv, .csv.gz, .parquet, .libsvm, .svm, .svmlight).
         target : column name
@@ -185,7 +193,8 @@ class StreamMixin:
         resume : bool, default=True
             Whether to go on from a checkpoint that exists.
         progress : callable, optional
-            Called as ``progress(rows, seconds)`` after each chunk; with ``verbose`` about one line per second on stderr.
+            Called as ``progress(rows, seconds)`` after each chunk; with ``verbose`` about one line per second on
+            stderr.
 
         Returns
         -------
@@ -204,7 +213,9 @@ class StreamMixin:
                 )
             model.__dict__.update(saved.__dict__)
             rows = model._stream_rows
-        chunks = self._open(source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows)
+        chunks = self._open(
+            source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
+        )
         began = last = time.monotonic()
         saved_at = rows
         if max_rows is None or rows < max_rows:
@@ -224,7 +235,11 @@ class StreamMixin:
                     progress(rows, now - began)
                 if self.verbose and now - last > 1.0:
                     last = now
-                    print(f"{type(self).__name__}: {rows} rows, {now - began:.1f} s", file=sys.stderr, flush=True)
+                    print(
+                        f"{type(self).__name__}: {rows} rows, {now - began:.1f} s",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                 if max_rows is not None and rows >= max_rows:
                     break
         if checkpoint is not None and rows > saved_at:
@@ -249,7 +264,13 @@ class StreamMixin:
             else:
                 name = str(source).lower().removesuffix(".gz")
                 ending = name.rpartition(".")[2]
-                known = {"csv": "csv", "parquet": "parquet", "libsvm": "libsvm", "svm": "libsvm", "svmlight": "libsvm"}
+                known = {
+                    "csv": "csv",
+                    "parquet": "parquet",
+                    "libsvm": "libsvm",
+                    "svm": "libsvm",
+                    "svmlight": "libsvm",
+                }
                 format = known.get(ending)
         if format in ("csv", "parquet"):
             if target is None:
@@ -260,11 +281,15 @@ class StreamMixin:
             if n_features is None:
                 raise ValueError("n_features: a libsvm file does not say how many features there are.")
             if task not in (None, "qid"):
-                raise ValueError(f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}.")
+                raise ValueError(
+                    f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}."
+                )
             return read_libsvm(source, chunk_rows, n_features, zero_based, task == "qid")
         if format == "iterable":
             return read_iterable(source, chunk_rows)
-        raise ValueError(f"format must be one of 'csv', 'parquet', 'libsvm', 'iterable'; got {format!r} for {source}.")
+        raise ValueError(
+            f"format must be one of 'csv', 'parquet', 'libsvm', 'iterable'; got {format!r} for {source}."
+        )
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -288,7 +313,8 @@ class StreamMixin:
             "format": FORMAT,
             "class": type(self).__name__,
             "params": {
-                name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in params.items()
             },
             "labels": [_plain(label) for label in self._labels],
             "vocabulary": [_plain(name) for name in self._vocabulary],
@@ -348,7 +374,9 @@ class StreamMixin:
         model._begin(None)
         model._averages = meta["averages"]
         model._configure()
-        state = {name.removeprefix("state_"): value for name, value in arrays.items() if name.startswith("state_")}
+        state = {
+            name.removeprefix("state_"): value for name, value in arrays.items() if name.startswith("state_")
+        }
         model._learner.restore(state)
         for plain in meta["labels"]:
             model._join(_label(plain))
