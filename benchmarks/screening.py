@@ -172,7 +172,10 @@ def rejection(
 
     lams = lambda_max(tasks, fit_intercept) * np.geomspace(1, 0.01, 100)
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=threads)
-    seconds, solution = timed(lambda: solve_path(problem, lams, tol=TOL, screening=rule, tol_scaling=scaling))
+    # a pass at every value, as in the paper: ratios are those of the rule, not of what bounds leave of it
+    seconds, solution = timed(
+        lambda: solve_path(problem, lams, tol=TOL, screening=rule, tol_scaling=scaling, lazy=False)
+    )
     d = tasks.X.shape[1]
     zeros = np.array([d - len(p.features) for p in solution.points])
     rejected = np.array([p.n_rejected for p in solution.points])
@@ -353,6 +356,7 @@ def apgd(tasks: Tasks, lams: np.ndarray, rule: str | None, args: Any, fit_interc
         screening=rule,
         solver="apgd",
         working_set=False,
+        lazy=False,
         progress=watch,
     )
     done = len(solution.points)

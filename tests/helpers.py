@@ -211,23 +211,6 @@ def dense_coefficients(case: Case, point: Any) -> Array:
     return w
 
 
-def objective(case: Case, lam: float, w: Array, intercept: Array) -> float:
-    """The objective in sum units, from raw data and coefficients in original units."""
-    value = np.longdouble(0.0)
-    for t, rows in enumerate(case.rows):
-        z = case.blocks[t].astype(np.longdouble) @ w[:, t] + intercept[t]
-        s, y = case.s[rows], case.y[rows]
-        if case.loss == "squared":
-            value += 0.5 * np.sum(s * (y - z) ** 2)
-        else:
-            value += np.sum(s * np.logaddexp(0.0, -y * z))
-    v = w * case.scales()
-    u = case.penalty_weights
-    value += lam * np.sum(u * (case.group * np.linalg.norm(v, axis=1) + case.l1 * np.abs(v).sum(axis=1)))
-    penalised = v[u > 0]
-    return float(value + 0.5 * lam * case.ridge_ratio * np.sum(penalised * penalised))
-
-
 def gauge_rows(m: Array, group: Array, l1: Array, positive: bool) -> Array:
     """Smallest q with ``||soft(m_j, q l1_j)|| <= q group_j`` for each row, by bisection; 0 where unpenalised."""
     size = np.maximum(m, 0.0) if positive else np.abs(m)
@@ -247,63 +230,95 @@ def gauge_rows(m: Array, group: Array, l1: Array, positive: bool) -> Array:
     return np.where(total > 0, high, 0.0)
 
 
-def duality_gap(case: Case, lam: float, w: Array, intercept: Array) -> float:
-    """The best duality gap among multiples of the residual, over all features; from the definitions.
+class Judge:
+    """Objectives and duality gaps of a case, recomputed from raw data, coefficients and intercepts alone."""
 
-    The dual point is ``u = c * (-gradient of the loss)``, projected off the nuisance columns (in the weighted
-    geometry) so that it is feasible in them; with a ridge its extra block is ``-c ridge W``.
-    """
-    v = w * case.scales()
-    u_weights = case.penalty_weights
-    penalised = u_weights > 0
-    ridge = lam * case.ridge_ratio
-    group, l1 = lam * case.group * u_weights, lam * case.l1 * u_weights
-    residual, fitted = [], []
-    for t, rows in enumerate(case.rows):
-        z = case.blocks[t].astype(np.longdouble) @ w[:, t] + intercept[t]
-        s, y = case.s[rows].astype(np.longdouble), case.y[rows]
-        gradient = s * (y - z) if case.loss == "squared" else s * y / (1.0 + np.exp(y * z))
-        q = np.sqrt(s)
-        r = np.divide(gradient, q, out=np.zeros_like(q), where=q > 0)
-        residual.append(project_off(r[:, None], q[:, None] * case.nuisance(t))[:, 0])
-        fitted.append(z)
-    tilde = case.tilde()
-    m = np.stack([x.T @ r for x, r in zip(tilde, residual, strict=True)], axis=1).astype(float)
-    shifted = np.where(penalised[:, None], m - ridge * v, 0.0)
-    polar = float(np.max(gauge_rows(shifted, group, l1, case.positive), initial=0.0))
-    limit = 1.0 / polar if polar > 0 else np.inf
-    primal = objective(case, lam, w, intercept)
-    flat = np.concatenate(residual)
-    q = np.sqrt(case.s.astype(np.longdouble))
-    ridge_square = ridge * np.sum(np.where(penalised[:, None], v, 0.0) ** 2)
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.scales = case.scales()
+        self._tilde = case.tilde()
+        self._root = np.sqrt(case.s.astype(np.longdouble))
+        weights = case.penalty_weights
+        self._weights, self._penalised = weights, (weights > 0)[:, None]
+        self._target = self._projected(self._root * case.y)
 
-    def dual(c: float) -> float:
+    def _projected(self, flat: Array) -> Array:
+        parts = []
+        for t, rows in enumerate(self.case.rows):
+            q = self._root[rows][:, None]
+            parts.append(project_off(flat[rows][:, None], q * self.case.nuisance(t))[:, 0])
+        return np.concatenate(parts)
+
+    def predict(self, w: Array, intercept: Array) -> Array:
+        """Predictions, flat, in long double."""
+        parts = [x.astype(np.longdouble) @ w[:, t] + intercept[t] for t, x in enumerate(self.case.blocks)]
+        return np.concatenate(parts)
+
+    def objective(self, lam: float, w: Array, intercept: Array) -> float:
+        """The objective in sum units."""
+        return float(self._objective(lam, w, self.predict(w, intercept)))
+
+    def _objective(self, lam: float, w: Array, z: Array) -> Any:
+        case = self.case
         if case.loss == "squared":
-            # max over b and the unpenalised coefficients is attained on the projected target
-            target = np.concatenate(
-                [
-                    project_off((q[rows] * case.y[rows])[:, None], q[rows][:, None] * case.nuisance(t))[:, 0]
-                    for t, rows in enumerate(case.rows)
-                ]
-            )
-            return float(c * (target @ flat) - 0.5 * c * c * (flat @ flat) - 0.5 * c * c * ridge_square)
-        live = q > 0
-        p = np.zeros_like(q)
-        p[live] = c * flat[live] / q[live] * case.y[live]
-        if p.min() < -1e-12 or p.max() > 1 + 1e-12:
-            return -np.inf
-        p = np.clip(p, 0.0, 1.0)
-        entropy = np.where((p > 0) & (p < 1), -p * np.log(np.maximum(p, 1e-300)), 0.0)
-        entropy += np.where((p > 0) & (p < 1), -(1 - p) * np.log1p(-np.minimum(p, 1 - 1e-300)), 0.0)
-        return float(case.s @ entropy - 0.5 * c * c * ridge_square)
+            value = 0.5 * np.sum(case.s * (case.y - z) ** 2)
+        else:
+            value = np.sum(case.s * np.logaddexp(0.0, -case.y * z))
+        v, u = w * self.scales, self._weights
+        value += lam * np.sum(u * (case.group * np.linalg.norm(v, axis=1) + case.l1 * np.abs(v).sum(axis=1)))
+        return value + 0.5 * lam * case.ridge_ratio * np.sum(np.where(self._penalised, v, 0.0) ** 2)
 
-    if case.loss == "squared":
-        square = float(flat @ flat) + float(ridge_square)
-        at = (dual(1.0) + 0.5 * square) / square if square > 0 else 0.0  # <target, r> / square
-        candidates = [max(0.0, min(at, limit))]
-    else:
-        candidates = [min(1.0, limit), min(1.0, limit) * (1 - 1e-9)]
-    return primal - max(dual(c) for c in candidates)
+    def products(self, w: Array, intercept: Array) -> tuple[Array, Array]:
+        """The residual in the weighted geometry, freed of its nuisance part, and its correlations (features, tasks)."""
+        case = self.case
+        z = self.predict(w, intercept)
+        slope = case.y - z if case.loss == "squared" else case.y / (1.0 + np.exp(case.y * z))
+        residual = self._projected(self._root * slope)
+        columns = zip(self._tilde, case.rows, strict=True)
+        return residual, np.stack([x.T @ residual[rows] for x, rows in columns], axis=1)
+
+    def gauges(self, lam: float, w: Array, intercept: Array) -> Array:
+        """How close each feature comes to its threshold: at most 1 for all at the optimum, 1 for active ones."""
+        _, m = self.products(w, intercept)
+        return self._gauges(lam, w, m)
+
+    def _gauges(self, lam: float, w: Array, m: Array) -> Array:
+        case = self.case
+        shifted = np.where(self._penalised, m - lam * case.ridge_ratio * w * self.scales, 0.0).astype(float)
+        return gauge_rows(
+            shifted, lam * case.group * self._weights, lam * case.l1 * self._weights, case.positive
+        )
+
+    def gap(self, lam: float, w: Array, intercept: Array) -> float:
+        """The duality gap with the best multiple of the residual as the dual point, over all features.
+
+        With a ridge the dual point has one more block, ``-sqrt(ridge) W``, which is scaled along.
+        """
+        case = self.case
+        residual, m = self.products(w, intercept)
+        polar = float(np.max(self._gauges(lam, w, m), initial=0.0))
+        limit = 1.0 / polar if polar > 0 else np.inf
+        v = np.where(self._penalised, w * self.scales, 0.0)
+        ridge_square = lam * case.ridge_ratio * np.sum(v * v)
+        primal = self._objective(lam, w, self.predict(w, intercept))
+        if case.loss == "squared":
+            square, inner = residual @ residual + ridge_square, self._target @ residual
+            c = max(0.0, min(float(inner / square), limit)) if square > 0 else 0.0
+            return float(primal - (c * inner - 0.5 * c * c * square))
+        c = min(1.0, limit)
+        p = c * np.divide(residual, self._root, out=np.zeros_like(residual), where=self._root > 0) * case.y
+        if p.min() < -1e-9 or p.max() > 1 + 1e-9:
+            return np.inf  # outside the domain: no dual point
+        p = np.clip(p, 0.0, 1.0)
+        inside = (p > 0) & (p < 1)
+        entropy = np.zeros_like(p)
+        entropy[inside] = -p[inside] * np.log(p[inside]) - (1 - p[inside]) * np.log1p(-p[inside])
+        return float(primal - (case.s @ entropy - 0.5 * c * c * ridge_square))
+
+
+def objective(case: Case, lam: float, w: Array, intercept: Array) -> float:
+    """The objective in sum units, from raw data and coefficients in original units."""
+    return Judge(case).objective(lam, w, intercept)
 
 
 # --- storages --------------------------------------------------------------------------------------------------------

@@ -190,19 +190,13 @@ def test_anchored_ratios(rng, tasks, one_norm, radius, l1, positive):
         }[l1]
         if l1 == "only":
             group[:] = 0.0
-        skip = (rng.random(features) < 0.3).astype(np.uint8)
-        for mask in (None, skip):
-            results = []
-            for module in (kernels, reference):
-                estimate, upper = np.full(features, np.nan), np.full(features, np.nan)
-                module.anchored_ratios(
-                    *given.values(), radius, group, strength, positive, mask, 1, estimate, upper
-                )
-                results.append((estimate, upper))
-            np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-12, atol=1e-14)
-            np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-11, atol=1e-14)
-            if mask is not None:
-                assert not results[0][1][mask.view(bool)].any()
+        results = []
+        for module in (kernels, reference):
+            estimate, upper = np.full(features, np.nan), np.full(features, np.nan)
+            module.anchored_ratios(*given.values(), radius, group, strength, positive, 1, estimate, upper)
+            results.append((estimate, upper))
+        np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-11, atol=1e-14)
 
 
 def test_anchored_upper_bound_holds_over_the_ball(rng):
@@ -218,7 +212,7 @@ def test_anchored_upper_bound_holds_over_the_ball(rng):
         estimate, upper = np.empty(features), np.empty(features)
         kernels.anchored_ratios(
             [products.astype(np.float32, order="C")], np.ones((1, tasks)), norms, remainder + 1e-5, 0.0, radius, group,
-            np.full(features, l1) if l1 else None, positive, None, 1, estimate, upper,
+            np.full(features, l1) if l1 else None, positive, 1, estimate, upper,
         )  # fmt: skip
         for trial in range(300):
             step = rng.standard_normal((tasks, rows))
@@ -406,15 +400,20 @@ def test_coordinate_descent_of_nothing(rng):
         assert gap == pytest.approx(0.0, abs=1e-12)
         assert objective == pytest.approx(0.5 * y @ y)
         assert np.array_equal(state, y)
-    # no epoch allowed: nothing is touched, nothing is claimed
+    # no epoch allowed: nothing is touched, and the gap is that of the start
     columns = np.arange(6)
     w = rng.standard_normal((6, 2))
     before, state = w.copy(), y.copy()
-    epochs, gap, _ = kernels.coordinate_descent(
-        x, offsets, False, columns, np.ones((6, 2)), np.ones(6), np.zeros(6), 0.0, False, w, state, 0, 0.0,
-        None, None, 0.0,
-    )  # fmt: skip
-    assert (epochs, gap) == (0, np.inf)
+    found = []
+    for module in (kernels, reference):
+        epochs, gap, _ = module.coordinate_descent(
+            x, offsets, False, columns, np.ones((6, 2)), np.ones(6), np.zeros(6), 0.0, False, w, state, 0, 0.0,
+            None, None, 0.0,
+        )  # fmt: skip
+        assert epochs == 0
+        found.append(gap)
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert found[0] > 0.0
     assert np.array_equal(w, before)
     assert np.array_equal(state, y)
 
@@ -582,7 +581,7 @@ def threaded_calls(rng):
         "anchored": (
             (2, 5000),
             lambda k, o: kernels.anchored_ratios(
-                *given.values(), 0.3, np.ones(5000), None, False, None, k, o[0], o[1]
+                *given.values(), 0.3, np.ones(5000), None, False, k, o[0], o[1]
             ),
         ),
         "factor": (len(flat) + rows, factor(False)),
@@ -618,6 +617,10 @@ def threaded_calls(rng):
     }
 
 
+# Their blocks follow the number of threads: equal bytes for an equal number, equal up to rounding otherwise.
+SPLIT_BY_THREADS = ("normal", "normal-shared", "product", "product-shared")
+
+
 def test_results_do_not_depend_on_the_number_of_threads(rng):
     for name, (shape, call, *rest) in threaded_calls(rng).items():
         order, dtype = (rest + ["C", np.float64][len(rest) :])[:2]
@@ -627,7 +630,11 @@ def test_results_do_not_depend_on_the_number_of_threads(rng):
             call(threads, out)
             results.append(out.ravel(order="K"))
         assert results[0].any(), name
-        assert same_bytes(results), name
+        assert same_bytes(results) or name in SPLIT_BY_THREADS, name
+        for again, threads in ((results[-2], 1), (results[-1], 2)):
+            assert same_bytes([again, results[THREADS.index(threads)]]), name
+        for other in results[1:]:
+            np.testing.assert_allclose(other, results[0], rtol=2e-5, atol=1e-5 * np.abs(results[0]).max())
 
 
 def test_a_thread_count_below_one_means_one(rng):
@@ -701,16 +708,15 @@ def wrong_calls(rng):
             six,
             None,
             False,
-            None,
             1,
             six,
             six,
         ),
         "anchored: coef": lambda: k.anchored_ratios(
-            [anchor], np.ones((2, 2)), anchor, np.ones(2), 0.0, 0.0, six, None, False, None, 1, six, six
+            [anchor], np.ones((2, 2)), anchor, np.ones(2), 0.0, 0.0, six, None, False, 1, six, six
         ),
         "anchored: remainder": lambda: k.anchored_ratios(
-            [anchor], np.ones((1, 2)), anchor, np.ones(1), 0.0, 0.0, six, None, False, None, 1, six, six
+            [anchor], np.ones((1, 2)), anchor, np.ones(1), 0.0, 0.0, six, None, False, 1, six, six
         ),
         "anchored: out": lambda: k.anchored_ratios(
             [anchor],
@@ -722,7 +728,6 @@ def wrong_calls(rng):
             six,
             None,
             False,
-            None,
             1,
             six,
             six[:5].copy(),

@@ -181,9 +181,7 @@ def test_as_good_as_the_oracle(recipe, monkeypatch):
     if recipe["working sets"]:  # as if the problem were large: working sets, anchors, partial passes
         monkeypatch.setattr(tasksieve.path, "_FEW_FEATURES", 0)
     case = build(recipe)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*one class only")
-        problem = case.problem()
+    problem = case.problem()
     lam_max = problem.lambda_max()
     lam = STRENGTHS[recipe["strength"]] * max(lam_max, 1e-3)
     lams = [lam] if recipe["cold"] else [1.2 * lam, lam]

@@ -10,7 +10,9 @@ Only features whose bound reaches their threshold have to touch the data. Two ro
 * C_m is stored in float32: ``|C_m[j,t] - stored| <= 2^-24 |C_m[j,t]| <= 2^-24 ||x_jt|| ||R_mt||`` (Cauchy-Schwarz);
 * every correlation was summed in float64 with error at most ``rounding ||x_jt|| ||R_mt||`` (`Design.rounding`).
 
-Both have the form of the remainder term, so they are added to ``||e_t||``.
+Both have the form of the remainder term, so they are added to ``||e_t||``. The range of float32 is narrow, too:
+correlations and norms are stored in units of (a power of two near) their largest, and no norm below 2^-125 of that, so
+that what a tiny correlation loses by being stored stays within the bound.
 """
 
 from __future__ import annotations
@@ -27,6 +29,20 @@ from .penalties import RowPenalty
 Array = np.ndarray[Any, Any]
 
 _FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
+_FLOAT32_SMALL = np.float32(2.0**-125)
+
+
+def _unit_of(values: Array) -> float:
+    """A power of two near the largest of these numbers."""
+    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+    return float(2.0 ** np.clip(np.frexp(largest)[1], -1000, 1000)) if np.isfinite(largest) else 1.0
+
+
+def _stored(values: Array, unit: float) -> Array:
+    """``values/unit`` in single precision, without a second array in double."""
+    out = np.empty(values.shape, dtype=np.float32)
+    np.multiply(values, 1.0 / unit, out=out, casting="same_kind")
+    return out
 
 
 @dataclass
@@ -61,8 +77,9 @@ class AnchoredCorrelations:
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._products: list[Array] = []
         norms = design.norms()[:, :1] if design.uniform else design.norms()
-        # Rounded upwards: a bound must not lose by being stored in single precision.
-        self._norms = np.nextafter(norms.astype(np.float32), np.float32(np.inf))
+        self._unit = _unit_of(norms)
+        self._units: list[float] = []
+        self._norms = self._upwards(_stored(norms, self._unit))
         self._ridge = 0.0
         self._ridge_norms = self._norms
         self._estimate = np.empty(design.n_features)
@@ -81,7 +98,9 @@ class AnchoredCorrelations:
         gram[:, :-1, :-1] = self._gram
         gram[:, -1, :] = gram[:, :, -1] = self._task_products(vector)
         self._gram = gram
-        self._products.append(np.ascontiguousarray(products, dtype=np.float32))
+        unit = _unit_of(products)
+        self._products.append(_stored(products, unit))
+        self._units.append(unit)
 
     def drop_last(self) -> None:
         """Forgets the newest anchor."""
@@ -90,7 +109,12 @@ class AnchoredCorrelations:
     def _remove(self, m: int) -> None:
         self.vectors = np.delete(self.vectors, m, axis=0)
         self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
-        del self._products[m]
+        del self._products[m], self._units[m]
+
+    @staticmethod
+    def _upwards(norms: Array) -> Array:
+        """A bound must not lose by being stored in single precision."""
+        return np.maximum(np.nextafter(norms, np.float32(np.inf)), _FLOAT32_SMALL)
 
     def _task_products(self, vector: Array) -> Array:
         """Inner products of the anchors with a vector, (tasks, anchors)."""
@@ -135,7 +159,7 @@ class AnchoredCorrelations:
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 
     def ratios(
-        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0, skip: Array | None = None
+        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0
     ) -> tuple[Array, Array]:
         """How close each feature comes to its threshold: an estimate, and an upper bound over a ball around `vector`.
 
@@ -144,21 +168,20 @@ class AnchoredCorrelations:
         too and are not judged here.
         """
         if ridge != self._ridge:
-            wide = np.sqrt(np.square(self._norms, dtype=np.float64) + ridge).astype(np.float32)
-            self._ridge_norms = np.nextafter(wide, np.float32(np.inf))
+            wide = np.sqrt(np.square(self._norms, dtype=np.float64) + ridge / self._unit**2)
+            self._ridge_norms = self._upwards(wide.astype(np.float32))
             self._ridge = ridge
         norms = self._ridge_norms if ridge else self._norms
         kernels.anchored_ratios(
             self._products,
-            vector.coef,
+            vector.coef * np.array(self._units)[:, None],
             norms,
-            vector.remainder,
-            vector.spectral,
-            radius,
+            vector.remainder * self._unit,
+            vector.spectral * self._unit,
+            radius * self._unit,
             penalty.group,
             penalty.l1 if penalty.has_l1 else None,
             penalty.positive,
-            None if skip is None else skip.view(np.uint8),
             self._design.n_threads if self._estimate.size * vector.coef.size > 1_000_000 else 1,
             self._estimate,
             self._upper,

@@ -7,7 +7,6 @@ candidate dual point. For the row weights ``s`` the mathematics note's dual vari
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,7 +34,8 @@ class Loss(Protocol):
 
     name: str
     smoothness: float
-    null: Evaluation
+    null: Evaluation  # at W = 0, with the best intercepts
+    floor: float  # gaps below this are rounding
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation: ...
 
@@ -53,12 +53,19 @@ class Squared:
 
     name = "squared"
     smoothness = 1.0
+    floor = 0.0
 
     def __init__(self, design: Design, y: Array) -> None:
         self._design = design
         weighted = y if design.root_weights is None else design.root_weights * y
         self._y = y
-        self.target = design.project(weighted)
+        target = design.project(weighted)
+        # What is left of a constant target is rounding: it is zero.
+        left, whole = design.task_sums(target * target), design.task_sums(weighted * weighted)
+        dead = left <= (64.0 * np.finfo(np.float64).eps) ** 2 * whole
+        if dead.any():
+            target[design.per_sample(dead)] = 0.0
+        self.target = target
         self.null = self.evaluate(np.zeros(design.n_samples))
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
@@ -83,8 +90,10 @@ class Logistic:
     name = "logistic"
     smoothness = 0.25
 
-    # A task with one class only has no finite best intercept: it stops where every row is this well classified.
+    # A task with one class only has no finite best intercept: it stops where every row is this well classified. The
+    # same happens where unpenalised features separate the classes: there a task counts as done at this mean loss.
     _CONFIDENT = 30.0
+    _NEGLIGIBLE = 1e-12
 
     def __init__(self, design: Design, y: Array) -> None:
         self._design = design
@@ -98,6 +107,8 @@ class Logistic:
         self._directions = design.nuisance_basis * self._inverse_root
         self._columns = design.nuisance_columns()
         self._one_class = self._tasks_with_one_class()
+        self._totals = design.task_sums(self._weights)
+        self.floor = self._NEGLIGIBLE * float(self._totals.sum())
         self.null = self.evaluate(np.zeros(design.n_samples))
 
     def _tasks_with_one_class(self) -> Array:
@@ -105,13 +116,6 @@ class Logistic:
         positive = design.task_sums(self._weights * (self._y > 0))
         negative = design.task_sums(self._weights * (self._y < 0))
         missing = (positive == 0) | (negative == 0)
-        if design.fit_intercept and missing.any():
-            warnings.warn(
-                f"{int(missing.sum())} task(s) have rows of one class only: their intercepts have no finite optimum "
-                "and are stopped at a large value",
-                UserWarning,
-                stacklevel=2,
-            )
         return np.asarray(missing & design.fit_intercept)
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
@@ -124,11 +128,14 @@ class Logistic:
             nuisance = design.nuisance_fit(part)
         margin = self._y * raw
         p = expit(-margin)
-        value = float(self._weights @ np.logaddexp(0.0, -margin))
+        values = self._weights * np.logaddexp(0.0, -margin)
         residual = self._root * self._y * p
-        if self._one_class.any():
-            residual[design.per_sample(self._one_class)] = 0.0
-        return Evaluation(value, residual, nuisance, p * (1.0 - p), margin)
+        if len(self._directions):
+            # Zero is a feasible dual point, and the right one where nuisance columns explain everything.
+            done = self._one_class | (design.task_sums(values) <= self._NEGLIGIBLE * self._totals)
+            if done.any():
+                residual[design.per_sample(done)] = 0.0
+        return Evaluation(float(values.sum()), residual, nuisance, p * (1.0 - p), margin)
 
     def gap_terms(self, at: Evaluation, scale: float) -> float:
         margin = at.margin
@@ -179,6 +186,7 @@ class Logistic:
             gradient = np.stack([design.task_sums(direction * slope) for direction in self._directions])
             size = np.stack([design.task_sums(np.abs(direction * slope)) for direction in self._directions])
             open_ = live & np.any(np.abs(gradient) > 4e-16 * len(raw) ** 0.5 * size, axis=0)
+            open_ &= value > self._NEGLIGIBLE * self._totals
             if not open_.any():
                 break
             curvature = self._weights * p * (1.0 - p)

@@ -30,19 +30,21 @@ from .solvers import (
     WorkingProblem,
     accelerated_proximal_gradient,
 )
+from .solvers.accelerated import lipschitz_constant
 from .solvers.working import duality_gap
 
 Array = np.ndarray[Any, Any]
 
 _REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
 _FEW_FEATURES = 256  # so few features are all taken into the working set at once
-_TOUCH_FRACTION = 0.04  # more open bounds than this part of the features: make a full pass
-_MAX_ROUNDS = 60
+_TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
+_MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 # Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
 # being constants they keep the choice reproducible.
 _COORDINATE_RATE = 2.5e9
 _NEWTON_RATE = 4e10
 _TRIFLE = 1e7  # operations not worth weighing
+_PATIENCE = 100  # epochs after which coordinate descent is weighed against Newton's method
 
 SOLVERS = ("auto", "cd", "newton", "prox-newton", "apgd")
 
@@ -97,6 +99,7 @@ def solve_path(
     screening: str | Rule | None = "auto",
     solver: str = "auto",
     working_set: bool = True,
+    lazy: bool = True,
     tol_scaling: str = "fixed",
     start: tuple[Array, Array] | None = None,
     progress: Callable[[int, int, Point], None] | None = None,
@@ -117,6 +120,9 @@ def solve_path(
         says so; for other losses than the squared one it is the proximal Newton method.
     working_set : bool
         False: every row that screening leaves is solved for, as in the papers on screening.
+    lazy : bool
+        False: a full pass over the data at every value, as in the papers; screening then sees exact correlations
+        where it otherwise has bounds from past passes, and rejects more.
     tol_scaling : {"fixed", "quadratic"}
         "quadratic" multiplies `tol` by (lam/lam_max)^2, which keeps sequential screening sharp (mathematics 2.6).
     start : (features, rows), optional
@@ -139,12 +145,13 @@ def solve_path(
     )
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = _Engine(problem, rule, solver, working_set, max_iter, single=len(lams) == 1, start=start)
+        engine = _Engine(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
                 if tol_scaling == "quadratic":
                     goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
+                goal = max(goal, problem.loss.floor)
                 point = engine.step(float(lam), goal)
                 solution.points.append(point)
                 if progress is not None:
@@ -165,6 +172,7 @@ class _Engine:
         rule: Rule,
         solver: str,
         working_set: bool,
+        lazy: bool,
         max_iter: int,
         single: bool,
         start: tuple[Array, Array] | None,
@@ -174,6 +182,7 @@ class _Engine:
         self.loss = problem.loss
         self.rule = rule
         self.working_set = working_set
+        self._lazy = lazy
         self.max_iter = max_iter
         self.wrong_rejections = 0
         self.packed = PackedColumns(self.design)
@@ -210,8 +219,8 @@ class _Engine:
             iterate, gap, iterations = self._null_iterate(lam, penalty)
         else:
             working, rows = self._first_working_set(lam, rejected)
-            iterations, gap, inner = 0, np.inf, 0.8 * goal
-            for _ in range(_MAX_ROUNDS):
+            iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
+            while True:
                 allowed = self._patience(self.max_iter - iterations)
                 solved = self._solve(working, rows, penalty, inner, allowed)
                 iterations += solved.n_iter
@@ -227,6 +236,9 @@ class _Engine:
                     self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
                 if len(violators):
                     working, rows = self._grow(working, solved.rows, violators)
+                    rounds += 1
+                    if rounds > _MAX_ROUNDS:
+                        break
                     continue
                 rows = solved.rows
                 if solved.gap <= inner:
@@ -318,7 +330,7 @@ class _Engine:
             return now.features, now.rows
         theta = (lam - now.lam) / (now.lam - before.lam)
         old = np.zeros_like(now.rows)
-        common, here, there = np.intersect1d(now.features, before.features, return_indices=True)
+        _, here, there = np.intersect1d(now.features, before.features, return_indices=True)
         old[here] = before.rows[there]
         if self._uses_newton:  # only the row norms matter to it
             sizes, old_sizes = row_norms(now.rows), row_norms(old)
@@ -345,18 +357,22 @@ class _Engine:
         shape, squared = self.problem.shape, self.problem.squared
         if solver == "auto":
             solver = "cd" if squared else "prox-newton"
-            self._may_switch = squared and not shape.has_l1 and not shape.positive and self.design.n_tasks > 1
+            plain = not shape.has_l1 and not shape.positive
+            self._may_switch = squared and plain and VariationalNewton.fits(self.packed)
         else:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
             raise ValueError(f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'")
+        if solver == "prox-newton" and squared:
+            raise ValueError("solver='prox-newton' is for other losses than the squared one; use 'auto'")
         if solver == "newton" and (shape.has_l1 or shape.positive):
             raise ValueError("solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'")
         self._solver = solver
         self._coordinate = CoordinateDescent()
         self._newton = VariationalNewton(self.packed) if solver == "newton" else None
         self._prox_newton = ProximalNewton(self.packed) if solver == "prox-newton" else None
-        self._costly = 0
+        self._costly = self._interrupted = 0
+        self._curvature: tuple[Array, float] | None = None
 
     @property
     def _uses_newton(self) -> bool:
@@ -373,7 +389,11 @@ class _Engine:
             return self._prox_newton.solve(here, rows, tol, max_iter, self.current.at.nuisance)
         if self._solver == "apgd":
             shrink = self._shrinker(working, penalty) if self._screens and self.rule.safe else None
-            return accelerated_proximal_gradient(here, rows, tol, max_iter, shrink=shrink)
+            if self._curvature is None or not np.array_equal(self._curvature[0], working):
+                self._curvature = (working, lipschitz_constant(self.packed, places))
+            return accelerated_proximal_gradient(
+                here, rows, tol, max_iter, curvature=self._curvature[1], shrink=shrink
+            )
         solved = self._coordinate.solve(here, rows, tol, max_iter)
         if self._may_switch:
             self._weigh(solved)
@@ -381,11 +401,16 @@ class _Engine:
 
     def _patience(self, remaining: int) -> int:
         """Iterations for one call: coordinate descent is interrupted now and then to weigh it against Newton."""
-        return min(remaining, 100) if self._may_switch and self._solver == "cd" else remaining
+        return min(remaining, _PATIENCE) if self._may_switch and self._solver == "cd" else remaining
 
     def _weigh(self, solved: Solution) -> None:
-        """Moves to Newton's method for good when coordinate descent costs more twice running."""
-        if self._coordinate.work < _TRIFLE:
+        """Moves to Newton's method for good when coordinate descent costs more twice running, or does not get on."""
+        self._interrupted = self._interrupted + 1 if solved.n_iter >= _PATIENCE else 0
+        if self._interrupted >= 3:
+            self._solver = "newton"
+            self._newton = self._newton or VariationalNewton(self.packed)
+            return
+        if self._coordinate.work < _TRIFLE or self.design.n_tasks == 1:
             return
         if self._newton is None:
             self._newton = VariationalNewton(self.packed)
@@ -406,7 +431,7 @@ class _Engine:
             nonlocal alive
             own = working[alive]
             live = np.flatnonzero(rows.any(axis=1))
-            l1 = shape.l1[own] if np.ndim(shape.l1) else shape.l1
+            l1 = shape.l1[own] if isinstance(shape.l1, np.ndarray) else shape.l1
             state = DualState(
                 y=self._target(),
                 residual=at.residual,
@@ -492,9 +517,9 @@ class _Engine:
         np.multiply(estimate, lam, out=self.levels)
         touch = np.flatnonzero(upper >= 1.0)
         largest = 1.0 if len(working) < self.design.n_features else 0.0
-        if len(touch) == 0:
+        if self._lazy and len(touch) == 0:
             return largest, touch
-        if len(touch) > max(64, _TOUCH_FRACTION * self.design.n_features):
+        if not self._lazy or len(touch) > max(64, _TOUCH_FRACTION * self.design.n_features):
             products = self.design.correlate(residual)
             products[self.design.unpenalised] = 0.0
             self._anchors.add(residual, products)

@@ -37,6 +37,10 @@ LARGEST_CONVERTED_MAP = 1 << 28
 # --- the matrix ----------------------------------------------------------------------------------------
 
 
+# Matrices of at least so many entries are not searched for NaN when they are read.
+SEARCHED_ENTRIES = 1 << 22
+
+
 def is_task_list(X: Any) -> bool:
     """Whether X is a list of tasks: a list (or tuple) whose items are 2-D. A list of rows is one matrix."""
     if not isinstance(X, list | tuple) or not X:
@@ -48,7 +52,7 @@ def is_task_list(X: Any) -> bool:
     return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
 
 
-def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1) -> Any:
+def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
     """X as a 2-D array or CSR/CSC matrix of a kept type, without NaN or infinity; a copy only if it must be.
 
     Parameters
@@ -59,6 +63,8 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1) -> Any:
         What to call it in error messages.
     min_rows : int
         Fewer rows are an error.
+    search : bool
+        Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
     Notes
     -----
@@ -75,12 +81,18 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1) -> Any:
         )
     if n_features < 1:
         raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    if matrix.dtype.kind == "f" and not get_config()["assume_finite"]:
-        entries = matrix.data if scipy.sparse.issparse(matrix) else matrix
-        bad = _first_not_finite(entries)
-        if bad is not None:
-            _raise_not_finite(matrix, bad, name)
+    if search and not get_config()["assume_finite"]:
+        refuse_not_finite(matrix, name)
     return matrix
+
+
+def refuse_not_finite(matrix: Any, name: str) -> None:
+    """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
+    if matrix.dtype.kind != "f":
+        return
+    bad = _first_not_finite(matrix.data if scipy.sparse.issparse(matrix) else matrix)
+    if bad is not None:
+        _raise_not_finite(matrix, bad, name)
 
 
 def _read_dense(X: Any, name: str) -> np.ndarray:
@@ -264,12 +276,20 @@ class TaskData(TaskLabels):
         X, stored once whatever the number of tasks.
     n_features : int
     task_weights : float64 ndarray of shape (T,)
+    unsearched : list of (matrix, name)
+        Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
     """
 
     storage: Any = None
     n_features: int = 0
     task_weights: Any = None
     task_weights_rule: Any = None
+    unsearched: Any = ()
+
+    def refuse_not_finite(self) -> None:
+        """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
+        for matrix, name in self.unsearched:
+            refuse_not_finite(matrix, name)
 
     @property
     def sample_weights(self) -> np.ndarray:
@@ -307,10 +327,12 @@ def read_tasks(
     targets : {"values", "classes"}
         Numbers, or labels of two classes to be read as -1 / +1.
     """
+    # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
+    unsearched: list[tuple[Any, str]] = []
     if is_task_list(X):
-        matrix, rows = _read_list(X)
+        matrix, rows = _read_list(X, unsearched)
     else:
-        matrix = read_matrix(X)
+        matrix = _read_once(X, "X", unsearched)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
     return TaskData(
@@ -319,11 +341,21 @@ def read_tasks(
         n_features=(matrix[0] if isinstance(matrix, list) else matrix).shape[1],
         task_weights=_task_weights(task_weights, labels),
         task_weights_rule=task_weights,
+        unsearched=unsearched,
     )
 
 
-def _read_list(X: Sequence[Any]) -> tuple[list[Any], list[int]]:
-    matrices = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
+def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
+    """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
+    large = int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
+    matrix = read_matrix(X, name, search=not large)
+    if large and not get_config()["assume_finite"]:
+        unsearched.append((matrix, name))
+    return matrix
+
+
+def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
+    matrices = [_read_once(item, f"X[{t}]", unsearched) for t, item in enumerate(X)]
     n_features = matrices[0].shape[1]
     for t, matrix in enumerate(matrices):
         if matrix.shape[1] != n_features:

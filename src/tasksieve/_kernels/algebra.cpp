@@ -134,6 +134,7 @@ void whiten_shared(const double *x, index_t rows, const index_t *columns, index_
 }
 
 void normal_matrix(const float *z, index_t rows, index_t count, const float *u, index_t tasks, int threads, float *m) {
+    threads = std::max(threads, 1);
     // Square blocks, as large as the threads allow: products of wide blocks run at full speed. Off-diagonal blocks
     // cost twice a diagonal one and go first.
     const index_t blocks = std::min<index_t>(threads, std::max<index_t>(count / 64, 1));
@@ -176,6 +177,8 @@ void normal_matrix(const float *z, index_t rows, index_t count, const float *u, 
 
 void normal_product(const float *z, index_t rows, index_t count, const float *u, index_t tasks, const float *v,
                     int threads, float *out) {
+    threads = std::max(threads, 1);
+    if (count == 0) return;
     if (!u) {
         std::vector<float> image(rows);
         const int ld = static_cast<int>(rows), one_int = 1, width = static_cast<int>(count);
@@ -217,6 +220,7 @@ void normal_product(const float *z, index_t rows, index_t count, const float *u,
 
 void combine(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared,
              const index_t *columns, index_t count, const double *w, int threads, double *out) {
+    threads = std::max(threads, 1);
     if (shared) {
         constexpr index_t strip = 512;
         parallel_for(rows, strip, threads, [&](index_t begin, index_t end) {

@@ -28,8 +28,8 @@ namespace tasksieve {
 
 using index_t = std::int64_t;
 
-// Runs body(begin, end) over [0, count) in chunks of `grain`, on up to `threads` threads. Chunks do not depend on
-// the number of threads and each output belongs to one chunk, so neither do the results.
+// Runs body(begin, end) over [0, count) in chunks of `grain`, on up to `threads` threads. Each output belongs to one
+// chunk, so where chunks do not depend on the number of threads, neither do the results.
 template <class Body>
 void parallel_for(index_t count, index_t grain, int threads, const Body &body) {
     grain = std::max<index_t>(grain, 1);

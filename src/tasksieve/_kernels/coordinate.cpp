@@ -155,21 +155,12 @@ TASKSIEVE_MULTIVERSION void long_subtract(double *target, double scale, const do
 class Descent {
   public:
     Descent(const RowProblem &p, double *w, double *state)
-        : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks), live_(p.count),
-          state_size_(p.gram ? p.tasks * p.count : residual_start(p, p.tasks)) {
-        for (index_t k = 0; k < p.count; ++k) live_[k] = k;
-    }
+        : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks),
+          state_size_(p.gram ? p.tasks * p.count : residual_start(p, p.tasks)) {}
 
-    // The first epoch visits all rows; later ones those that are non-zero, or that a check found above their
-    // threshold. Every check looks at all rows again.
-    void epoch() {
-        sweep(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data());
-        if (all_) {
-            all_ = false;
-            live_.erase(std::remove_if(live_.begin(), live_.end(), [&](index_t k) { return is_zero(k); }),
-                        live_.end());
-        }
-    }
+    // An epoch visits the rows that are non-zero or that the last check found above their threshold; every check
+    // looks at all rows.
+    void epoch() { sweep(p_, live_.data(), live_.size(), w_, state_, c_.data(), row_.data()); }
 
     index_t weight_size() const { return p_.count * p_.tasks; }
     index_t state_size() const { return state_size_; }
@@ -183,7 +174,7 @@ class Descent {
     // Duality gap of the problem restricted to these columns; the ridge enters as extra rows of squared loss.
     double gap(double *objective_out) {
         double products = 0.0, weight2 = 0.0, penalties = 0.0, ridges = 0.0, polar = 0.0;
-        std::vector<index_t> live;
+        live_.clear();
         for (index_t k = 0; k < p_.count; ++k) {
             const double *w = w_ + k * p_.tasks;
             row_products(p_, k, state_, c_.data());
@@ -199,9 +190,8 @@ class Descent {
             penalties += penalty(k) - 0.5 * p_.ridge * square;
             const double gauge = row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive);
             polar = std::max(polar, gauge);
-            if (square > 0.0 || gauge > 1.0) live.push_back(k);
+            if (square > 0.0 || gauge > 1.0) live_.push_back(k);
         }
-        if (!all_) live_.swap(live);
         const double value = loss(), residual2 = 2.0 * value + p_.ridge * weight2;
         if (objective_out) *objective_out = value + penalties + ridges;
         double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
@@ -214,11 +204,6 @@ class Descent {
     double *state() { return state_; }
 
   private:
-    bool is_zero(index_t k) const {
-        const double *w = w_ + k * p_.tasks;
-        return std::all_of(w, w + p_.tasks, [](double v) { return v == 0.0; });
-    }
-
     double loss() const {
         if (!p_.gram) return 0.5 * long_dot(state_, state_, state_size_);
         // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
@@ -243,7 +228,6 @@ class Descent {
     double *w_, *state_;
     std::vector<double> c_, row_;
     std::vector<index_t> live_;
-    bool all_ = true;
     index_t state_size_;
 };
 
@@ -331,18 +315,15 @@ RowReport coordinate_descent(const RowProblem &problem, double *w, double *state
     Descent descent(problem, w, state);
     Anderson anderson;
     RowReport report;
-    report.gap = INFINITY;
-    if (problem.gram) {  // correlations are at hand: the first check is free
-        report.gap = descent.gap(&report.objective);
-        if (report.gap <= tol) return report;
-    }
+    report.gap = descent.gap(&report.objective);
+    if (report.gap <= tol) return report;
     while (report.epochs < max_epochs) {
         descent.epoch();
         ++report.epochs;
         anderson.push(descent);
         const bool full = anderson.ready();
         if (full) anderson.extrapolate(descent, problem.positive);
-        if (full || report.epochs == max_epochs || (problem.gram && report.epochs % 2 == 0)) {
+        if (full || report.epochs == max_epochs || report.epochs % (problem.gram ? 2 : 3) == 0) {
             report.gap = descent.gap(&report.objective);
             if (report.gap <= tol) break;
         }

@@ -105,8 +105,8 @@ void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool 
 
 void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
                         Vector<double> remainder, double shared_remainder, double radius, Vector<double> group,
-                        std::optional<Vector<double>> l1, bool positive, std::optional<Vector<std::uint8_t>> skip,
-                        int threads, OutVector estimate, OutVector upper) {
+                        std::optional<Vector<double>> l1, bool positive, int threads, OutVector estimate,
+                        OutVector upper) {
     const index_t features = norms.shape(0), tasks = coef.shape(1);
     std::vector<const float *> pointers;
     for (const auto &anchor : anchors) {
@@ -118,13 +118,12 @@ void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Row
     const bool one_norm = norms.shape(1) == 1;
     require(one_norm || index_t(remainder.size()) == tasks, "one remainder a task");
     require(index_t(group.size()) == features && index_t(estimate.size()) == features &&
-                index_t(upper.size()) == features && (!l1 || index_t(l1->size()) == features) &&
-                (!skip || index_t(skip->size()) == features),
+                index_t(upper.size()) == features && (!l1 || index_t(l1->size()) == features),
             "one entry a feature");
     nb::gil_scoped_release release;
     anchored_ratios(pointers.data(), pointers.size(), coef.data(), norms.data(), one_norm ? 0 : tasks,
                     remainder.data(), shared_remainder, radius, group.data(), l1 ? l1->data() : nullptr, positive,
-                    skip ? skip->data() : nullptr, features, tasks, threads, estimate.data(), upper.data());
+                    features, tasks, threads, estimate.data(), upper.data());
 }
 
 nb::tuple py_coordinate_descent(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
@@ -319,7 +318,7 @@ NB_MODULE(_core, m) {
     m.def("use_blas", &py_use_blas);
     m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(),
           "norms"_a.noconvert(), "remainder"_a.noconvert(), "shared_remainder"_a, "radius"_a, "group"_a.noconvert(),
-          "l1"_a.none().noconvert(), "positive"_a, "skip"_a.none().noconvert(), "threads"_a, "estimate"_a.noconvert(),
+          "l1"_a.none().noconvert(), "positive"_a, "threads"_a, "estimate"_a.noconvert(),
           "upper"_a.noconvert());
     m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a,

@@ -189,14 +189,9 @@ TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t t
 TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t n_anchors, const double *coef,
                                            const float *norms, index_t norm_stride, const double *remainder,
                                            double shared_remainder, double radius, const double *group,
-                                           const double *l1, bool positive, const std::uint8_t *skip, index_t begin,
-                                           index_t end, index_t tasks, double *estimate, double *upper, double *b,
-                                           double *a) {
+                                           const double *l1, bool positive, index_t begin, index_t end,
+                                           index_t tasks, double *estimate, double *upper, double *b, double *a) {
     for (index_t j = begin; j < end; ++j) {
-        if (skip && skip[j]) {
-            estimate[j] = upper[j] = 0.0;
-            continue;
-        }
         for (index_t t = 0; t < tasks; ++t) b[t] = 0.0;
         for (index_t m = 0; m < n_anchors; ++m) {
             const float *row = anchors[m] + j * tasks;
@@ -283,9 +278,9 @@ TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_
 
 void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
                      index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const std::uint8_t *skip, index_t features,
-                     index_t tasks, int threads, double *estimate, double *upper) {
-    if (tasks == 1 && !l1 && !skip) {
+                     const double *group, const double *l1, bool positive, index_t features, index_t tasks,
+                     int threads, double *estimate, double *upper) {
+    if (tasks == 1 && !l1) {
         const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
         parallel_for(features, 8192, threads, [&](index_t begin, index_t end) {
             anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
@@ -295,7 +290,7 @@ void anchored_ratios(const float *const *anchors, index_t n_anchors, const doubl
     parallel_for(features, 1024, threads, [&](index_t begin, index_t end) {
         std::vector<double> work(2 * tasks);
         anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
-                       positive, skip, begin, end, tasks, estimate, upper, work.data(), work.data() + tasks);
+                       positive, begin, end, tasks, estimate, upper, work.data(), work.data() + tasks);
     });
 }
 

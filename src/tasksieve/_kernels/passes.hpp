@@ -28,7 +28,7 @@ void row_products(const T *x, index_t rows, index_t features, const double *r, c
 // see the NumPy twin for the formulas.
 void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
                      index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const std::uint8_t *skip, index_t features,
-                     index_t tasks, int threads, double *estimate, double *upper);
+                     const double *group, const double *l1, bool positive, index_t features, index_t tasks,
+                     int threads, double *estimate, double *upper);
 
 }  // namespace tasksieve

@@ -85,20 +85,18 @@ def ball_maximum(a, b, kappa, radius):
 
 
 def anchored_ratios(
-    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, skip, threads, estimate, upper
+    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, threads, estimate, upper
 ):
     """How close each row of ``X'v`` comes to its threshold, for every ``v`` in a ball.
 
     The centre is ``v_t = sum_m coef[m, t] anchor_{m,t} + e_t``; `anchors` hold the correlations of past vectors, and
     the remainder ``e_t`` is bounded by ``norms[j, t] remainder[t]`` (one matrix for all tasks: by ``norms[j]
     shared_remainder``). `estimate` ignores remainder and ball, `upper` is a bound over both; a row with ``upper < 1``
-    cannot be active. Rows marked in `skip` get 0.
+    cannot be active.
     """
     shared = norms.shape[1] == 1
     for j in range(len(estimate)):
         estimate[j] = upper[j] = 0.0
-        if skip is not None and skip[j]:
-            continue
         b = sum((coef[m] * anchors[m][j].astype(np.float64) for m in range(len(anchors))), np.zeros(coef.shape[1]))
         a = norms[j].astype(np.float64)
         kappa = a.max()
@@ -223,7 +221,7 @@ def coordinate_descent(
         objective = loss() + penalties + 0.5 * ridge * weight2
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
 
-    value, objective = gap() if gram is not None else (np.inf, 0.0)
+    value, objective = gap()
     epochs = 0
     while epochs < max_epochs and not value <= tol:
         for k in range(count):
@@ -246,7 +244,7 @@ def factor(x, offsets, shared, columns, a, y, threads, factors, r):
     rows_x = x.shape[0]
     targets = y.reshape(-1, rows_x).T if shared else None
     try:
-        for t, rows in enumerate([slice(0, rows_x)] if shared else _segments(offsets)):
+        for rows in [slice(0, rows_x)] if shared else _segments(offsets):
             block = x[rows][:, columns] * np.sqrt(a)
             n = block.shape[0]
             lower = cholesky(np.eye(n) + block @ block.T, lower=True)

@@ -5,11 +5,12 @@ Nothing above this layer sees a data matrix.
 """
 
 from .design import Design
-from .packed import PackedColumns
+from .packed import ColumnBlock, PackedColumns
 from .storage import DenseStorage, MappedRowStorage, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
 __all__ = [
+    "ColumnBlock",
     "DenseStorage",
     "Design",
     "MappedRowStorage",

@@ -168,7 +168,9 @@ class Design:
     def norms(self) -> Array:
         """Norms of the columns of ``X~``, (n_features, n_tasks); a broadcast view where all tasks agree."""
         if self._norms is None:
-            self._measure()
+            # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
+            with np.errstate(invalid="ignore", over="ignore"):
+                self._measure()
         assert self._norms is not None
         return self._norms
 

@@ -12,25 +12,61 @@ from .design import Design
 Array = np.ndarray[Any, Any]
 
 
-class PackedColumns:
-    """A growing cache of columns of ``X~``: each is read from the data once while it stays in use.
+class ColumnBlock:
+    """Packed columns and the layout of flat vectors with respect to them.
 
     Attributes
     ----------
     x : array, (rows, columns), Fortran order
+    offsets : where each task starts in a flat vector
+    shared : every task uses all rows of `x`
+    """
+
+    def __init__(self, x: Array, offsets: Array, shared: bool, n_threads: int) -> None:
+        self._buffer = x
+        self.offsets = offsets
+        self.shared = shared
+        self.n_tasks = len(offsets) - 1
+        self.n_threads = n_threads
+
+    @property
+    def x(self) -> Array:
+        return self._buffer
+
+    def correlate(self, r: Array, places: Array) -> Array:
+        """``X' r`` on some columns: (len(places), n_tasks)."""
+        out = np.empty((len(places), self.n_tasks))
+        threads = self.n_threads if out.size * 50 > 200_000 else 1
+        if self.shared:
+            block = r.reshape(self.n_tasks, -1).T
+            kernels.shared_products(self.x, places, block, False, threads, out)
+        else:
+            kernels.segment_products(self.x, places, r, self.offsets, False, threads, out)
+        return out
+
+    def combine(self, places: Array, rows: Array) -> Array:
+        """``X W`` as a flat vector, for the given rows of W."""
+        out = np.empty(int(self.offsets[-1]))
+        threads = self.n_threads if rows.size * 50 > 200_000 else 1
+        kernels.combine(self.x, self.offsets, self.shared, places, np.ascontiguousarray(rows), threads, out)
+        return out
+
+
+class PackedColumns(ColumnBlock):
+    """A growing cache of columns of ``X~``: each is read from the data once while it stays in use.
+
+    Attributes
+    ----------
     squared_norms : array, (columns, n_tasks)
-    offsets, shared : layout of a flat vector with respect to `x`
     """
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.offsets = design.offsets
-        self.shared = design.uniform and design.n_tasks > 1
         rows = design.storage.n_rows if design.uniform else design.n_samples
-        self.n_tasks = design.n_tasks
+        buffer = np.empty((rows, 64), order="F")
+        super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
         self._place = np.full(design.n_features, -1, dtype=np.int32)
-        self._buffer = np.empty((rows, 64), order="F")
         self._squares = np.empty((64, self.n_tasks))
         self._loadings = np.empty((design.n_nuisance, 64, self.n_tasks))
         self._gram: Array | None = None
@@ -86,24 +122,6 @@ class PackedColumns:
             self._squares[old:new] = np.add.reduceat(columns * columns, self.offsets[:-1], axis=0).T
         self._place[features] = np.arange(old, new, dtype=np.int32)
         self.features = np.concatenate([self.features, features])
-
-    def correlate(self, r: Array, places: Array) -> Array:
-        """``X~' r`` on packed columns: (len(places), n_tasks)."""
-        out = np.empty((len(places), self.n_tasks))
-        threads = self.design.n_threads if out.size * 50 > 200_000 else 1
-        if self.shared:
-            block = r.reshape(self.n_tasks, -1).T
-            kernels.shared_products(self.x, places, block, False, threads, out)
-        else:
-            kernels.segment_products(self.x, places, r, self.offsets, False, threads, out)
-        return out
-
-    def combine(self, places: Array, rows: Array) -> Array:
-        """``X~ W`` as a flat vector, for the given rows of W."""
-        out = np.empty(self.design.n_samples)
-        threads = self.design.n_threads if rows.size * 50 > 200_000 else 1
-        kernels.combine(self.x, self.offsets, self.shared, places, np.ascontiguousarray(rows), threads, out)
-        return out
 
     def gram(self, places: Array) -> Array:
         """``X~' X~`` of packed columns of a uniform design (or a single task), extended as columns arrive."""

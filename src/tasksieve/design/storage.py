@@ -202,7 +202,9 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> Storage:
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
     if any(sparse.issparse(part) for part in parts):
-        stacked = sparse.vstack([sparse.csc_array(part) for part in parts], format="csr") if len(parts) > 1 else parts[0]
+        stacked = parts[0]
+        if len(parts) > 1:
+            stacked = sparse.vstack([sparse.csc_array(part) for part in parts], format="csr")
         if row_order is not None:
             stacked = sparse.csr_array(stacked)[row_order]
         csc = sparse.csc_array(stacked)

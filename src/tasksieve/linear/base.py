@@ -580,6 +580,13 @@ class PathEstimator(TaskLinearModel):
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
+        if self.positive and feature_weights is not None and not np.all(feature_weights):
+            raise ValueError(
+                "positive=True cannot be combined with feature_weights of 0: coefficients that are never penalised "
+                "are eliminated before the solve and cannot be constrained. Give them a small weight instead."
+            )
+        if feature_weights is not None and not np.all(feature_weights):
+            data.refuse_not_finite()  # unpenalised columns are used before their norms are known
         design = Design(
             data.storage,
             data.offsets,
@@ -590,6 +597,9 @@ class PathEstimator(TaskLinearModel):
             standardize=self.standardize,
             n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
         )
+        if data.unsearched and not np.isfinite(design.norms()).all():
+            data.refuse_not_finite()
+            raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
         return Problem(
             design,
             data.y,
@@ -659,10 +669,12 @@ class PathEstimator(TaskLinearModel):
     def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
         open_points = [point for point in solution.points if not point.converged]
         worst = max(point.dual_gap for point in open_points)
-        which = f" at {len(open_points)} of {len(solution.points)} values" if len(solution.points) > 1 else ""
+        several = f" at {len(open_points)} of {len(solution.points)} values" if len(solution.points) > 1 else ""
+        spent = max(point.n_iter for point in open_points)
         relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
         warnings.warn(
-            f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}{which}: "
+            f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
+            f"(max_iter={self.max_iter}): "
             f"dual gap {worst / data.n_bar:.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
             "distance to the optimum; raise max_iter, or tol if that is enough.",
             ConvergenceWarning,

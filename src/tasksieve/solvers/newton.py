@@ -3,7 +3,8 @@
 With ``s_j = ||W_j|| / lam_j`` and ``a = s/(1 + ridge s)`` the problem becomes a smooth convex program in as many
 unknowns as there are rows, whatever the number of tasks:
 
-    Phi(a) = 1/2 sum_t y_t' K_t(a)^-1 y_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),   K_t = I + sum_j a_j x_jt x_jt',  a >= 0
+    Phi(a) = 1/2 sum_t y_t' K_t(a)^-1 y_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),   a >= 0,
+    K_t = I + sum_j a_j x_jt x_jt',
     r_t = K_t^-1 y_t,   c_jt = x_jt' r_t,   W_j = a_j c_j,   y - XW = r,
     dPhi/da_j = 1/2 ( lam_j^2/(1 - ridge a_j)^2 - ||c_j||^2 ),
 
@@ -28,9 +29,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._kernels import kernels
-from ..design import PackedColumns
+from ..design import ColumnBlock
 from ..losses import Squared
-from ..penalties import row_norms
+from ..penalties import RowPenalty, row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -50,13 +51,25 @@ class _Point:
 class VariationalNewton:
     """Keeps the work arrays of one path."""
 
-    def __init__(self, packed: PackedColumns) -> None:
+    _MOST_CELLS = 25_000_000  # of the matrices K_t, all tasks together
+
+    @classmethod
+    def fits(cls, packed: ColumnBlock) -> bool:
+        """Whether the matrices K_t, as large as the tasks have rows, are affordable."""
+        return cls._cells(packed) <= cls._MOST_CELLS
+
+    @staticmethod
+    def _cells(packed: ColumnBlock) -> int:
+        lengths = np.diff(packed.offsets)
+        return len(packed.x) ** 2 if packed.shared else int(np.sum(lengths * lengths))
+
+    def __init__(self, packed: ColumnBlock) -> None:
         self._packed = packed
         rows = len(packed.x)
         lengths = np.diff(packed.offsets)
-        self._factors = np.empty(rows * rows if packed.shared else int(np.sum(lengths * lengths)))
-        self._threads = packed.design.n_threads
-        self.n_samples = packed.design.n_samples
+        self._factors = np.empty(self._cells(packed))
+        self._whitened = np.empty((rows, 0), dtype=np.float32, order="F")
+        self._threads = packed.n_threads
         # a Newton step: K and its factor, Z
         self._cubes = float(rows) ** 3 / 3 if packed.shared else float(np.sum(lengths.astype(float) ** 3)) / 3
         self._squares = float(rows) ** 2 if packed.shared else float(np.sum(lengths.astype(float) ** 2))
@@ -83,9 +96,13 @@ class VariationalNewton:
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         assert isinstance(problem.loss, Squared)
-        penalty, places = problem.penalty, problem.places
+        return self.minimise(problem.places, problem.penalty, problem.loss.target, start, tol, max_iter)
+
+    def minimise(
+        self, places: Array, penalty: RowPenalty, target: Array, start: Array, tol: float, max_iter: int
+    ) -> Solution:
+        """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         lam, ridge = penalty.group, penalty.ridge
-        target = problem.loss.target
         sizes = row_norms(start)
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(places, a, target, lam, ridge)
@@ -107,7 +124,15 @@ class VariationalNewton:
         live = np.flatnonzero(a > 0.0)
         residual = np.empty_like(target)
         ok = kernels.factor(
-            packed.x, packed.offsets, packed.shared, places[live], a[live], target, self._threads, self._factors, residual
+            packed.x,
+            packed.offsets,
+            packed.shared,
+            places[live],
+            a[live],
+            target,
+            self._threads,
+            self._factors,
+            residual,
         )
         if not ok:
             return _Point(a, residual, np.empty((0, 0)), np.empty(0), np.inf)
@@ -159,7 +184,10 @@ class VariationalNewton:
         packed, count = self._packed, len(chosen)
         size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
         u = point.products[chosen] / size[:, None]
-        z = np.empty((len(packed.x), count), dtype=np.float32, order="F")
+        # Kept between steps: fresh memory of this size costs as much as filling it.
+        if self._whitened.shape[1] < count:
+            self._whitened = np.empty((len(packed.x), 2 * count), dtype=np.float32, order="F")
+        z = self._whitened[:, :count]
         kernels.whiten(
             packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
         )

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import PackedColumns
+from ..design import ColumnBlock, PackedColumns
+from .newton import VariationalNewton
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
+_PATIENCE = 200  # epochs of coordinate descent on one model
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
 
 
@@ -25,6 +27,7 @@ class ProximalNewton:
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
+        self._buffer = np.empty((packed.design.n_samples, 0), order="F")
         self._basis_columns = list(packed.design.nuisance_basis)
 
     def solve(
@@ -34,8 +37,10 @@ class ProximalNewton:
         rows = start
         at = problem.evaluate(rows, nuisance)
         value = at.value + penalty.value(rows)
-        epochs = 0
+        epochs, share = 0, 0.3  # a model is solved to this share of the gap
         gap = np.inf
+        layout = ColumnBlock(self._buffer, packed.offsets, False, packed.n_threads)
+        may_use_newton = not penalty.has_l1 and not penalty.positive and VariationalNewton.fits(layout)
         while True:
             gap = problem.gap(rows, at, packed.correlate(at.residual, places))
             if gap <= tol or epochs >= max_iter:
@@ -44,7 +49,7 @@ class ProximalNewton:
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
             columns, squares, right = self._model(places, w, at.residual)
             proposal = np.ascontiguousarray(rows.copy())
-            spent, _, _ = kernels.coordinate_descent(
+            spent, reached, _ = kernels.coordinate_descent(
                 columns,
                 packed.offsets,
                 False,
@@ -56,13 +61,24 @@ class ProximalNewton:
                 penalty.positive,
                 proposal,
                 right,
-                max_iter - epochs,
-                0.3 * gap,
+                min(max_iter - epochs, _PATIENCE),
+                share * gap,
                 None,
                 None,
                 0.0,
             )
             epochs += max(spent, 1)
+            if spent == 0:  # the model is already solved as well as was asked: ask for more
+                share *= 0.1
+                continue
+            if reached > share * gap and may_use_newton:
+                # Ill-conditioned: second order in the row norms, on the same model.
+                block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
+                everything = np.arange(len(places))
+                target = right + block.combine(everything, proposal)
+                polished = VariationalNewton(block).minimise(everything, penalty, target, proposal, share * gap, 50)
+                proposal = polished.rows
+                epochs += polished.n_iter
             moved = self._search(problem, rows, proposal, value, at.nuisance)
             if moved is None:
                 break
@@ -73,7 +89,10 @@ class ProximalNewton:
         packed = self._packed
         design = packed.design
         basis = self._orthonormal([w * column for column in self._basis_columns])
-        columns = np.empty((design.n_samples, len(places)), order="F")
+        # The buffer is kept: fresh memory of this size costs as much as filling it.
+        if self._buffer.shape[1] < len(places):
+            self._buffer = np.empty((design.n_samples, 2 * len(places)), order="F")
+        columns = self._buffer[:, : len(places)]
         squares = np.empty((len(places), packed.n_tasks))
         kernels.reweight(
             packed.x, packed.offsets, packed.shared, places, w, basis, design.n_threads, columns, squares

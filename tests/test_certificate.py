@@ -1,0 +1,247 @@
+"""Anchored correlations: bounds from past passes are never below the truth.
+
+Every draw makes a design, a few past vectors with their passes (often nearly parallel, as neighbouring values of a path
+are), a new vector and a ball around it, and compares the bounds with correlations in long double.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import Case, random_case, random_weights
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tasksieve.certificate import AnchoredCorrelations
+from tasksieve.penalties import RowPenalty
+
+DESIGNS = (
+    "stacked",
+    "one task",
+    "shared",
+    "shared, one task",
+    "shared, missing labels",
+    "standardize",
+    "weights",
+)
+
+
+def draw_case(rng, kind: str, scale: float) -> Case:
+    tasks = 1 if "one task" in kind else int(rng.integers(2, 6))
+    case = random_case(
+        rng,
+        tasks=tasks,
+        rows=int(rng.integers(2, 9)),
+        features=25,
+        shared="shared" in kind,
+        fit_intercept=bool(rng.random() < 0.5),
+        standardize=kind == "standardize",
+    )
+    case.matrix[:, 0] = 0.0
+    case.matrix[:, 1] += 1e4
+    case.matrix[:, 2] *= 10.0 ** rng.uniform(-20, 10)
+    case.matrix[:, 3] *= 10.0 ** rng.uniform(-48, -36)  # around the smallest numbers of single precision
+    case.matrix *= scale
+    if kind in ("shared, missing labels", "weights"):
+        case = case.but(weights=random_weights(rng, case))
+    return case
+
+
+def draw_anchors(rng, design, scale: float) -> tuple[AnchoredCorrelations, list[np.ndarray]]:
+    """Anchors that are independent, nearly parallel, equal, or zero in a task."""
+    anchored = AnchoredCorrelations(design, capacity=4)
+    base = rng.standard_normal(design.n_samples)
+    vectors = []
+    for _ in range(int(rng.integers(1, 7))):
+        nearness = rng.choice([0.0, 1e-12, 1e-7, 1e-3, 1.0])
+        vector = scale * design.project(base + nearness * rng.standard_normal(design.n_samples))
+        if rng.random() < 0.2:
+            vector[design.offsets[0] : design.offsets[1]] = 0.0
+        anchored.add(vector, design.correlate(vector))
+        vectors.append(vector)
+    return anchored, vectors
+
+
+def draw_penalty(rng, size: float) -> RowPenalty:
+    group = size * rng.uniform(0.2, 3.0, 25)
+    l1 = np.zeros(25)
+    kind = rng.choice(["group", "l1", "both", "some"])
+    if kind == "l1":
+        group, l1 = np.zeros(25), group
+    elif kind in ("both", "some"):
+        l1 = 0.3 * size * rng.uniform(0.2, 3.0, 25) * (rng.random(25) < (1.0 if kind == "both" else 0.5))
+    group[5] = l1[5] = 0.0  # an unpenalised row
+    return RowPenalty(group, l1, 0.0, bool(rng.random() < 0.3), bool(l1.any()))
+
+
+def reached(m: np.ndarray, penalty: RowPenalty) -> np.ndarray:
+    """What the bounds bound: ‖soft(m, l1)‖/group, or max|m|/l1 where there is no group part."""
+    size = np.maximum(m, 0.0) if penalty.positive else np.abs(m)
+    group, l1 = penalty.group, penalty.l1
+    soft = np.sqrt(np.sum(np.maximum(size - l1[:, None], 0.0) ** 2, axis=1))
+    by_group = np.divide(soft, group, out=np.zeros(25, dtype=np.longdouble), where=group > 0)
+    by_entry = np.divide(size.max(axis=1), l1, out=np.zeros(25, dtype=np.longdouble), where=l1 > 0)
+    return np.where(group > 0, by_group, by_entry)
+
+
+def exact(tilde, case: Case, vector) -> np.ndarray:
+    return np.stack([x.T @ vector[rows] for x, rows in zip(tilde, case.rows, strict=True)], axis=1)
+
+
+def typical(m: np.ndarray) -> float:
+    lengths = np.sqrt(np.sum(m.astype(float) ** 2, axis=1))
+    return float(np.median(lengths)) or 1.0
+
+
+@settings(max_examples=250)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(DESIGNS),
+    scale=st.sampled_from([1.0, 1.0, 1e-30, 1e-18, 1e20]),
+)
+def test_bounds_are_never_below_the_truth(seed, kind, scale):
+    rng = np.random.default_rng(seed)
+    case = draw_case(rng, kind, scale)
+    design, tilde = case.design(), case.tilde()
+    anchored, vectors = draw_anchors(rng, design, scale)
+    mixed = sum(rng.standard_normal() * v for v in vectors)
+    rest = design.project(rng.standard_normal(design.n_samples))
+    vector = mixed + scale * rng.choice([0.0, 1e-10, 1e-4, 0.3]) * rest
+    m = exact(tilde, case, vector)
+    penalty = draw_penalty(rng, typical(m))
+    estimate, upper = anchored.ratios(anchored.express(vector), penalty)
+    truth = reached(m, penalty)
+    assert np.all(upper >= truth * (1 - 1e-12))
+    assert np.all(upper >= estimate * (1 - 1e-12))
+    # the ball around it: towards a feature, in one task or in all, and anywhere
+    radius = float(np.linalg.norm(vector)) * 10.0 ** rng.uniform(-6, 0)
+    _, upper = anchored.ratios(anchored.express(vector), penalty, radius=radius)
+    upper = upper.copy()
+    for trial in range(12):
+        step = np.concatenate(
+            [x[:, trial * 2].astype(float) * np.sign(m[trial * 2, t]) for t, x in enumerate(tilde)]
+        )
+        if trial % 3 == 1:
+            only = case.rows[trial % case.n_tasks]
+            step[: only.start] = step[only.stop :] = 0.0
+        elif trial % 3 == 2 or not step.any():
+            step = rng.standard_normal(len(step))
+        size = np.linalg.norm(step)
+        if size == 0.0:
+            continue
+        inside = exact(tilde, case, vector + radius * (step / size))
+        assert np.all((upper >= reached(inside, penalty) * (1 - 1e-9)) | (upper >= 1.0))
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(DESIGNS))
+def test_combinations_of_anchored_vectors(seed, kind):
+    """Sums and multiples, as the centres of screening balls are made of, and anchors themselves."""
+    rng = np.random.default_rng(seed)
+    case = draw_case(rng, kind, 1.0)
+    design, tilde = case.design(), case.tilde()
+    anchored, vectors = draw_anchors(rng, design, 1.0)
+    kept = [vectors[0], *vectors[1:][-(len(anchored) - 1) :]] if len(anchored) > 1 else vectors[:1]
+    np.testing.assert_array_equal(
+        anchored.vectors, kept
+    )  # the first stays for ever, of the others the newest
+    new = design.project(rng.standard_normal(design.n_samples))
+    a, b = rng.standard_normal(2)
+    last = len(anchored) - 1
+    centre = (
+        anchored.express(new).scaled(a) + anchored.anchor(0).scaled(b) + anchored.anchor(last).scaled(-0.5)
+    )
+    m = exact(tilde, case, a * new + b * kept[0] - 0.5 * kept[last])
+    penalty = draw_penalty(rng, typical(m))
+    _, upper = anchored.ratios(centre, penalty)
+    assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
+    for k, vector in enumerate(kept):
+        m = exact(tilde, case, vector)
+        _, upper = anchored.ratios(anchored.anchor(k), penalty)
+        assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(DESIGNS), scale=st.sampled_from([1.0, 1e-20, 1e18])
+)
+def test_the_ridge_widens_the_ball(seed, kind, scale):
+    """In the augmented space a column has one more entry, sqrt(ridge), for its own coefficient in each task."""
+    rng = np.random.default_rng(seed)
+    case = draw_case(rng, kind, scale)
+    design, tilde = case.design(), case.tilde()
+    anchored, vectors = draw_anchors(rng, design, scale)
+    assume(vectors[0].any())
+    m = exact(tilde, case, vectors[0])
+    penalty = draw_penalty(rng, typical(m))
+    radius = 0.3 * float(np.linalg.norm(vectors[0]))
+    norms = np.stack([np.sqrt(np.sum(x.astype(float) ** 2, axis=0)) for x in tilde], axis=1)
+    ridge = float(np.median(norms) ** 2) * 10.0 ** rng.uniform(-3, 3)
+    _, upper = anchored.ratios(anchored.anchor(0), penalty, radius=radius, ridge=ridge)
+    upper = upper.copy()
+    for j in range(25):
+        t = j % case.n_tasks
+        wide = np.sqrt(norms[j, t] ** 2 + ridge)
+        moved = m[j].copy()
+        moved[t] += radius * wide * (np.sign(moved[t]) or 1.0)
+        row = RowPenalty(np.full(25, penalty.group[j]), np.full(25, penalty.l1[j]), 0.0, penalty.positive)
+        value = reached(np.tile(moved, (25, 1)), row)[0]
+        assert upper[j] >= value * (1 - 1e-9) or upper[j] >= 1.0 or penalty.group[j] + penalty.l1[j] == 0.0
+
+
+def test_bounds_are_tight_where_the_vector_is_a_combination(rng):
+    """No remainder: only the rounding of single precision separates bound and truth."""
+    for kind in DESIGNS:
+        case = draw_case(rng, kind, 1.0)
+        case.matrix[:, 1] = rng.standard_normal(len(case.matrix))
+        case.matrix[:, 2] = rng.standard_normal(len(case.matrix))
+        design = case.design()
+        anchored = AnchoredCorrelations(design)
+        vectors = [design.project(rng.standard_normal(design.n_samples)) for _ in range(3)]
+        for vector in vectors:
+            anchored.add(vector, design.correlate(vector))
+        new = vectors[0] - 0.5 * vectors[1] + 0.25 * vectors[2]
+        m = exact(case.tilde(), case, new).astype(float)
+        penalty = RowPenalty(np.ones(25), np.zeros(25), has_l1=False)
+        estimate, upper = anchored.ratios(anchored.express(new), penalty)
+        length = np.linalg.norm(m, axis=1)
+        slack = 1e-5 * design.norms().max(axis=1) * np.linalg.norm(new) + 1e-30
+        assert np.all(np.abs(estimate - length) <= slack)
+        assert np.all(upper - length <= slack)
+
+
+def test_zero_vectors_and_zero_data(rng):
+    case = draw_case(rng, "stacked", 1.0)
+    empty = case.but(matrix=np.zeros_like(case.matrix))
+    for given_case in (case, empty):
+        design = given_case.design()
+        anchored = AnchoredCorrelations(design)
+        zero = np.zeros(design.n_samples)
+        anchored.add(zero, design.correlate(zero))
+        penalty = RowPenalty(np.ones(25), np.zeros(25), has_l1=False)
+        _, upper = anchored.ratios(anchored.express(zero), penalty)
+        assert np.all(upper <= 1e-30)
+        r = rng.standard_normal(design.n_samples)
+        _, upper = anchored.ratios(anchored.express(r), penalty)
+        assert np.isfinite(upper).all()
+        truth = np.linalg.norm(exact(given_case.tilde(), given_case, r).astype(float), axis=1)
+        assert np.all(upper >= truth * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("kind", DESIGNS)
+def test_a_drop_forgets(rng, kind):
+    case = draw_case(rng, kind, 1.0)
+    design = case.design()
+    anchored = AnchoredCorrelations(design, capacity=3)
+    vectors = [design.project(rng.standard_normal(design.n_samples)) for _ in range(3)]
+    for vector in vectors:
+        anchored.add(vector, design.correlate(vector))
+    anchored.drop_last()
+    np.testing.assert_array_equal(anchored.vectors, vectors[:2])
+    fresh = AnchoredCorrelations(design, capacity=3)
+    for vector in vectors[:2]:
+        fresh.add(vector, design.correlate(vector))
+    penalty = RowPenalty(np.ones(25), np.zeros(25), has_l1=False)
+    first = anchored.ratios(anchored.express(vectors[2]), penalty)
+    second = fresh.ratios(fresh.express(vectors[2]), penalty)
+    np.testing.assert_allclose(first, second, rtol=1e-12)
