@@ -3,8 +3,10 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <limits>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 #include "dual_averaging.hpp"
 
@@ -32,6 +34,8 @@ nb::object to_array(std::vector<T> &&values) {
     nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
+
+constexpr index_t kAhead = 2;  // rows between asking for a row's state and needing it
 
 void check_rows(const DualAveraging &model, index_t count, const Vector<double> &y, const Vector<index_t> &task,
                 const Weights &weight) {
@@ -91,20 +95,24 @@ index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indice
             "inconsistent sparse rows");
     check_rows(model, count, y, task, weight);
     for (index_t i = 0; i < count; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
-    I low = 0, high = 0;
-    for (size_t k = 0; k < indices.size(); ++k) {
-        low = std::min(low, indices.data()[k]);
-        high = std::max(high, indices.data()[k]);
-    }
-    require(indices.size() == 0 || (low >= 0 && index_t(high) < model.features), "feature out of range");
+    // the largest index read as unsigned: negative ones are the largest of all
+    using U = std::make_unsigned_t<I>;
+    U largest = 0;
+    const I *all = indices.data();
+    const size_t entries = indices.size();
+    for (size_t k = 0; k < entries; ++k) largest = U(all[k]) > largest ? U(all[k]) : largest;
+    require(entries == 0 || (largest <= U(std::numeric_limits<I>::max()) && index_t(largest) < model.features),
+            "feature out of range");
     nb::gil_scoped_release release;
     model.set_layout(false);
     for (index_t i = 0; i < count; ++i) {
         const double s = weight ? weight->data()[i] : 1.0;
         const index_t begin = indptr.data()[i];
         const OnlineRow<I> row{data.data() + begin, indices.data() + begin, index_t(indptr.data()[i + 1]) - begin};
-        if (i + 1 < count)
-            model.prefetch(indices.data() + indptr.data()[i + 1], index_t(indptr.data()[i + 2] - indptr.data()[i + 1]));
+        if (i + kAhead < count) {
+            const I *ends = indptr.data() + i + kAhead;
+            model.prefetch(indices.data() + ends[0], index_t(ends[1] - ends[0]));
+        }
         if (s > 0.0 && !model.learn(row, y.data()[i], task.data()[i], s)) return i;
     }
     return count;
