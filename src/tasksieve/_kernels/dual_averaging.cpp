@@ -42,6 +42,15 @@ double dot_group(const double *x, const double *s, const double *size, double k,
     return sum;
 }
 
+// Whether any feature of a row is in the model: most rows of sparse data meet none, and need no square roots.
+TASKSIEVE_MULTIVERSION
+bool any_above(const double *size, double limit, index_t n) {
+    double largest = 0.0;
+#pragma omp simd reduction(max : largest)
+    for (index_t j = 0; j < n; ++j) largest = size[j] > largest ? size[j] : largest;
+    return largest > limit;
+}
+
 TASKSIEVE_MULTIVERSION
 double dot_soft_group(const double *x, const double *s, const double *size, const double *r, double k, double mean,
                       index_t n) {
@@ -439,6 +448,7 @@ double DualAveraging::score(const OnlineRow<I> &row, index_t task) {
             gather_soft_squares(sums.data(), capacity, index, count, task, inverse.data(), l1.data(), l1_uniform, k,
                                 size, entry);
     }
+    if (!any_above(size, k_now * k_now, count)) return offset;
     return offset - eta * dot_group(row.value, entry, size, k_now, count);
 }
 
