@@ -20,7 +20,7 @@ LEVELS = (
     ("losses", "penalties"),
     ("screening",),
     ("certificate", "solvers"),
-    ("problem", "path"),
+    ("problem", "sieve", "engine", "path"),
     ("tasks", "model_selection", "regularization_path"),
     ("linear",),
     ("online",),

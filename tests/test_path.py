@@ -7,10 +7,12 @@ import pytest
 from helpers import Case, Judge, dense_coefficients, memory_map, random_case, random_weights
 from scipy import sparse
 
-import tasksieve.path
+import tasksieve.engine
 from tasksieve.design import as_storage
-from tasksieve.path import _Engine, solve_path
+from tasksieve.engine import Engine
+from tasksieve.path import solve_path
 from tasksieve.screening import DPC, Ball, PublishedDPC
+from tasksieve.sieve import Sieve
 from tasksieve.solvers import VariationalNewton
 
 CASES = {
@@ -388,14 +390,14 @@ def test_an_interruption_within_a_value_drops_that_value(rng, monkeypatch):
     case = build(rng)
     problem = case.problem()
     lams = grid(problem, 8)
-    original = _Engine._certify
+    original = Engine._certify
 
     def certify(self, lam, *args):
         if lam < lams[5]:
             raise KeyboardInterrupt
         return original(self, lam, *args)
 
-    monkeypatch.setattr(_Engine, "_certify", certify)
+    monkeypatch.setattr(Engine, "_certify", certify)
     solution = solve_path(problem, lams, tol=1e-7)
     assert solution.interrupted
     assert len(solution.points) == 6
@@ -450,7 +452,7 @@ def test_many_columns_come_and_go(rng, monkeypatch):
     case = build(rng, features=1200, tasks=3, rows=40)
     problem = case.problem()
     expected = solve_path(problem, grid(problem, 10, 0.02), tol=1e-9)
-    original = tasksieve.path.PackedColumns.places
+    original = tasksieve.engine.PackedColumns.places
     forgotten = []
 
     def places(self, features):
@@ -459,7 +461,7 @@ def test_many_columns_come_and_go(rng, monkeypatch):
             self._keep(features[self._place[features] >= 0])
         return original(self, features)
 
-    monkeypatch.setattr(tasksieve.path.PackedColumns, "places", places)
+    monkeypatch.setattr(tasksieve.engine.PackedColumns, "places", places)
     solution = solve_path(case.problem(), grid(problem, 10, 0.02)[[0, 5, 9, 2, 4, 9]], tol=1e-9)
     assert forgotten
     assert all(point.converged for point in solution.points)
@@ -473,20 +475,20 @@ def test_many_columns_come_and_go(rng, monkeypatch):
 def spy_on_masks(monkeypatch):
     """Records (strength, rows rejected before or during the solve) of every value."""
     masks = []
-    screen, screen_now = _Engine._screen, _Engine._screen_now
+    screen, screen_now = Sieve.before, Sieve.during
 
-    def before(self, lam, penalty):
-        mask = screen(self, lam, penalty)
+    def before(self, last, lam, penalty):
+        mask = screen(self, last, lam, penalty)
         masks.append((lam, mask.copy()))
         return mask
 
-    def during(self, iterate, gap, penalty):
-        mask = screen_now(self, iterate, gap, penalty)
+    def during(self, iterate, penalty):
+        mask = screen_now(self, iterate, penalty)
         masks.append((iterate.lam, mask.copy()))
         return mask
 
-    monkeypatch.setattr(_Engine, "_screen", before)
-    monkeypatch.setattr(_Engine, "_screen_now", during)
+    monkeypatch.setattr(Sieve, "before", before)
+    monkeypatch.setattr(Sieve, "during", during)
     return masks
 
 

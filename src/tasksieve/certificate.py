@@ -76,6 +76,7 @@ class AnchoredCorrelations:
         self.vectors = np.empty((0, design.n_samples))
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._products: list[Array] = []
+        self.current: Anchored  # the vector that was followed last; of the first anchor at the beginning
         norms = design.norms()[:, :1] if design.uniform else design.norms()
         self._unit = _unit_of(norms)
         self._units: list[float] = []
@@ -88,6 +89,15 @@ class AnchoredCorrelations:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def follow(self, vector: Array) -> Anchored:
+        """`express` a vector and remember it as `current`."""
+        self.current = self.express(vector)
+        return self.current
+
+    def stand_at(self, m: int) -> None:
+        """Anchor m is `current`."""
+        self.current = self.anchor(m)
+
     def add(self, vector: Array, products: Array) -> None:
         """A new anchor: a flat vector and its correlations with all features."""
         if len(self) == self._capacity:
@@ -98,6 +108,8 @@ class AnchoredCorrelations:
         gram[:, :-1, :-1] = self._gram
         gram[:, -1, :] = gram[:, :, -1] = self._task_products(vector)
         self._gram = gram
+        if count == 1:
+            self.stand_at(0)
         unit = _unit_of(products)
         self._products.append(_stored(products, unit))
         self._units.append(unit)
