@@ -242,8 +242,9 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     ----------
     alpha : float, default=1.0
         Strength of the penalty, >= 0.
-    penalty, l1, gamma, l2, enhanced, missing, fit_intercept, average, max_iter, shuffle, random_state, warm_start, \
-task_feature, hash_features, verbose
+    penalty, l1, gamma, l2, enhanced, missing, fit_intercept, average
+        As in `OnlineMultiTaskRegressor`.
+    max_iter, shuffle, random_state, warm_start, task_feature, hash_features, verbose
         As in `OnlineMultiTaskRegressor`.
     loss : {"logistic", "hinge", "squared"}, default="logistic"
         :math:`\log(1 + e^{-yz})`, :math:`\max(0, 1 - yz)`, or :math:`\frac12 (z - y)^2`.
@@ -252,8 +253,9 @@ task_feature, hash_features, verbose
     ----------
     classes_ : ndarray of two labels, or a list of such pairs, one per task
         The labels met so far.
-    coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_, t_, n_rows_seen_, n_features_in_, n_iter_, \
-feature_index_
+    coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_
+        As in `OnlineMultiTaskRegressor`.
+    t_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
         As in `OnlineMultiTaskRegressor`.
 
     See Also
