@@ -34,6 +34,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "larger_than_memory": ("larger_than_memory.py",),
     "small_fit": ("small_fit.py",),
     "online_speed": ("online_speed.py",),
+    "online_optimum": ("online_optimum.py",),
     "online_school": ("online_school.py",),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
