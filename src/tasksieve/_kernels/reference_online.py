@@ -92,7 +92,7 @@ class DualAveraging:
         if not self.round:
             return
         for q, g, j, x in self.round:
-            self.sums[q, j] += g * x
+            np.add.at(self.sums[q], j, g * x)  # hashed names may fall together
             self.offset_sums[q] += g
         self.round = []
         self.steps += 1
@@ -115,7 +115,7 @@ class DualAveraging:
             return True
         if self.rule == IMPORTANCE:
             g *= (self.steps + 1) / self.weight[task]
-        self.sums[task, j] += g * x
+        np.add.at(self.sums[task], j, g * x)
         self.offset_sums[task] += g
         self.steps += 1
         return True
