@@ -12,6 +12,7 @@ import numpy as np
 from demo import path_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
+from online_figure import support_settling
 
 import tasksieve as ts
 
@@ -20,6 +21,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "_static"
 
 def main() -> None:
     save(certified_path(), "path.png")
+    save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
 
 

@@ -24,6 +24,10 @@ _HOME = {
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
+    "MultiTaskSparseGroupLasso": "linear",
+    "MultiTaskSparseGroupLassoCV": "linear",
+    "OnlineMultiTaskClassifier": "online",
+    "OnlineMultiTaskRegressor": "online",
     "RegularizationPath": "regularization_path",
     "TaskKFold": "model_selection",
     "WeightedDegreeHasher": "graph",
@@ -38,6 +42,7 @@ _PARTS = (
     "linear",
     "losses",
     "model_selection",
+    "online",
     "path",
     "penalties",
     "screening",
@@ -55,8 +60,12 @@ if TYPE_CHECKING:
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
+    from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
+    from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .model_selection import TaskKFold as TaskKFold
     from .model_selection import task_scorer as task_scorer
+    from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
+    from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .regularization_path import RegularizationPath as RegularizationPath
 
 __all__ = ["__version__", *_HOME]

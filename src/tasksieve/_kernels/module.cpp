@@ -16,6 +16,7 @@ using namespace nb::literals;
 
 namespace tasksieve {
 
+void bind_online(nb::module_ &m);
 void bind_graph(nb::module_ &m);  // graph_bindings.cpp
 
 Blas blas;
@@ -340,5 +341,6 @@ NB_MODULE(_core, m) {
           "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(), "h"_a.noconvert());
     m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+    tasksieve::bind_online(m);
     bind_graph(m);
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from .reference_online import DualAveraging as DualAveraging
+
 
 def _columns(x, columns):
     block = np.asarray(x if columns is None else x[:, columns], dtype=np.float64)

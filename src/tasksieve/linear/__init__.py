@@ -3,6 +3,7 @@
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
     "MultiTaskElasticNet",
@@ -11,4 +12,6 @@ __all__ = [
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
+    "MultiTaskSparseGroupLasso",
+    "MultiTaskSparseGroupLassoCV",
 ]

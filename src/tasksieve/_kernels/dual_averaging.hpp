@@ -1,0 +1,91 @@
+// Regularised dual averaging for several tasks (Yang, Lyu & King 2010, Algorithm 1), one row at a time.
+#pragma once
+
+#include "common.hpp"
+
+namespace tasksieve {
+
+enum class OnlinePenalty { l21 = 0, l11 = 1, l1_l21 = 2 };
+enum class MissingRule { per_task = 0, importance = 1, rounds = 2 };
+enum class OnlineLoss { squared = 0, logistic = 1, hinge = 2 };
+
+struct OnlineSettings {
+    OnlinePenalty penalty = OnlinePenalty::l21;
+    MissingRule rule = MissingRule::per_task;
+    OnlineLoss loss = OnlineLoss::squared;
+    double alpha = 1.0, gamma = 1.0, ridge = 0.0, enhanced = 0.0;
+    bool intercept = true, average = false;
+};
+
+// One row: values of some features (index == nullptr: of all of them, in order).
+template <class I>
+struct OnlineRow {
+    const double *value;
+    const I *index;
+    index_t count;
+};
+
+// All there is to know after any number of rows: sums of gradients, and how many rows they come from. The weights
+// are a closed form of these, so that features which a row does not hold cost nothing, however long they rest.
+class DualAveraging {
+  public:
+    OnlineSettings settings;
+    index_t features = 0, tasks = 0, steps = 0, rows = 0;
+    // Gradient sums: task after task while rows are dense, feature after feature (`capacity` apart) while sparse.
+    bool task_major = true;
+    index_t capacity = 0;
+    std::vector<double> sums, total;          // total: sum of the iterates, if averages are kept
+    std::vector<double> sizes;                // squared row norms (see .cpp); valid if sizes_ready
+    bool sizes_ready = false;
+    std::vector<double> l1;                   // r_j
+    double l1_default = 0.0;
+    bool l1_uniform = true;                   // all r_j equal: one number to read instead of many
+    std::vector<double> weight, inverse;      // rows (their weights) of each task, and 1 / that
+    std::vector<double> offset_sums, offset_total;
+    // The open round: rows whose gradients were taken at its start and are not yet in the sums.
+    std::vector<index_t> round_task, round_start, round_index;
+    std::vector<double> round_gradient, round_value;
+    std::vector<std::uint8_t> in_round;
+
+    void resize(index_t new_features, index_t new_tasks);
+    void set_layout(bool wanted_task_major);
+    void flip(index_t task);
+    void close_round();
+    // Learns from one row; false where its gradient is not finite (nothing is changed then).
+    template <class I>
+    bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
+    // Asks for what a row will need, while another one is being learned.
+    template <class I>
+    void prefetch(const I *index, index_t count) const {
+        if (task_major) return;
+        const double *cells = sums.data();
+        const bool sized = global() && settings.penalty == OnlinePenalty::l21;
+        for (index_t i = 0; i < count; ++i) {
+            const double *s = cells + index_t(index[i]) * capacity;
+            __builtin_prefetch(s, 1, 2);
+            if (!sized && capacity > 4) __builtin_prefetch(s + capacity - 1, 1, 2);
+            if (settings.penalty == OnlinePenalty::l1_l21 && !l1_uniform)
+                __builtin_prefetch(l1.data() + index[i], 0, 2);
+            if (sized) __builtin_prefetch(sizes.data() + index[i], 1, 2);
+        }
+    }
+    template <class I>
+    double score(const OnlineRow<I> &row, index_t task);
+    void weights(double *out) const;          // tasks x features
+    void intercepts(double *out) const;
+    bool global() const { return settings.rule != MissingRule::per_task; }
+
+  private:
+    std::vector<double> row_sizes_, row_means_;
+    double threshold() const;
+    double step_size() const;
+    bool moving() const;
+    double mean_factor(index_t task) const;
+    void refresh_sizes();
+    void add_iterate();
+    template <class I>
+    void add_gradient(const OnlineRow<I> &row, double gradient, index_t task, double old_inverse,
+                      double new_inverse);
+};
+
+}  // namespace tasksieve

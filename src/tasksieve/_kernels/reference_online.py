@@ -1,0 +1,223 @@
+"""NumPy twin of the online learner: Algorithm 1 of Yang, Lyu & King (2010), every weight recomputed at every row.
+
+The compiled learner keeps what it needs to touch only the features of a row; here everything is written out, O(d T) a
+row, so that it can be read beside the formulas.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+L21, L11, L1_L21 = 0, 1, 2
+PER_TASK, IMPORTANCE, ROUNDS = 0, 1, 2
+SQUARED, LOGISTIC, HINGE = 0, 1, 2
+
+
+def soft(u, threshold):
+    return np.sign(u) * np.maximum(np.abs(u) - threshold, 0.0)
+
+
+def derivative(loss, z, y):
+    if loss == SQUARED:
+        return z - y
+    if loss == LOGISTIC:
+        return -y * np.exp(-np.logaddexp(0.0, y * z))
+    return -y if y * z < 1.0 else 0.0
+
+
+class DualAveraging:
+    """State and steps; the same methods as the compiled class."""
+
+    def __init__(self):
+        self.features = self.tasks = self.steps = self.rows = 0
+        self.sums = np.zeros((0, 0))  # tasks x features
+        self.total = np.zeros((0, 0))
+        self.l1, self.l1_default = np.zeros(0), 0.0
+        self.weight = np.zeros(0)
+        self.offset_sums, self.offset_total = np.zeros(0), np.zeros(0)
+        self.round = []  # (task, gradient, features, values)
+
+    def configure(self, penalty, rule, loss, alpha, gamma, ridge, enhanced, intercept, average, l1):
+        self.penalty, self.rule, self.loss = penalty, rule, loss
+        self.alpha, self.gamma, self.ridge, self.enhanced = alpha, gamma, ridge, enhanced
+        self.intercept, self.average = intercept, average
+        if not np.isnan(l1):  # NaN: as `set_l1` says
+            self.l1_default = l1
+            self.l1 = np.full(self.features, float(l1))
+
+    def set_l1(self, values):
+        self.l1 = np.array(values)
+
+    def resize(self, features, tasks):
+        features, tasks = max(features, self.features), max(tasks, self.tasks)
+        more = (0, tasks - self.tasks), (0, features - self.features)
+        self.sums, self.total = np.pad(self.sums, more), np.pad(self.total, more)
+        self.l1 = np.pad(self.l1, more[1], constant_values=self.l1_default)
+        self.weight = np.pad(self.weight, more[0])
+        self.offset_sums = np.pad(self.offset_sums, more[0])
+        self.offset_total = np.pad(self.offset_total, more[0])
+        self.features, self.tasks = features, tasks
+
+    def flip(self, task):
+        for array in (self.sums, self.total, self.offset_sums, self.offset_total):
+            array[task] *= -1.0
+        self.round = [(q, -g if q == task else g, j, x) for q, g, j, x in self.round]
+
+    # -- equations (9) to (12), with ridge and enhancement -------------------------------------------------------
+
+    def iterate(self):
+        """Weights (tasks x features) and intercepts after the steps made so far."""
+        if self.steps == 0:
+            return np.zeros_like(self.sums), np.zeros(self.tasks)
+        t = float(self.steps)
+        if self.rule == PER_TASK:
+            mean = np.divide(1.0, self.weight, out=np.zeros(self.tasks), where=self.weight > 0)
+        else:
+            mean = np.full(self.tasks, 1.0 / t)
+        u = self.sums * mean[:, None]
+        k = self.alpha + self.enhanced * self.gamma / np.sqrt(t)
+        eta = 1.0 / (self.ridge + self.gamma / np.sqrt(t))
+        if self.penalty == L11:
+            w = -eta * soft(u, k)
+        else:
+            v = u if self.penalty == L21 else soft(u, k * self.l1)
+            size = np.sqrt(np.einsum("qj,qj->j", v, v))
+            ratio = np.divide(k, size, out=np.ones_like(size), where=size > k)
+            w = -eta * v * (1.0 - ratio)
+        scale = np.sqrt(t) / self.gamma if self.gamma > 0 else eta
+        b = -scale * self.offset_sums * mean if self.intercept else np.zeros(self.tasks)
+        return w, b
+
+    def close_round(self):
+        if not self.round:
+            return
+        for q, g, j, x in self.round:
+            np.add.at(self.sums[q], j, g * x)  # hashed names may fall together
+            self.offset_sums[q] += g
+        self.round = []
+        self.steps += 1
+
+    def _learn(self, j, x, y, task, weight):
+        if any(q == task for q, *_ in self.round):
+            self.close_round()
+        w, b = self.iterate()
+        with np.errstate(over="ignore", invalid="ignore"):
+            g = weight * derivative(self.loss, x @ w[task, j] + b[task], y)
+        if not np.isfinite(g):
+            return False
+        if self.average and not self.round:
+            self.total += w
+            self.offset_total += b
+        self.rows += 1
+        self.weight[task] += weight
+        if self.rule == ROUNDS:
+            self.round.append((task, g, np.array(j), np.array(x)))
+            return True
+        if self.rule == IMPORTANCE:
+            g *= (self.steps + 1) / self.weight[task]
+        np.add.at(self.sums[task], j, g * x)
+        self.offset_sums[task] += g
+        self.steps += 1
+        return True
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def learn_dense(self, x, y, task, weight):
+        every = np.arange(self.features)
+        for i in range(len(x)):
+            s = 1.0 if weight is None else weight[i]
+            if s > 0 and not self._learn(every, x[i], y[i], task[i], s):
+                return i
+        return len(x)
+
+    def learn_sparse(self, data, indices, indptr, y, task, weight):
+        for i in range(len(indptr) - 1):
+            span = slice(indptr[i], indptr[i + 1])
+            s = 1.0 if weight is None else weight[i]
+            if s > 0 and not self._learn(indices[span], data[span], y[i], task[i], s):
+                return i
+        return len(indptr) - 1
+
+    def learn_array(self, x, y, task, weight):
+        self._check(x)
+        return self._learn(np.arange(self.features), x, y, task, weight)
+
+    def learn_dict(self, x, vocabulary, y, task, weight):
+        values = np.array([float(value) for value in x.values()])
+        if not np.all(np.isfinite(values)):
+            raise ValueError("x contains NaN or infinity")
+        index = np.array([vocabulary.setdefault(name, len(vocabulary)) for name in x], dtype=np.int64)
+        self.resize(len(vocabulary), self.tasks)
+        return self._learn(index, values, y, task, weight)
+
+    def score_array(self, x, task):
+        self._check(x)
+        return self.score_sparse(x, np.arange(self.features), task)
+
+    def score_dict(self, x, vocabulary, task):
+        known = [name for name in x if name in vocabulary]
+        index = np.array([vocabulary[name] for name in known], dtype=np.int64)
+        return self.score_sparse(np.array([float(x[name]) for name in known]), index, task)
+
+    def score_sparse(self, value, index, task):
+        w, b = self._closed().iterate()
+        return float(value @ w[task, index] + b[task])
+
+    def _check(self, x):
+        if len(x) != self.features:
+            raise ValueError("x has the wrong number of features")
+        if not np.all(np.isfinite(x)):
+            raise ValueError("x contains NaN or infinity")
+
+    # -- what it has learned -----------------------------------------------------------------------------------------
+
+    def _closed(self):
+        """As if the open round ended now."""
+        if not self.round:
+            return self
+        copy = DualAveraging()
+        copy.__dict__.update(self.__dict__)
+        copy.sums, copy.offset_sums = self.sums.copy(), self.offset_sums.copy()
+        copy.close_round()
+        return copy
+
+    def coefficients(self, out):
+        out[...] = self._closed().iterate()[0]
+
+    def intercepts(self, out):
+        out[...] = self._closed().iterate()[1]
+
+    def state(self):
+        index = [j for _, _, j, _ in self.round]
+        return {
+            "shape": np.array([self.features, self.tasks, self.steps, self.rows, 1, 0, 0], dtype=np.int64),
+            "sums": self.sums.flatten(),
+            "total": self.total.flatten() if self.average else np.zeros(0),
+            "sizes": np.zeros(self.features),
+            "l1": self.l1.copy(),
+            "weight": self.weight.copy(),
+            "offset_sums": self.offset_sums.copy(),
+            "offset_total": self.offset_total.copy(),
+            "round_task": np.array([q for q, *_ in self.round], dtype=np.int64),
+            "round_start": np.cumsum([0, *map(len, index)], dtype=np.int64)[:-1],
+            "round_index": np.concatenate([*index, np.zeros(0, dtype=np.int64)]).astype(np.int64),
+            "round_gradient": np.array([g for _, g, _, _ in self.round], dtype=np.float64),
+            "round_value": np.concatenate([*(x for *_, x in self.round), np.zeros(0)]),
+        }
+
+    def restore(self, state):
+        features, tasks, self.steps, self.rows, *_ = (int(n) for n in state["shape"])
+        self.resize(features, tasks)
+        self.sums = state["sums"].reshape(tasks, features).copy()
+        if self.average and len(state["total"]):
+            self.total = state["total"].reshape(tasks, features).copy()
+        self.l1 = state["l1"].copy()
+        self.weight = state["weight"].copy()
+        self.offset_sums, self.offset_total = state["offset_sums"].copy(), state["offset_total"].copy()
+        ends = np.append(state["round_start"][1:], len(state["round_index"])).astype(np.int64)
+        self.round = [
+            (int(q), float(g), state["round_index"][a:b].copy(), state["round_value"][a:b].copy())
+            for q, g, a, b in zip(
+                state["round_task"], state["round_gradient"], state["round_start"], ends, strict=False
+            )
+        ]

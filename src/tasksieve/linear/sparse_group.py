@@ -1,0 +1,415 @@
+"""Multi-task sparse group Lasso: features are selected for all tasks together, and within them tasks."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from ..tasks import TaskData
+from .base import (
+    PathEstimator,
+    TaskClassification,
+    TaskLinearModel,
+    TaskRegression,
+    check_number,
+    warn_column,
+    warn_one_class,
+)
+from .cross_validation import PathEstimatorCV
+from .proof import Proof, prove
+
+
+def _is_classifier(model: Any) -> bool:
+    return bool(model.loss == "logistic")
+
+
+class _EitherLoss(TaskLinearModel):
+    """A model that is a regression or a classification, as its parameter ``loss`` says."""
+
+    loss: Literal["squared", "logistic"]
+    l1: Any
+    group: float
+    fit_intercept: bool
+
+    @property
+    def _loss(self) -> Literal["squared", "logistic"]:  # type: ignore[override]
+        return self.loss
+
+    @property
+    def _targets(self) -> Literal["values", "classes"]:  # type: ignore[override]
+        return "classes" if self.loss == "logistic" else "values"
+
+    def _penalty(self) -> dict[str, Any]:
+        l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
+        return {"l1": l1, "group": float(self.group)}
+
+    def _check_shape(self) -> None:
+        if self.loss not in ("squared", "logistic"):
+            raise ValueError(f"The 'loss' parameter must be one of 'squared', 'logistic'; got {self.loss!r}.")
+        check_number(self.group, "group", low=0, closed=True)
+        if np.ndim(self.l1) == 0:
+            check_number(self.l1, "l1", low=0, closed=True)
+        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
+            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
+            raise ValueError(
+                "With group=0 the 'l1' parameter must be positive: else features are not penalised."
+            )
+
+    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        if self.loss == "logistic" and task is None:
+            warn_column(y)
+        data = super()._read(X, y, task, sample_weight)
+        if np.ndim(self.l1) and len(self.l1) != data.n_features:
+            raise ValueError(
+                f"l1 has {len(self.l1)} entries, but X has {data.n_features} features: one per feature, or a number."
+            )
+        if self.loss == "logistic" and self.fit_intercept:
+            warn_one_class(data)
+        return data
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict numbers (squared loss) or the more probable class (logistic loss).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+            a 1-D y without task); a list for a list.
+        """
+        kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
+        return kind.predict(self, X, task)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes.
+
+        Returns
+        -------
+        float
+        """
+        kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
+        return float(kind.score(self, X, y, task, sample_weight))
+
+    @available_if(_is_classifier)
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """Log-odds of the larger class, x . w_t + b_t (logistic loss).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            As `predict`.
+        """
+        return self._scores(X, task)
+
+    @available_if(_is_classifier)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Probabilities of the two classes (logistic loss).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
+        """
+        kind: Any = TaskClassification
+        return kind.predict_proba(self, X, task)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, RegressorTags
+
+        tags = super().__sklearn_tags__()
+        if self.loss == "logistic":
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+            tags.target_tags.multi_output = True
+        return tags
+
+
+class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
+    r"""Linear model of several tasks that selects features for all of them, and within each feature its tasks.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{2 \bar n} \sum_t v_t \sum_i s_i (y_i - x_i \cdot w_t - b_t)^2
+        + \alpha \sum_j u_j \bigl( r_j \lVert W_j \rVert_1 + g \lVert W_j \rVert_2 \bigr)
+
+    or the same with the logistic loss :math:`\frac{1}{\bar n} \sum_t v_t \sum_i s_i
+    \log(1 + e^{-y_i (x_i \cdot w_t + b_t)})`; :math:`r_j` = ``l1``, g = ``group``, row j of W the coefficients of
+    feature j in all tasks, :math:`\bar n` the total sample weight of the observed labels / the number of tasks, and u,
+    v, s the weights of features, tasks and samples.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0.
+    l1 : float or array of shape (d,), default=0.01
+        :math:`r_j`: what a single coefficient costs.
+    group : float, default=1.0
+        g: what a feature costs. 0 gives independent Lassos under one strength (iMTFS); ``l1=0`` is `MultiTaskLasso`.
+    loss : {"squared", "logistic"}, default="squared"
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        :math:`u_j \ge 0`; 0 means never penalised.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
+        :math:`\bar n / n_t`, so that every task counts once.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "dpc", "gap", None}, default="auto"
+        Rule that discards features before and while solving; None: no screening.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of two labels, or a list of such pairs
+        With the logistic loss.
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task.
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskSparseGroupLassoCV : alpha by cross-validation.
+    OnlineMultiTaskRegressor, OnlineMultiTaskClassifier : the same models, one row at a time.
+
+    Notes
+    -----
+    The penalty is that of "MTFTS" [1]_. `zero_coefficients` gives the coefficients that are provably zero in every
+    solution: whole rows, and single entries within rows.
+
+    References
+    ----------
+    .. [1] H. Yang, I. King, M. R. Lyu, "Online Learning for Multi-Task Feature Selection", CIKM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
+    >>> y = X[:, 0] * np.select([task == "a", task == "b"], [2.0, -1.0], 0.0) + 0.1 * rng.standard_normal(90)
+    >>> model = ts.MultiTaskSparseGroupLasso(alpha=0.1, l1=1.0).fit(X, y, task=task)
+    >>> np.argwhere(model.coef_).tolist()                    # feature 0, in tasks a and b only
+    [[0, 0], [1, 0]]
+    >>> int(model.zero_coefficients(X, y, task=task).sum())  # proved, out of 24
+    22
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        l1: Any = 0.01,
+        group: float = 1.0,
+        loss: Literal["squared", "logistic"] = "squared",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.l1 = l1
+        self.group = group
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_shape()
+
+    def zero_coefficients(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Coefficients that are zero in every solution, proved by the safe row and entry tests at this model.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            The data of the fit (or others: the proof is about the data given). One pass over X.
+
+        Returns
+        -------
+        boolean ndarray of shape (T, d)
+            True: certainly zero. A row test discards a feature for all tasks, an entry test for one.
+        """
+        return self._prove(X, y, task, sample_weight).zero_entries
+
+    def _prove(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Proof:
+        if self.standardize:
+            raise ValueError("zero_coefficients needs standardize=False; scale the columns yourself.")
+        self._check_parameters()
+        data = self._read(X, y, task, sample_weight)
+        if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
+            raise ValueError("X and task must have the features and the tasks of the fitted model.")
+        return prove(self._problem(data), self.alpha * data.n_bar, self.coef_, self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.loss == "logistic":
+            # no standardised feature enters a task at alpha >= 1/2, so at the default nothing may be learned
+            tags.classifier_tags.poor_score = self.alpha >= 0.5
+        return tags
+
+
+class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
+    r"""`MultiTaskSparseGroupLasso` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
+        \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds; :math:`\ell` is the mean squared error, or the mean
+    logistic loss. Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    l1, group, loss
+        As in `MultiTaskSparseGroupLasso`.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each task (`TaskKFold`).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskSparseGroupLasso`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out loss.
+    path_ : RegularizationPath
+        The path on all rows.
+    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskSparseGroupLasso`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskSparseGroupLasso : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> model = ts.MultiTaskSparseGroupLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    """
+
+    _estimator = MultiTaskSparseGroupLasso
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        l1: Any = 0.01,
+        group: float = 1.0,
+        loss: Literal["squared", "logistic"] = "squared",
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.l1 = l1
+        self.group = group
+        self.loss = loss
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.n_jobs = n_jobs
+        self.verbose = verbose

@@ -1,0 +1,6 @@
+"""Online learning: the sparse models of several tasks, one row at a time."""
+
+from .certify import Certificate
+from .estimators import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
+
+__all__ = ["Certificate", "OnlineMultiTaskClassifier", "OnlineMultiTaskRegressor"]

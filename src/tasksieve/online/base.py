@@ -1,0 +1,495 @@
+"""What the online models share: reading rows, learning from them, showing what was learned."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._kernels import kernels
+from ..linear.base import TaskLinearModel, check_number
+from ..tasks import is_task_list
+from .rows import RowBatch, label_array, read_rows
+
+PENALTIES = {"l21": 0, "l11": 1, "l1+l21": 2}
+MISSING = {"per-task": 0, "importance": 1, "rounds": 2}
+LOSSES = {"squared": 0, "logistic": 1, "hinge": 2}
+
+# With average="auto", averages are kept for dense rows of at most so many features.
+AUTO_AVERAGE = 1000
+# Integer task labels below this are looked up in a table.
+LARGEST_IN_TABLE = 1 << 20
+
+
+class OnlineLinearModel(TaskLinearModel):
+    """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it."""
+
+    _losses: ClassVar[tuple[str, ...]]
+
+    alpha: float
+    penalty: str
+    l1: Any
+    loss: str
+    gamma: float
+    l2: float
+    enhanced: float
+    missing: str
+    fit_intercept: bool
+    average: Any
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    warm_start: bool
+    task_feature: Any
+    hash_features: int | None
+    verbose: int
+
+    _learner: Any
+    _labels: list[Any]
+    _codes: dict[Any, int]
+    _table: np.ndarray  # codes of task labels that are small integers
+    _vocabulary: dict[Any, int]
+    _cache: dict[str, Any]
+    _averages: bool
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "river" in sys.modules:  # river asks by type what a model is
+            from .river import register
+
+            register()
+        return super().__new__(cls)
+
+    # -- parameters -----------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_number(self.alpha, "alpha", low=0, closed=True)
+        check_number(self.gamma, "gamma", low=0, closed=True)
+        check_number(self.l2, "l2", low=0, closed=True)
+        check_number(self.enhanced, "enhanced", low=0, closed=True)
+        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
+        if self.gamma == 0 and self.l2 == 0:
+            raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
+        for name, known in (("penalty", PENALTIES), ("missing", MISSING), ("loss", self._losses)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"The {name!r} parameter must be one of {', '.join(map(repr, known))}; got {getattr(self, name)!r}."
+                )
+        if self.average not in (True, False, "auto"):
+            raise ValueError(f"The 'average' parameter must be True, False or 'auto'; got {self.average!r}.")
+        if np.ndim(self.l1) == 0:
+            check_number(self.l1, "l1", low=0, closed=True)
+        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
+            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        if self.hash_features is not None:
+            check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
+
+    def _configure(self) -> None:
+        """Tell the kernel the parameters as they are now."""
+        scalar = np.ndim(self.l1) == 0
+        self._learner.configure(
+            PENALTIES[self.penalty],
+            MISSING[self.missing],
+            LOSSES[self.loss],
+            float(self.alpha),
+            float(self.gamma),
+            float(self.l2),
+            float(self.enhanced),
+            bool(self.fit_intercept),
+            self._averages,
+            float(self.l1) if scalar else np.nan,
+        )
+
+    def _set_l1(self) -> None:
+        if np.ndim(self.l1) == 0 or self.penalty != "l1+l21":
+            return
+        if len(self.l1) != self._learner.features:
+            raise ValueError(
+                f"l1 has {len(self.l1)} entries, but there are {self._learner.features} features: "
+                "one per feature, or a single number."
+            )
+        self._learner.set_l1(np.ascontiguousarray(self.l1, dtype=np.float64))
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; a model that has begun to learn goes on with the new ones.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values.
+
+        Returns
+        -------
+        self
+        """
+        super().set_params(**params)
+        if hasattr(self, "_learner") and params:
+            self._check_parameters()
+            if "missing" in params:
+                self._learner.close_round()
+            self._configure()
+            self._set_l1()
+            self._cache.clear()
+        return self
+
+    # -- beginning ------------------------------------------------------------------------------------------------
+
+    def _begin(self, dense_features: int | None) -> None:
+        """A model that has seen nothing; the number of features is given where rows are dense arrays."""
+        self._check_parameters()
+        if self.average == "auto":
+            self._averages = dense_features is not None and dense_features <= AUTO_AVERAGE
+        else:
+            self._averages = bool(self.average)
+        self._learner = kernels.DualAveraging()
+        self._labels, self._codes, self._vocabulary, self._cache = [], {}, {}, {}
+        self._table = np.empty(0, dtype=np.int64)
+        self._single = False
+        self.n_features_in_ = 0
+        for name in ("feature_names_in_", "n_iter_"):
+            self.__dict__.pop(name, None)
+        self._configure()
+
+    def _join(self, label: Any) -> int:
+        """The code of a task, which joins if it is new."""
+        code = self._codes.get(label)
+        if code is None:
+            code = self._codes[label] = len(self._labels)
+            self._labels.append(label)
+            if type(label) is int and 0 <= label < LARGEST_IN_TABLE:
+                if label >= len(self._table):
+                    longer = np.full(max(64, 2 * label), -1, dtype=np.int64)
+                    longer[: len(self._table)] = self._table
+                    self._table = longer
+                self._table[label] = code
+            self._learner.resize(self._learner.features, len(self._labels))
+            self._cache.clear()
+        return code
+
+    def _set_width(self, X: Any, batch: RowBatch, first: bool) -> None:
+        """Number and names of the features: from the first rows, and checked with all later ones."""
+        items = X if is_task_list(X) else [X]
+        for k, item in enumerate(items):
+            plain = isinstance(item, np.ndarray | list) or scipy.sparse.issparse(item)
+            if not plain or hasattr(self, "feature_names_in_"):
+                validate_data(self, item, reset=first and k == 0, skip_check_array=True)
+        if first:
+            self.n_features_in_ = batch.n_features
+            names = getattr(self, "feature_names_in_", None)
+            self._vocabulary = {name: j for j, name in enumerate(names)} if names is not None else {}
+        elif batch.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {batch.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        self._learner.resize(self.n_features_in_, len(self._labels))
+
+    # -- learning from matrices -------------------------------------------------------------------------------------
+
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
+        table = self.__dict__.get("_table")
+        return read_rows(
+            X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table
+        )
+
+    def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
+        """Features, tasks and classes of a batch become known; its labels become numbers."""
+        first = not hasattr(self, "_learner")
+        if first:
+            self._begin(None if batch.sparse else batch.n_features)
+            self._single = batch.form == "single"
+        elif batch.form == "single" and not self._single:
+            raise ValueError("The model has learned rows with task labels: pass task, the task of each row.")
+        self._set_width(X, batch, first)
+        self._configure()
+        self._set_l1()
+        self._single = self._single and batch.form == "single"
+        if batch.tasks is None:
+            return
+        codes = list(map(self._codes.get, batch.tasks))
+        if None in codes:
+            codes = [self._join(label) for label in batch.tasks]
+        known = np.array(codes, dtype=np.int64)
+        if not np.array_equal(known, np.arange(len(known))):
+            batch.codes = known[batch.codes]
+
+    def _learn(self, batch: RowBatch, order: np.ndarray | None = None) -> None:
+        self._cache.clear()
+        done = 0
+        for part, some in batch.blocks(order):
+            y, codes = (np.ascontiguousarray(values[some]) for values in (batch.y, batch.codes))
+            weights = None if batch.weights is None else np.ascontiguousarray(batch.weights[some])
+            if batch.sparse:
+                learned = self._learner.learn_sparse(part.data, part.indices, part.indptr, y, codes, weights)
+            else:
+                learned = self._learner.learn_dense(part, y, codes, weights)
+            if learned < len(y):
+                self._raise_diverged(f" at row {done + learned}")
+            done += learned
+
+    def _raise_diverged(self, where: str) -> None:
+        raise ValueError(
+            f"The iterates have grown without bound{where}: gamma={self.gamma:g} is too small for these rows. The "
+            "first steps are stable where gamma is about the largest squared norm of a row (times the square root of "
+            "the number of tasks with missing='per-task'); scale the features, or raise gamma."
+        )
+
+    def _partial_fit(self, X: Any, y: Any, task: Any, sample_weight: Any, classes: Any = None) -> Any:
+        batch = self._read_rows(X, y, task, sample_weight)
+        self._take_in(X, batch, classes)
+        self._learn(batch)
+        return self
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
+
+        With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all tasks
+            (with y of shape (n, T)). Dense or sparse; never modified.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows' losses; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        batch = self._read_rows(X, y, task, sample_weight)
+        if not (self.warm_start and hasattr(self, "_learner")):
+            self.__dict__.pop("_learner", None)
+        self._take_in(X, batch)
+        self._check_batch(batch)
+        rng = check_random_state(self.random_state)
+        if batch.weights is not None:  # rows without a label take no part in rounds
+            kept = np.flatnonzero(batch.weights > 0)
+        else:
+            kept = np.arange(len(batch.y))
+        began = last = time.monotonic()
+        for epoch in range(self.max_iter):
+            order = rng.permutation(kept) if self.shuffle else kept
+            if self.missing == "rounds":
+                order = by_rounds(order, batch.codes)
+            self._learn(batch, order)
+            now = time.monotonic()
+            if self.verbose and (now - last > 1.0 or epoch + 1 == self.max_iter):
+                last = now
+                print(
+                    f"{type(self).__name__}: pass {epoch + 1} of {self.max_iter}, {now - began:.1f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        self.n_iter_ = self.max_iter
+        return self
+
+    def _check_batch(self, batch: RowBatch) -> None:
+        """Refuse data that cannot be fitted as a whole."""
+        seen = batch.codes if batch.weights is None else batch.codes[batch.weights > 0]
+        counts = np.bincount(seen, minlength=len(self._labels))
+        for label in batch.tasks or []:
+            if counts[self._codes[label]] == 0:
+                raise ValueError(
+                    f"task {label!r} has no rows: each of its labels is missing in y or has zero sample_weight. "
+                    "Leave the task out, or give it at least one observed label."
+                )
+
+    # -- learning from single rows ------------------------------------------------------------------------------------
+
+    def _begin_one(self, x: Any) -> None:
+        if isinstance(x, dict):
+            self._begin(None)
+            if self.hash_features is not None:
+                self._learner.resize(self.hash_features, 0)
+                self.n_features_in_ = self.hash_features
+        else:
+            self._begin(len(x))
+            self._learner.resize(len(x), 0)
+            self.n_features_in_ = len(x)
+        self._set_l1()
+
+    def _task_and_row(self, x: Any, task: Any) -> tuple[Any, Any]:
+        """The task's label, and the row without it where ``task_feature`` names its place in the row."""
+        if self.task_feature is None:
+            return task, x
+        if not isinstance(x, dict) or self.task_feature not in x:
+            raise ValueError(f"x holds no {self.task_feature!r}, which 'task_feature' names as the task.")
+        return x[self.task_feature], {name: value for name, value in x.items() if name != self.task_feature}
+
+    def _hashed(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Places and signed values of hashed names, as scikit-learn's FeatureHasher has them."""
+        from sklearn.utils.murmurhash import murmurhash3_32
+
+        assert self.hash_features is not None
+        index = np.empty(len(x), dtype=np.int64)
+        values = np.empty(len(x))
+        for k, (name, value) in enumerate(x.items()):
+            if isinstance(value, str):
+                name, value = f"{name}={value}", 1.0
+            code = murmurhash3_32(name if isinstance(name, str) else str(name), 0)
+            index[k] = abs(code) % self.hash_features
+            values[k] = value if code >= 0 else -value
+        if not np.all(np.isfinite(values)):
+            raise ValueError("x contains NaN or infinity")
+        return index, values
+
+    def _learn_one(self, x: Any, y: float, code: int, w: float) -> None:
+        """One row with a numeric target."""
+        learner = self._learner
+        if self._cache:
+            self._cache.clear()
+        if not isinstance(x, dict):
+            if type(x) is not np.ndarray or x.dtype != np.float64:
+                x = np.array(x, dtype=np.float64)
+            ok = learner.learn_array(x, y, code, w)
+        elif self.hash_features is not None:
+            index, values = self._hashed(x)
+            ends = np.array([0, len(index)])
+            row = np.array([y]), np.array([code]), np.array([w])
+            ok = learner.learn_sparse(values, index, ends, *row) == 1
+        else:
+            ok = learner.learn_dict(x, self._vocabulary, y, code, w)
+            self.n_features_in_ = learner.features
+        if not ok:
+            self._raise_diverged("")
+
+    def _score_one(self, x: Any, task: Any) -> float:
+        """x . w + b; 0 for a task, or a model, that has learned nothing."""
+        task, x = self._task_and_row(x, task)
+        if not hasattr(self, "_learner"):
+            return 0.0
+        code = self._codes.get(0 if task is None else task)
+        if code is None:
+            return 0.0
+        if not isinstance(x, dict):
+            return float(self._learner.score_array(np.array(x, dtype=np.float64), code))
+        if self.hash_features is not None:
+            index, values = self._hashed(x)
+            return float(self._learner.score_sparse(values, index, code))
+        return float(self._learner.score_dict(x, self._vocabulary, code))
+
+    def _code_one(self, task: Any) -> int:
+        if task is None:
+            if self._labels and not self._single:
+                raise ValueError("The model has learned rows with task labels: pass task.")
+            self._single = True
+            task = 0
+        elif self._single:
+            self._single = False
+        code = self._codes.get(task)
+        return self._join(task) if code is None else code
+
+    # -- what was learned -------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")
+
+    def _shown(self, name: str) -> Any:
+        if "_learner" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned a row")
+        if name not in self._cache:
+            learner = self._learner
+            if name == "coef_":
+                self._cache[name] = np.empty((learner.tasks, learner.features))
+                learner.coefficients(self._cache[name])
+            elif name == "intercept_":
+                self._cache[name] = np.empty(learner.tasks)
+                learner.intercepts(self._cache[name])
+            else:
+                self._show_averages()
+        return self._cache[name]
+
+    def _show_averages(self) -> None:
+        if not self._averages:
+            raise AttributeError(
+                "averages are not kept: construct the model with average=True "
+                f"('auto' keeps them for dense rows of at most {AUTO_AVERAGE} features)"
+            )
+        state = self._learner.state()
+        features, tasks, steps = (int(n) for n in state["shape"][:3])
+        count = max(1, steps + bool(len(state["round_task"])))
+        self._cache["averaged_coef_"] = state["total"].reshape(tasks, features) / count
+        self._cache["averaged_intercept_"] = state["offset_total"] / count
+
+    @property
+    def coef_(self) -> np.ndarray:  # type: ignore[override]
+        """The last iterate, (T, d): sparse."""
+        return self._shown("coef_")
+
+    @property
+    def intercept_(self) -> np.ndarray:  # type: ignore[override]
+        """Intercepts of the last iterate, (T,)."""
+        return self._shown("intercept_")
+
+    @property
+    def averaged_coef_(self) -> np.ndarray:
+        """Average of all iterates, (T, d): what the convergence guarantee is about; not sparse."""
+        return self._shown("averaged_coef_")
+
+    @property
+    def averaged_intercept_(self) -> np.ndarray:
+        """Average of the intercepts of all iterates, (T,)."""
+        return self._shown("averaged_intercept_")
+
+    @property
+    def tasks_(self) -> np.ndarray:  # type: ignore[override]
+        """Task labels in the order of ``coef_``: first seen first."""
+        if "_learner" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no tasks_ before it has learned a row")
+        return label_array(self._labels)
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Rows learned so far (rows of weight 0 are not counted)."""
+        check_is_fitted(self)
+        return int(self._learner.rows)
+
+    @property
+    def t_(self) -> int:
+        """Steps made so far: rows, or closed rounds."""
+        check_is_fitted(self)
+        return int(self._learner.steps)
+
+    @property
+    def feature_index_(self) -> dict[Any, int]:
+        """Place in ``coef_`` of every feature name met by `learn_one` (or of the columns of a data frame)."""
+        check_is_fitted(self)
+        return dict(self._vocabulary)
+
+    # -- copies, pickles ----------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_learner" in state:
+            state["_learner"] = state["_learner"].state()
+            state["_cache"] = {}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_learner" in self.__dict__:
+            kept = self._learner
+            self._learner = kernels.DualAveraging()
+            self._configure()
+            self._learner.restore(kept)
+
+
+def by_rounds(order: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Rearrange rows into rounds: the first row of every task, then the second of every task that has one, ..."""
+    own = codes[order]
+    by_task = np.argsort(own, kind="stable")
+    counts = np.bincount(own)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = np.empty(len(order), dtype=np.int64)
+    place[by_task] = np.arange(len(order)) - np.repeat(starts, counts)
+    return order[np.lexsort((own, place))]

@@ -1,0 +1,322 @@
+"""From stream to proof: how far an online model is from the optimum of the batch problem, and what is certain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..design import Design, PackedColumns
+from ..linear import (
+    MultiTaskElasticNet,
+    MultiTaskLasso,
+    MultiTaskLogisticRegression,
+    MultiTaskSparseGroupLasso,
+)
+from ..linear.base import kernel_threads
+from ..linear.proof import prove, raw_image
+from ..path import solve_path
+from ..problem import Problem
+from ..tasks import TaskData, read_tasks
+
+# How wide the hinge is smoothed to find dual points; the best one counts.
+SMOOTHING = (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+# A feature whose row is forced to zero by this weight is out of the problem.
+OUT = 1e9
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about a model on given data.
+
+    The problem is the sum over tasks of the mean loss, plus the penalty: batch models with
+    ``task_weights="balanced"``.
+
+    Attributes
+    ----------
+    objective : float
+        The problem's objective at the model.
+    dual_gap : float
+        Upper bound on ``objective`` minus the optimum.
+    null_objective : float
+        The objective at W = 0 with the best intercepts.
+    zero : boolean ndarray of shape (d,), or None
+        Features whose row is zero at every optimum. None for the hinge loss, which allows no such test.
+    needed : boolean ndarray of shape (d,), or None
+        Features without which the optimum cannot be reached: every solution uses them.
+    zero_coefficients : boolean ndarray of shape (T, d), or None
+        Single coefficients that are zero at every optimum; tasks as in ``tasks``.
+    tasks : ndarray
+        The tasks of the data.
+    """
+
+    objective: float
+    dual_gap: float
+    null_objective: float
+    zero: np.ndarray | None
+    needed: np.ndarray | None
+    zero_coefficients: np.ndarray | None
+    tasks: np.ndarray
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap / the objective at W = 0."""
+        return self.dual_gap / self.null_objective if self.null_objective > 0 else np.inf
+
+    @property
+    def undecided(self) -> np.ndarray | None:
+        """Features of which neither is proved."""
+        if self.zero is None or self.needed is None:
+            return None
+        return ~(self.zero | self.needed)
+
+
+class CertifyMixin:
+    """`certify` and `batch_model` of the online models."""
+
+    _targets: Any
+    alpha: float
+    penalty: str
+    l1: Any
+    l2: float
+    loss: Any
+    fit_intercept: bool
+    n_features_in_: int
+
+    def certify(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        weights: Literal["last", "averaged"] = "last",
+        needed: bool = True,
+    ) -> Certificate:
+        """Duality gap of the model on given data, and the features it decides.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes; tasks must be known to the model.
+        weights : {"last", "averaged"}, default="last"
+            Which iterate to judge.
+        needed : bool, default=True
+            Also look for features that are provably needed: one batch problem without each selected feature.
+
+        Returns
+        -------
+        Certificate
+        """
+        check_is_fitted(self)
+        if weights not in ("last", "averaged"):
+            raise ValueError(f"weights must be 'last' or 'averaged'; got {weights!r}.")
+        if not self.alpha > 0:
+            raise ValueError("certify needs alpha > 0: without a penalty there is nothing to be proved zero.")
+        data = self._read_balanced(X, y, task, sample_weight)
+        model: Any = self
+        coef, intercept = (
+            (model.coef_, model.intercept_)
+            if weights == "last"
+            else (model.averaged_coef_, model.averaged_intercept_)
+        )
+        places = [self._known_code(label) for label in data.tasks.tolist()]
+        coef, intercept = np.ascontiguousarray(coef[places]), intercept[places]
+        lam = self.alpha * data.n_bar
+        if self.loss == "hinge":
+            problem = self._balanced_problem(data, "squared")
+            objective, gap, null = hinge_gap(problem, lam, coef, intercept)
+            unit = data.n_bar
+            return Certificate(objective / unit, gap / unit, null / unit, None, None, None, data.tasks)
+        problem = self._balanced_problem(data, self.loss)
+        proof = prove(problem, lam, coef, intercept)
+        required = None
+        if needed:
+            required = self._needed(data, problem, lam, coef, proof.best_objective)
+        return Certificate(
+            proof.objective / data.n_bar,
+            proof.dual_gap / data.n_bar,
+            problem.loss.null.value / data.n_bar,
+            proof.zero_rows,
+            required,
+            proof.zero_entries,
+            data.tasks,
+        )
+
+    def batch_model(self, **params: Any) -> Any:
+        """The batch estimator of the same problem, set up to start from this model.
+
+        Parameters
+        ----------
+        **params
+            Further parameters of that estimator (``tol``, ``n_jobs``, ...).
+
+        Returns
+        -------
+        estimator
+            `MultiTaskLasso`, `MultiTaskElasticNet`, `MultiTaskLogisticRegression` or `MultiTaskSparseGroupLasso`, with
+            ``task_weights="balanced"`` and ``warm_start=True``: its `fit` begins at ``coef_``.
+        """
+        check_is_fitted(self)
+        common = {
+            "task_weights": "balanced",
+            "warm_start": True,
+            "fit_intercept": self.fit_intercept,
+            **params,
+        }
+        model: Any
+        if self.loss == "hinge" or (self.loss == "squared" and self._targets == "classes"):
+            raise ValueError(f"There is no batch classifier with loss={self.loss!r}: use loss='logistic'.")
+        if self.l2 > 0:
+            if self.penalty != "l21" or self.loss != "squared":
+                raise ValueError(
+                    "With a ridge (l2 > 0) there is a batch model for penalty='l21', loss='squared' only."
+                )
+            total = self.alpha + self.l2
+            model = MultiTaskElasticNet(alpha=total, l1_ratio=self.alpha / total, **common)
+        elif self.penalty != "l21":
+            l1, group = (1.0, 0.0) if self.penalty == "l11" else (self.l1, 1.0)
+            model = MultiTaskSparseGroupLasso(self.alpha, l1=l1, group=group, loss=self.loss, **common)
+        elif self.loss == "logistic":
+            model = MultiTaskLogisticRegression(self.alpha, **common)
+        else:
+            model = MultiTaskLasso(self.alpha, **common)
+        own: Any = self
+        order = np.argsort(own.tasks_, kind="stable")
+        model.coef_ = own.coef_[order].copy()
+        model.intercept_ = own.intercept_[order].copy()
+        model.tasks_ = own.tasks_[order]
+        model.n_features_in_ = self.n_features_in_
+        model._single = own._single
+        if self._targets == "classes":
+            model.classes_ = own.classes_
+        return model
+
+    # -- the batch problem --------------------------------------------------------------------------------------------
+
+    def _known_code(self, label: Any) -> int:
+        own: Any = self
+        if label not in own._codes:
+            raise ValueError(
+                f"task {label!r} is unknown: the model has learned {own.tasks_.tolist()[:5]} (see tasks_)."
+            )
+        return int(own._codes[label])
+
+    def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        data = read_tasks(X, y, task, sample_weight, task_weights="balanced", targets=self._targets)
+        if data.n_features != self.n_features_in_:
+            raise ValueError(f"X has {data.n_features} features, but the model has {self.n_features_in_}.")
+        if self._targets == "classes" and not isinstance(data.classes, list):
+            own: Any = self
+            if isinstance(own.classes_, list) or own.classes_.tolist() != data.classes.tolist():
+                raise ValueError(
+                    f"y has the classes {data.classes.tolist()}, the model has {own.classes_!r}: the same are needed."
+                )
+        return data
+
+    def _balanced_problem(
+        self, data: TaskData, loss: str, feature_weights: np.ndarray | None = None
+    ) -> Problem:
+        design = Design(
+            data.storage,
+            data.offsets,
+            shared=data.shared,
+            weights=data.sample_weights,
+            fit_intercept=self.fit_intercept,
+            n_threads=kernel_threads(),
+        )
+        return self._on_design(design, data, loss, feature_weights)
+
+    def _on_design(
+        self, design: Design, data: TaskData, loss: str, feature_weights: np.ndarray | None
+    ) -> Problem:
+        l1, group = {"l21": (0.0, 1.0), "l11": (1.0, 0.0), "l1+l21": (self.l1, 1.0)}[self.penalty]
+        return Problem(
+            design,
+            data.y,
+            loss=loss,
+            feature_weights=feature_weights,
+            l1=l1 if np.ndim(l1) == 0 else np.asarray(l1, dtype=np.float64),
+            group=group,
+            ridge_ratio=self.l2 / self.alpha,
+            unit=data.n_bar,
+        )
+
+    def _needed(
+        self, data: TaskData, problem: Problem, lam: float, coef: np.ndarray, reached: float
+    ) -> np.ndarray:
+        """Features j for which the problem without row j has a dual value above the primal value reached."""
+        needed = np.zeros(coef.shape[1], dtype=bool)
+        products = problem.null_products()
+        support = np.flatnonzero(coef.any(axis=0))
+        for j in support:
+            weights = np.ones(coef.shape[1])
+            weights[j] = OUT
+            rest = support[support != j]
+            start = rest, np.ascontiguousarray(coef[:, rest].T)
+            for tol in (1e-2, 1e-3, 1e-4, 1e-6):
+                without = self._on_design(problem.design, data, self.loss, weights)
+                without._null_products = products.copy()
+                point = solve_path(without, [lam], tol=tol, start=start, max_iter=2000).points[0]
+                kept = point.features != j
+                start = point.features[kept], np.ascontiguousarray(point.rows[kept])
+                if point.objective - point.dual_gap > reached:
+                    needed[j] = True
+                    break
+                if point.objective <= reached:
+                    break
+        return needed
+
+
+def hinge_gap(
+    problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray
+) -> tuple[float, float, float]:
+    """Objective, duality gap and objective at W = 0 of the hinge loss, in sum units.
+
+    Dual points: ``u = y a`` with ``a = s clip((1 - margin) / kappa, 0, 1)``, the gradient of a smoothed hinge, for
+    several kappa; classes balanced within each task (the intercept's constraint), and scaled into the dual set.
+    """
+    design, y = problem.design, problem.y
+    penalty = problem.shape.at(lam)
+    features = np.flatnonzero(coef.any(axis=0))
+    rows = np.ascontiguousarray(coef[:, features].T)
+    packed = PackedColumns(design)
+    z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
+    s = np.ones(design.n_samples) if design.weights is None else design.weights
+    root = np.sqrt(s)
+    objective = float(s @ np.maximum(0.0, 1.0 - y * z)) + penalty.restrict(features).value(rows)
+    positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
+    null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
+    best = 0.0
+    for kappa in SMOOTHING:
+        a = s * np.clip((1.0 - y * z) / kappa, 0.0, 1.0)
+        if design.fit_intercept:
+            above, below = design.task_sums(a * (y > 0)), design.task_sums(a * (y < 0))
+            least = np.minimum(above, below)
+            up = np.divide(least, above, out=np.zeros_like(least), where=above > 0)
+            down = np.divide(least, below, out=np.zeros_like(least), where=below > 0)
+            a = a * np.where(y > 0, design.per_sample(up), design.per_sample(down)) * (1.0 - 1e-15)
+        residual = np.divide(y * a, root, out=np.zeros_like(a), where=root > 0)
+        products = design.correlate(residual)
+        best = max(best, _hinge_dual(penalty, products, float(a.sum())))
+    return objective, max(objective - best, 1e-15 * null), null
+
+
+def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:
+    """The largest dual value on the ray through a point with these correlations: ``c total - Omega*(c M)``, c <= 1."""
+    if penalty.ridge == 0.0:
+        polar = float(np.max(penalty.gauges(products), initial=0.0))
+        return total * min(1.0, 1.0 / (polar * (1.0 + 1e-12))) if polar > 0 else total
+
+    def value(c: float) -> float:
+        left = np.maximum(np.abs(c * products) - penalty.l1[:, None], 0.0)
+        over = np.maximum(np.sqrt(np.einsum("ij,ij->i", left, left)) - penalty.group, 0.0)
+        return c * total - float(over @ over) / (2.0 * penalty.ridge)
+
+    low, high = 0.0, 1.0
+    for _ in range(60):  # concave in c
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (a, high) if value(a) < value(b) else (low, b)
+    return max(value(low), value(high), 0.0)

@@ -1,0 +1,113 @@
+"""Class labels that arrive one by one, and what they mean as signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rows import label_array
+
+
+class ClassRegister:
+    """Which labels were met, overall and in each task, and the sign of each.
+
+    Up to two labels in all: the larger is +1. More than two: each task has its own pair. A label may turn out to have
+    had the wrong sign when the second one arrives; all three losses are symmetric, so the task's state is then simply
+    negated (`learn` reports which ones).
+    """
+
+    def __init__(self, declared: list[Any] | None = None) -> None:
+        self.all: list[Any] = []
+        self.of_task: list[list[Any]] = []
+        self.signs: list[dict[Any, float]] = []
+        for label in declared or []:
+            self._meet(label)
+
+    @property
+    def common(self) -> bool:
+        """Whether all tasks share one pair."""
+        return len(self.all) <= 2
+
+    def _meet(self, label: Any) -> bool:
+        if label in self.all:
+            return False
+        self.all.append(label)
+        try:
+            self.all.sort()
+        except TypeError as error:
+            if len(self.all) == 2:
+                raise ValueError(
+                    f"The classes {self.all[0]!r} and {self.all[1]!r} cannot be ordered."
+                ) from error
+        return True
+
+    def learn(self, task: int, label: Any) -> list[int]:
+        """Take note of a label; returns the tasks whose signs turn round."""
+        while len(self.of_task) <= task:
+            self.of_task.append([])
+            self.signs.append({})
+        known = self.of_task[task]
+        if label in known:
+            return []
+        if len(known) == 2:
+            raise ValueError(
+                f"Only binary classification is supported: task number {task} has met {known[0]!r}, {known[1]!r} and "
+                f"now {label!r}."
+            )
+        known.append(label)
+        try:
+            known.sort()
+        except TypeError as error:
+            raise ValueError(f"The classes {known[0]!r} and {known[1]!r} cannot be ordered.") from error
+        changed = range(len(self.of_task)) if self._meet(label) else [task]
+        return [t for t in changed if self._assign(t)]
+
+    def _assign(self, task: int) -> bool:
+        old, known = self.signs[task], self.of_task[task]
+        if len(self.all) == 1:  # 0 and -1 are usually the smaller ones
+            new = {label: -1.0 if isinstance(label, int | float) and label <= 0 else 1.0 for label in known}
+        elif self.common:
+            new = {label: 1.0 if label == self.all[-1] else -1.0 for label in self.all}
+        elif len(known) == 2:
+            new = {known[0]: -1.0, known[1]: 1.0}
+        else:
+            new = {label: old.get(label, 1.0) for label in known}
+        self.signs[task] = new
+        return any(old.get(label, sign) != sign for label, sign in new.items() if label in known)
+
+    def classes(self, tasks: list[Any]) -> Any:
+        """``classes_``: the sorted labels, or a pair for each task."""
+        if self.common:
+            return label_array(list(self.all))
+        for task, known in zip(tasks, self.of_task, strict=False):
+            if len(known) != 2:
+                raise ValueError(
+                    f"Tasks have different pairs of classes, and task {task!r} has met only {known!r}: "
+                    "it needs a row of its second class."
+                )
+        return [label_array(pair) for pair in self.of_task]
+
+    def encode(self, codes: np.ndarray, y: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, list[int]]:
+        """Signs of a chunk's labels (0 where not observed), and the tasks that turn round."""
+        signs = np.zeros(len(y))
+        flips: list[int] = []
+        values, inverse = np.unique(y[present], return_inverse=True)
+        if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+            raise ValueError(
+                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
+            )
+        labels, own = values.tolist(), codes[present]
+        pairs = np.unique(own * len(labels) + inverse)
+        for pair in pairs.tolist():
+            for task in self.learn(pair // len(labels), labels[pair % len(labels)]):
+                flips.remove(task) if task in flips else flips.append(task)
+        table = {pair: self.signs[pair // len(labels)][labels[pair % len(labels)]] for pair in pairs.tolist()}
+        signs[present] = (
+            np.array([table[pair] for pair in pairs.tolist()])[
+                np.searchsorted(pairs, own * len(labels) + inverse)
+            ]
+            if len(pairs)
+            else 0.0
+        )
+        return signs, flips

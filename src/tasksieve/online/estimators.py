@@ -1,0 +1,508 @@
+"""The online models: regression and classification of several tasks, one row at a time."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from ..linear.base import TaskClassification, TaskRegression, warn_column
+from .base import OnlineLinearModel
+from .certify import CertifyMixin
+from .classes import ClassRegister
+from .rows import RowBatch, label_array
+from .stream import StreamMixin
+
+
+class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, OnlineLinearModel):
+    r"""Sparse linear regression for several tasks, learned one row at a time by dual averaging.
+
+    .. math::
+
+        W \leftarrow \arg\min_W\ \langle \bar G_t, W \rangle
+        + \alpha \sum_j \bigl( r_j \lVert W_j \rVert_1 + \lVert W_j \rVert_2 \bigr)
+        + \frac{\lambda_2}{2} \lVert W \rVert_F^2 + \frac{\gamma}{2 \sqrt t} \lVert W \rVert_F^2
+
+    with :math:`\bar G_t` the mean of the gradients of :math:`\frac12 (x \cdot w_q + b_q - y)^2` seen so far, a column
+    per task, and row j of W the coefficients of feature j in all tasks [1]_. The weights are a closed form of the
+    gradient sums, so features that a sparse row does not hold cost nothing. In the long run W minimises the sum over
+    tasks of the mean loss, plus the penalty: the batch problem with ``task_weights="balanced"``.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, >= 0.
+    penalty : {"l21", "l11", "l1+l21"}, default="l21"
+        "l21" (aMTFS): a feature is in for all tasks or out for all; :math:`r_j = 0`. "l11" (iMTFS): only
+        :math:`\alpha \lVert W \rVert_1`, every task selects for itself. "l1+l21" (MTFTS): features, and tasks within
+        them.
+    l1 : float or array of shape (d,), default=0.01
+        :math:`r_j` of "l1+l21"; the other penalties do not use it.
+    loss : {"squared"}, default="squared"
+    gamma : float, default=1.0
+        Damping, > 0 (or 0 with a ridge): the step of row t is :math:`\sqrt t / \gamma`. It should be about the largest
+        squared norm of a row divided by the size of the best W; too small a value makes the first steps explode.
+    l2 : float, default=0.0
+        Ridge :math:`\lambda_2`.
+    enhanced : float, default=0.0
+        :math:`\rho` of the enhanced method: the threshold is :math:`\alpha + \gamma \rho / \sqrt t`, so that early
+        iterates are sparser. The limit is the same.
+    missing : {"per-task", "importance", "rounds"}, default="per-task"
+        What a step is where tasks come in any proportion. "per-task": every row is a step, and the gradients of each
+        task are averaged over its own rows. "importance": gradients are divided by the task's share of the rows so far.
+        "rounds": the paper's; rows are collected until a task comes again, all gradients of the round are taken at its
+        start, and a task that is absent counts as a zero gradient.
+    fit_intercept : bool, default=True
+        One intercept per task, neither penalised nor shrunk by the ridge.
+    average : bool or "auto", default="auto"
+        Whether to keep the average of all iterates, at a cost of O(d T) per step. "auto": for dense rows of at most
+        1,000 features.
+    max_iter : int, default=20
+        Passes over the data in `fit`.
+    shuffle : bool, default=True
+        Whether `fit` takes the rows of every pass in a new random order.
+    random_state : int, RandomState or None
+        For that order.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    task_feature : hashable, optional
+        Name under which the rows of `learn_one` carry their task, for pipelines that pass nothing but rows.
+    hash_features : int, optional
+        `learn_one` hashes feature names into so many features; by default each new name is a new feature.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        The last iterate: sparse. Computed when asked for.
+    intercept_ : ndarray of shape (T,)
+    averaged_coef_, averaged_intercept_ : ndarray
+        Averages of all iterates, where kept.
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: first seen first.
+    t_ : int
+        Steps made.
+    n_rows_seen_ : int
+    n_features_in_ : int
+    n_iter_ : int
+        Passes made by `fit`.
+    feature_index_ : dict
+        Feature names met by `learn_one`, and their places in ``coef_``.
+
+    See Also
+    --------
+    OnlineMultiTaskClassifier : for two classes.
+    MultiTaskLasso, MultiTaskSparseGroupLasso : the batch models it converges to.
+
+    References
+    ----------
+    .. [1] H. Yang, I. King, M. R. Lyu, "Online Learning for Multi-Task Feature Selection", CIKM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((3000, 8)), rng.choice(["a", "b"], 3000)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(3000)
+    >>> model = ts.OnlineMultiTaskRegressor(alpha=0.3, gamma=10.0)
+    >>> for rows in np.split(np.arange(3000), 6):
+    ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.score(X, y, task=task) > 0.9
+    True
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("squared",)
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        penalty: Literal["l21", "l11", "l1+l21"] = "l21",
+        l1: Any = 0.01,
+        loss: Literal["squared"] = "squared",
+        gamma: float = 1.0,
+        l2: float = 0.0,
+        enhanced: float = 0.0,
+        missing: Literal["per-task", "importance", "rounds"] = "per-task",
+        fit_intercept: bool = True,
+        average: bool | Literal["auto"] = "auto",
+        max_iter: int = 20,
+        shuffle: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        task_feature: Any = None,
+        hash_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1 = l1
+        self.loss = loss
+        self.gamma = gamma
+        self.l2 = l2
+        self.enhanced = enhanced
+        self.missing = missing
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.task_feature = task_feature
+        self.hash_features = hash_features
+        self.verbose = verbose
+
+    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `fit`. Tasks that were never seen before join.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, task, sample_weight)
+
+    def learn_one(self, x: Any, y: float, task: Any = None, w: float = 1.0) -> None:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x : dict of name to value, or 1-D array
+            Names that were never seen before are new features.
+        y : float
+            NaN: not observed, nothing is learned.
+        task : hashable, optional
+            The row's task; none: there is only one.
+        w : float, default=1.0
+            Weight of the row's loss; 0 leaves it out.
+        """
+        if "_learner" not in self.__dict__:
+            self._begin_one(x)
+        if self.task_feature is not None:
+            task, x = self._task_and_row(x, task)
+        value = float(y)
+        code = self._code_one(task)
+        if w > 0 and value == value:
+            self._learn_one(x, value, code, w)
+        elif not w >= 0:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+
+    def predict_one(self, x: Any, task: Any = None) -> float:
+        """Predict one row.
+
+        Parameters
+        ----------
+        x : dict of name to value, or 1-D array
+            Names never seen before are left out.
+        task : hashable, optional
+
+        Returns
+        -------
+        float
+            0 for a task of which nothing has been learned.
+        """
+        return self._score_one(x, task)
+
+    # what river asks of an estimator in a pipeline
+    _supervised = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # at the default alpha and gamma, made for scaled features
+        tags.non_deterministic = self.shuffle and self.random_state is None
+        return tags
+
+
+def _has_probabilities(model: Any) -> bool:
+    return bool(model.loss == "logistic")
+
+
+class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, OnlineLinearModel):
+    r"""Sparse linear classification for several tasks, learned one row at a time by dual averaging.
+
+    .. math::
+
+        W \leftarrow \arg\min_W\ \langle \bar G_t, W \rangle
+        + \alpha \sum_j \bigl( r_j \lVert W_j \rVert_1 + \lVert W_j \rVert_2 \bigr)
+        + \frac{\lambda_2}{2} \lVert W \rVert_F^2 + \frac{\gamma}{2 \sqrt t} \lVert W \rVert_F^2
+
+    with :math:`\bar G_t` the mean of the gradients of the loss seen so far, a column per task: as
+    `OnlineMultiTaskRegressor`, for two classes per task (y = -1, +1; the larger label is +1).
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, >= 0.
+    penalty, l1, gamma, l2, enhanced, missing, fit_intercept, average
+        As in `OnlineMultiTaskRegressor`.
+    max_iter, shuffle, random_state, warm_start, task_feature, hash_features, verbose
+        As in `OnlineMultiTaskRegressor`.
+    loss : {"logistic", "hinge", "squared"}, default="logistic"
+        :math:`\log(1 + e^{-yz})`, :math:`\max(0, 1 - yz)`, or :math:`\frac12 (z - y)^2`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of two labels, or a list of such pairs, one per task
+        The labels met so far.
+    coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_
+        As in `OnlineMultiTaskRegressor`.
+    t_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
+        As in `OnlineMultiTaskRegressor`.
+
+    See Also
+    --------
+    OnlineMultiTaskRegressor : for numbers.
+    MultiTaskLogisticRegression, MultiTaskSparseGroupLasso : the batch models it converges to with the logistic loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((3000, 6)), rng.choice(["a", "b"], 3000)
+    >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "yes", "no")
+    >>> model = ts.OnlineMultiTaskClassifier(alpha=0.1, gamma=2.0)
+    >>> for rows in np.split(np.arange(3000), 6):
+    ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
+    >>> model.classes_
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.predict_proba(X, task=task).shape
+    (3000, 2)
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("logistic", "hinge", "squared")
+
+    _classes: ClassRegister
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        penalty: Literal["l21", "l11", "l1+l21"] = "l21",
+        l1: Any = 0.01,
+        loss: Literal["logistic", "hinge", "squared"] = "logistic",
+        gamma: float = 1.0,
+        l2: float = 0.0,
+        enhanced: float = 0.0,
+        missing: Literal["per-task", "importance", "rounds"] = "per-task",
+        fit_intercept: bool = True,
+        average: bool | Literal["auto"] = "auto",
+        max_iter: int = 20,
+        shuffle: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        task_feature: Any = None,
+        hash_features: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1 = l1
+        self.loss = loss
+        self.gamma = gamma
+        self.l2 = l2
+        self.enhanced = enhanced
+        self.missing = missing
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.task_feature = task_feature
+        self.hash_features = hash_features
+        self.verbose = verbose
+
+    def partial_fit(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, classes: Any = None
+    ) -> Any:
+        """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `fit`. Tasks and classes that were never seen before join.
+        classes : array, optional
+            Labels that will come, where they are known from the start. More than two: every task has its own pair.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, task, sample_weight, classes)
+
+    def _begin(self, dense_features: int | None) -> None:
+        super()._begin(dense_features)
+        self._classes = ClassRegister()
+
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
+        if task is None:
+            warn_column(y)
+        return super()._read_rows(X, y, task, sample_weight)
+
+    def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
+        super()._take_in(X, batch)
+        if classes is not None:
+            self._declare(classes)
+        present = np.ones(len(batch.y), dtype=bool) if batch.weights is None else batch.weights > 0
+        batch.y, flips = self._classes.encode(batch.codes, batch.y, present)
+        for task in flips:
+            self._learner.flip(task)
+
+    def _declare(self, classes: Any) -> None:
+        labels = np.unique(np.asarray(classes)).tolist()
+        if not self._classes.all:
+            self._classes = ClassRegister(labels)
+            return
+        unknown = [label for label in self._classes.all if label not in labels]
+        if unknown:
+            raise ValueError(f"classes does not hold {unknown[0]!r}, a label that was learned before.")
+
+    def _check_batch(self, batch: RowBatch) -> None:
+        super()._check_batch(batch)
+        if len(self._classes.all) == 1:
+            raise ValueError(
+                f"y has one class only ({self._classes.all[0]!r}): a classifier needs two classes. With partial_fit "
+                "the second one may come later."
+            )
+        self._classes.classes(self._labels)
+
+    def learn_one(self, x: Any, y: Any, task: Any = None, w: float = 1.0) -> None:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x : dict of name to value, or 1-D array
+            Names that were never seen before are new features.
+        y : label
+            None: not observed, nothing is learned.
+        task : hashable, optional
+            The row's task; none: there is only one.
+        w : float, default=1.0
+            Weight of the row's loss; 0 leaves it out.
+        """
+        if "_learner" not in self.__dict__:
+            self._begin_one(x)
+        if self.task_feature is not None:
+            task, x = self._task_and_row(x, task)
+        code = self._code_one(task)
+        if not w >= 0:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+        if w == 0 or y is None:
+            return
+        for turned in self._classes.learn(code, y):
+            self._learner.flip(turned)
+        self._learn_one(x, self._classes.signs[code][y], code, w)
+
+    def predict_one(self, x: Any, task: Any = None) -> Any:
+        """Predict the class of one row; None where no class is known yet.
+
+        Parameters
+        ----------
+        x : dict of name to value, or 1-D array
+        task : hashable, optional
+
+        Returns
+        -------
+        label
+        """
+        pair = self._pair_one(x, task)
+        if len(pair) < 2:
+            return pair[0] if pair else None
+        return pair[int(self._score_one(x, task) > 0.0)]
+
+    @available_if(_has_probabilities)
+    def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
+        """Probabilities of the classes of one row (loss="logistic").
+
+        Parameters
+        ----------
+        x : dict of name to value, or 1-D array
+        task : hashable, optional
+
+        Returns
+        -------
+        dict of label to probability
+        """
+        pair = self._pair_one(x, task)
+        if len(pair) < 2:
+            return dict.fromkeys(pair, 1.0)
+        p = float(1.0 / (1.0 + np.exp(-np.clip(self._score_one(x, task), -700, 700))))
+        return {pair[0]: 1.0 - p, pair[1]: p}
+
+    def _pair_one(self, x: Any, task: Any) -> list[Any]:
+        if not hasattr(self, "_classes"):
+            return []
+        if self._classes.common:
+            return self._classes.all
+        task, _ = self._task_and_row(x, task)
+        code = self._codes.get(0 if task is None else task)
+        return self._classes.of_task[code] if code is not None and code < len(self._classes.of_task) else []
+
+    @property
+    def classes_(self) -> Any:
+        """The labels met so far: sorted, or a pair for each task."""
+        if "_classes" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no classes_ before it has learned a row")
+        return self._classes.classes(self._labels)
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict the more probable class.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+            a 1-D y without task); a list for a list.
+        """
+        if hasattr(self, "_classes") and len(self._classes.all) == 1:
+            scores, only = self._scores(X, task), label_array(self._classes.all)
+            if isinstance(scores, list):
+                return [np.repeat(only, len(part)) for part in scores]
+            return np.broadcast_to(only, scores.shape).copy()
+        return super().predict(X, task)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Probabilities of the two classes (loss="logistic").
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
+            The last axis follows ``classes_``.
+        """
+        return super().predict_proba(X, task)
+
+    _supervised = True
+    _multiclass = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = (
+            True  # at the default alpha nothing enters where features are scaled
+        )
+        tags.non_deterministic = self.shuffle and self.random_state is None
+        return tags

@@ -1,0 +1,167 @@
+"""Rows of any tasks in the order in which they are to be learned, from any form of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from ..tasks import Form, is_task_list, read_labels, read_matrix, task_array
+
+# Rows converted to float64 (and gathered, where they are shuffled) at a time.
+BLOCK_ENTRIES = 1 << 20
+
+
+@dataclass
+class RowBatch:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix
+    rows : int ndarray or None
+        Row of ``matrix`` of each instance; None: one instance a row, in order.
+    y : ndarray
+        Numbers, or class labels as they came.
+    tasks : list of labels, or None
+        In the order in which they are first met. None: all are known, and the codes are the model's.
+    codes : int64 ndarray
+        Place of each instance's task in ``tasks``.
+    weights : float64 ndarray or None
+        0: not observed, or left out.
+    form : {"stacked", "list", "shared", "single"}
+    """
+
+    matrix: Any
+    rows: np.ndarray | None
+    y: np.ndarray
+    tasks: list[Any] | None
+    codes: np.ndarray
+    weights: np.ndarray | None
+    form: Form
+
+    @property
+    def n_features(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def sparse(self) -> bool:
+        return bool(scipy.sparse.issparse(self.matrix))
+
+    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[Any, Any]]:
+        """(rows of the matrix in float64, which instances they are), a bounded number at a time."""
+        n = len(self.y)
+        per_row = self.matrix.nnz // max(1, self.matrix.shape[0]) + 1 if self.sparse else self.n_features
+        step = max(1, BLOCK_ENTRIES // max(1, per_row))
+        for start in range(0, n, step):
+            some: Any = slice(start, start + step) if order is None else order[start : start + step]
+            if self.rows is not None:
+                part = self.matrix[self.rows[some]]
+            elif order is None and n <= step:
+                part = self.matrix
+            else:
+                part = self.matrix[some]
+            if part.dtype != np.float64:
+                part = part.astype(np.float64)
+            yield (part if self.sparse else np.ascontiguousarray(part)), some
+
+
+def read_rows(
+    X: Any,
+    y: Any,
+    task: Any,
+    sample_weight: Any,
+    targets: Literal["values", "labels"],
+    table: np.ndarray | None = None,
+) -> RowBatch:
+    """Read X, y, task and weights in any form of the contract, keeping the order of the rows.
+
+    One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes
+    of integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
+    """
+    if is_task_list(X):
+        matrices = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
+        if len({part.shape[1] for part in matrices}) > 1:
+            raise ValueError("X: all tasks need the same features in the same order.")
+        if any(map(scipy.sparse.issparse, matrices)):
+            matrix = scipy.sparse.csr_array(scipy.sparse.vstack(matrices))
+        else:
+            matrix = np.vstack(matrices)
+        heights: Any = [part.shape[0] for part in matrices]
+    else:
+        matrix = read_matrix(X)
+        heights = matrix.shape[0]
+        if scipy.sparse.issparse(matrix) and matrix.format != "csr":
+            matrix = matrix.tocsr()
+        quick = _read_plain(matrix, y, task, sample_weight, targets, table)
+        if quick is not None:
+            return quick
+    labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
+    values, weights, codes = labels.y, labels.weights, labels.task_of_sample
+    rows = None
+    if labels.form == "shared":
+        n_tasks = labels.n_tasks
+        values, weights = (a.reshape(n_tasks, -1).T.ravel() for a in (values, weights))
+        codes = np.tile(np.arange(n_tasks), labels.n_rows)
+        rows = np.repeat(np.arange(labels.n_rows), n_tasks)
+    elif labels.order is not None:
+        back = np.empty_like(labels.order)
+        back[labels.order] = np.arange(len(back))
+        values, weights, codes = values[back], weights[back], codes[back]
+    tasks, codes = first_seen(labels.tasks.tolist(), codes)
+    return RowBatch(
+        matrix, rows, values, tasks, codes, None if np.all(weights == 1.0) else weights, labels.form
+    )
+
+
+def _read_plain(
+    matrix: Any, y: Any, task: Any, sample_weight: Any, targets: str, table: np.ndarray | None
+) -> RowBatch | None:
+    """The commonest case without a sort: numbers in a 1-D array, all finite, tasks as integers or none."""
+    if targets != "values" or sample_weight is not None or not isinstance(y, np.ndarray):
+        return None
+    if y.ndim != 1 or y.dtype != np.float64 or len(y) != matrix.shape[0] or not np.isfinite(np.add.reduce(y)):
+        return None
+    if task is None:
+        return RowBatch(matrix, None, y, [0], np.zeros(len(y), dtype=np.int64), None, "single")
+    if not isinstance(task, np.ndarray) or task.dtype.kind not in "iu":
+        return None
+    labels = task_array(task, len(y))
+    low, high = int(labels.min()), int(labels.max())
+    if table is not None and low >= 0 and high < len(table):
+        codes = table[labels]
+        if codes.min() >= 0:
+            return RowBatch(matrix, None, y, None, codes, None, "stacked")
+    if high - low > 8 * len(labels) + 1024:
+        return None
+    # a table in place of a sort: where each label is first met
+    first = np.full(high - low + 1, len(labels), dtype=np.int64)
+    shifted = labels - low
+    first[shifted[::-1]] = np.arange(len(labels) - 1, -1, -1)
+    present = np.flatnonzero(first < len(labels))
+    in_order = present[np.argsort(first[present])]
+    place = np.empty(len(first), dtype=np.int64)
+    place[in_order] = np.arange(len(in_order))
+    return RowBatch(matrix, None, y, (in_order + low).tolist(), place[shifted], None, "stacked")
+
+
+def first_seen(tasks: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Tasks in the order in which they are first met, and the codes to match; tasks without rows are left out."""
+    present, first = np.unique(codes, return_index=True)
+    in_order = present[np.argsort(first)]
+    place = np.empty(len(tasks), dtype=np.int64)
+    place[in_order] = np.arange(len(in_order))
+    return [tasks[t] for t in in_order.tolist()], place[codes]
+
+
+def label_array(labels: list[Any]) -> np.ndarray:
+    """Labels as an array: of their own type where they have one in common, else of objects."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}:
+        return np.array(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out

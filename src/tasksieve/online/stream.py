@@ -1,0 +1,406 @@
+"""Streams larger than memory, and checkpoints from which they resume bit for bit."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .classes import ClassRegister
+
+Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
+
+FORMAT = 1
+
+
+# --- sources ---------------------------------------------------------------------------------------------------
+
+
+def read_csv(
+    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
+) -> Iterator[Chunk]:
+    """Chunks of a CSV file with a header."""
+    import pandas as pd
+
+    with pd.read_csv(path, chunksize=chunk_rows) as frames:
+        for frame in frames:
+            yield _columns(frame, target, task, weight, features)
+
+
+def read_parquet(
+    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
+) -> Iterator[Chunk]:
+    """Chunks of a Parquet file."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        wanted = (
+            None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
+        )
+        for batch in file.iter_batches(batch_size=chunk_rows, columns=wanted):
+            yield _columns(batch.to_pandas(), target, task, weight, features)
+
+
+def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> Chunk:
+    special = [name for name in (target, task, weight) if name is not None]
+    for name in [*special, *(features or [])]:
+        if name not in frame.columns:
+            raise ValueError(f"the file has no column {name!r}; it has {list(frame.columns)[:8]}")
+    if features is None:
+        features = [name for name in frame.columns if name not in special]
+    return (
+        frame[features],
+        frame[target].to_numpy(),
+        None if task is None else frame[task].to_numpy(),
+        None if weight is None else frame[weight].to_numpy(),
+    )
+
+
+def read_libsvm(
+    path: Any, chunk_rows: int, n_features: int, zero_based: bool, tasks: bool
+) -> Iterator[Chunk]:
+    """Chunks of a libsvm (svmlight) file; the task is the ``qid`` of a row."""
+    from sklearn.datasets import load_svmlight_file
+
+    with open(path, "rb") as file:
+        while lines := list(itertools.islice(file, chunk_rows)):
+            loaded = load_svmlight_file(
+                io.BytesIO(b"".join(lines)), n_features=n_features, zero_based=zero_based, query_id=tasks
+            )
+            if loaded[0].shape[0]:
+                yield loaded[0], loaded[1], loaded[2] if tasks else None, None
+
+
+def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
+    """Chunks (X, y[, task[, sample_weight]]), or single rows (dict, y[, task[, weight]])."""
+    for item in source:
+        if not isinstance(item, tuple) or not 2 <= len(item) <= 4:
+            raise ValueError(
+                "a stream must give tuples (X, y), (X, y, task) or (X, y, task, sample_weight), of chunks or of single "
+                f"rows (dicts); got {type(item).__name__}"
+            )
+        X, y, *rest = item
+        yield X, y, *rest, *([None] * (2 - len(rest)))
+
+
+def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+    """The chunks without their first rows."""
+    for X, y, task, weight in chunks:
+        if rows and isinstance(X, dict):
+            rows -= 1
+            continue
+        size = 1 if isinstance(X, dict) else len(y)
+        if rows >= size:
+            rows -= size
+            continue
+        if rows:
+            kept = slice(rows, None)
+            X = X.iloc[kept] if hasattr(X, "iloc") else X[kept]
+            y, task, weight = (None if part is None else part[kept] for part in (y, task, weight))
+            rows = 0
+        yield X, y, task, weight
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------------
+
+
+def _plain(label: Any) -> list[Any]:
+    """A label as JSON can hold it, with its type."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, bool | int | float | str):
+        return [type(label).__name__, label]
+    raise ValueError(f"a checkpoint holds labels and names that are strings or numbers; got {label!r}")
+
+
+_TYPES: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "str": str}
+
+
+def _label(plain: list[Any]) -> Any:
+    return _TYPES[plain[0]](plain[1])
+
+
+class StreamMixin:
+    """`fit_stream`, `save` and `load` of the online models."""
+
+    _learner: Any
+    _labels: list[Any]
+    _codes: dict[Any, int]
+    _vocabulary: dict[Any, int]
+    _single: bool
+    n_features_in_: int
+    n_rows_seen_: int
+    verbose: int
+
+    def fit_stream(
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        target: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        features: Any = None,
+        n_features: int | None = None,
+        zero_based: bool = False,
+        chunk_rows: int = 10_000,
+        max_rows: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_every: int = 1_000_000,
+        resume: bool = True,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> Any:
+        """Learn from a file or an iterator larger than memory, a chunk at a time, once through.
+
+        The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
+        the state saved there and skips the rows that this state has seen; the result is the same, bit for bit, as
+        without the interruption.
+
+        Parameters
+        ----------
+        source : path, or iterable
+            A CSV (with a header), Parquet or libsvm file; or an iterable of tuples (X, y), (X, y, task) or (X, y,
+            task, sample_weight), each a chunk, or a single row with X a dict. To resume, an iterable must begin anew.
+        format : {"csv", "parquet", "libsvm", "iterable"}, optional
+            By default from the name of the file (.csv, .csv.gz, .parquet, .libsvm, .svm, .svmlight).
+        target : column name
+            For CSV and Parquet.
+        task, sample_weight : column names, optional
+            For CSV and Parquet. For libsvm ``task="qid"`` takes the query ids.
+        features : list of column names, optional
+            By default all others.
+        n_features : int
+            For libsvm.
+        zero_based : bool, default=False
+            Whether the libsvm file counts features from 0.
+        chunk_rows : int, default=10000
+            Rows in memory at a time (iterables come in their own chunks).
+        max_rows : int, optional
+            Stop after so many rows of the source (at the end of a chunk).
+        checkpoint : path, optional
+            File to save the state to, atomically: a run that is killed leaves the last complete one.
+        checkpoint_every : int, default=1000000
+            Rows between checkpoints (at the ends of chunks), and one at the end.
+        resume : bool, default=True
+            Whether to go on from a checkpoint that exists.
+        progress : callable, optional
+            Called as ``progress(rows, seconds)`` after each chunk; with ``verbose`` about one line per second on
+            stderr.
+
+        Returns
+        -------
+        self
+        """
+        if chunk_rows < 1 or checkpoint_every < 1:
+            raise ValueError("chunk_rows and checkpoint_every must be at least 1.")
+        model: Any = self
+        rows = 0
+        if checkpoint is not None and resume and Path(checkpoint).exists():
+            saved = type(self).load(checkpoint)
+            if not _same_params(saved, model):
+                raise ValueError(
+                    f"{checkpoint} was saved by a model with other parameters: {saved!r}. Use the same ones, another "
+                    "file, or resume=False."
+                )
+            model.__dict__.update(saved.__dict__)
+            rows = model._stream_rows
+        chunks = self._open(
+            source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
+        )
+        began = last = time.monotonic()
+        saved_at = rows
+        if max_rows is None or rows < max_rows:
+            for X, y, labels, weight in skipped(chunks, rows):
+                if isinstance(X, dict):
+                    model.learn_one(X, y, labels, 1.0 if weight is None else weight)
+                    rows += 1
+                else:
+                    model.partial_fit(X, y, labels, weight)
+                    rows += len(y)
+                model._stream_rows = rows
+                if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:
+                    self.save(checkpoint)
+                    saved_at = rows
+                now = time.monotonic()
+                if progress is not None:
+                    progress(rows, now - began)
+                if self.verbose and now - last > 1.0:
+                    last = now
+                    print(
+                        f"{type(self).__name__}: {rows} rows, {now - began:.1f} s",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                if max_rows is not None and rows >= max_rows:
+                    break
+        if checkpoint is not None and rows > saved_at:
+            self.save(checkpoint)
+        return self
+
+    def _open(
+        self,
+        source: Any,
+        format: str | None,
+        target: Any,
+        task: Any,
+        weight: Any,
+        features: Any,
+        n_features: int | None,
+        zero_based: bool,
+        chunk_rows: int,
+    ) -> Iterator[Chunk]:
+        if format is None:
+            if not isinstance(source, str | os.PathLike):
+                format = "iterable"
+            else:
+                name = str(source).lower().removesuffix(".gz")
+                ending = name.rpartition(".")[2]
+                known = {
+                    "csv": "csv",
+                    "parquet": "parquet",
+                    "libsvm": "libsvm",
+                    "svm": "libsvm",
+                    "svmlight": "libsvm",
+                }
+                format = known.get(ending)
+        if format in ("csv", "parquet"):
+            if target is None:
+                raise ValueError(f"target: name the column of {source} that is to be predicted.")
+            read = read_csv if format == "csv" else read_parquet
+            return read(source, chunk_rows, target, task, weight, features)
+        if format == "libsvm":
+            if n_features is None:
+                raise ValueError("n_features: a libsvm file does not say how many features there are.")
+            if task not in (None, "qid"):
+                raise ValueError(
+                    f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}."
+                )
+            return read_libsvm(source, chunk_rows, n_features, zero_based, task == "qid")
+        if format == "iterable":
+            return read_iterable(source, chunk_rows)
+        raise ValueError(
+            f"format must be one of 'csv', 'parquet', 'libsvm', 'iterable'; got {format!r} for {source}."
+        )
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the whole state to a file, atomically: the file is the old one or the new one, never a part.
+
+        Parameters
+        ----------
+        path : path
+            NumPy's .npz format, without pickled objects. Task labels, classes and feature names must be strings or
+            numbers.
+        """
+        model: Any = self
+        params = model.get_params(deep=False)
+        arrays = {f"state_{name}": value for name, value in self._learner.state().items()}
+        if np.ndim(params["l1"]):
+            arrays["l1"] = np.asarray(params.pop("l1"), dtype=np.float64)
+        if params["random_state"] is not None and not isinstance(params["random_state"], int):
+            params["random_state"] = None  # only `fit` draws at random
+        meta: dict[str, Any] = {
+            "format": FORMAT,
+            "class": type(self).__name__,
+            "params": {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in params.items()
+            },
+            "labels": [_plain(label) for label in self._labels],
+            "vocabulary": [_plain(name) for name in self._vocabulary],
+            "places": list(self._vocabulary.values()),
+            "single": self._single,
+            "averages": model._averages,
+            "n_features": int(self.n_features_in_),
+            "named": hasattr(self, "feature_names_in_"),
+            "stream_rows": getattr(self, "_stream_rows", 0),
+            "n_iter": getattr(self, "n_iter_", None),
+        }
+        register = getattr(self, "_classes", None)
+        if register is not None:
+            meta["classes"] = {
+                "all": [_plain(label) for label in register.all],
+                "of_task": [[_plain(label) for label in known] for known in register.of_task],
+                "signs": [[[_plain(k), v] for k, v in signs.items()] for signs in register.signs],
+            }
+        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+        path = Path(path)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: Any) -> Any:
+        """Read a model that `save` or a checkpoint has written.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        the model, ready to go on
+        """
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        if "meta" not in arrays:
+            raise ValueError(f"{path} is not a saved model.")
+        meta = json.loads(arrays["meta"].tobytes())
+        if meta["format"] != FORMAT:
+            raise ValueError(f"{path} has format {meta['format']}, this version reads {FORMAT}.")
+        if meta["class"] != cls.__name__:
+            raise ValueError(f"{path} holds a {meta['class']}, not a {cls.__name__}.")
+        params = meta["params"]
+        if "l1" in arrays:
+            params["l1"] = arrays["l1"]
+        model: Any = cls(**params)
+        model._begin(None)
+        model._averages = meta["averages"]
+        model._configure()
+        state = {
+            name.removeprefix("state_"): value for name, value in arrays.items() if name.startswith("state_")
+        }
+        model._learner.restore(state)
+        for plain in meta["labels"]:
+            model._join(_label(plain))
+        names = [_label(plain) for plain in meta["vocabulary"]]
+        model._vocabulary = dict(zip(names, meta["places"], strict=True))
+        model._single = meta["single"]
+        model.n_features_in_ = meta["n_features"]
+        if meta["named"]:
+            model.feature_names_in_ = np.array(names[: meta["n_features"]], dtype=object)
+        model._stream_rows = meta["stream_rows"]
+        if meta["n_iter"] is not None:
+            model.n_iter_ = meta["n_iter"]
+        if "classes" in meta:
+            register = ClassRegister()
+            register.all = [_label(plain) for plain in meta["classes"]["all"]]
+            register.of_task = [[_label(plain) for plain in known] for known in meta["classes"]["of_task"]]
+            register.signs = [{_label(k): v for k, v in signs} for signs in meta["classes"]["signs"]]
+            model._classes = register
+        return model
+
+
+def _same_params(one: Any, other: Any) -> bool:
+    """Equal but for what does not matter to learning from a stream."""
+    a, b = one.get_params(), other.get_params()
+    for name in ("random_state", "verbose", "max_iter", "shuffle", "warm_start"):
+        a.pop(name), b.pop(name)
+    return all(np.array_equal(a[name], b[name]) for name in a)
