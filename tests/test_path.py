@@ -616,6 +616,22 @@ def test_newton_with_direct_and_iterative_systems(rng, monkeypatch, iterative, o
     verify(case, solution, 1e-9)
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
+@pytest.mark.parametrize(("tasks", "rows"), [(1, 10), (2, 4), (5, 6)])
+def test_newton_where_columns_are_nearly_dependent(rng, tasks, rows, shared):
+    """Far more columns than rows, and all nearly parallel: the Newton system is singular to single precision."""
+    case = random_case(rng, tasks=tasks, rows=rows, features=400, active=0.1, noise=0.01, shared=shared)
+    case.matrix[:, 1:] = case.matrix[:, :1] + 0.03 * case.matrix[:, 1:]
+    for options in ({}, {"ridge_ratio": 1e-3}):
+        hard = case.but(**options)
+        problem = hard.problem()
+        for solver in ("newton", "auto"):
+            for lams in (grid(problem, 6, 0.01), [0.01 * problem.lambda_max()]):
+                solution = solve_path(hard.problem(), lams, tol=1e-8, solver=solver, max_iter=2000)
+                assert all(point.converged for point in solution.points), (solver, options)
+                verify(hard, solution, 1e-8)
+
+
 def test_wrong_arguments_are_refused(rng):
     case = build(rng, features=10)
     logistic = build(rng, features=10, loss="logistic")

@@ -13,7 +13,11 @@ leave through the bound of a quadratic program, never by thresholding. The Newto
 method on ``1/||c_j|| = (1 - ridge a_j)/lam_j``), with ``u_j = c_j/||c_j||`` and ``K_t = L_t L_t'``, is
 
     M v = b,  M = Z'Z + diag(ridge ||c_j||/lam_j),  Z_j = (L_t^-1 x_jt u_jt)_t,
-    b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||.
+    b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||;
+
+the plain form (Newton's method on Phi itself) has, with ``l_j = lam_j/(1 - ridge a_j)``,
+
+    b_j = (||c_j||^2 - l_j^2)/(2 ||c_j||),  and ridge l_j^2/((1 - ridge a_j) ||c_j||^2) on the diagonal.
 
 M is formed and factored in single precision: an error of the direction is corrected by the next step, while K, r and c,
 which decide where the iteration ends, stay in double.
@@ -35,6 +39,9 @@ from ..penalties import RowPenalty, row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
+
+_JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
+_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
 
 
 @dataclass
@@ -108,16 +115,28 @@ class VariationalNewton:
         point = self._evaluate(places, a, target, lam, ridge)
         steps, gap = 0, self._gap(point, lam, ridge)
         while gap > tol and steps < max_iter:
-            direction = self._direction(point, places, lam, ridge)
-            if direction is None:
-                break
-            following = self._search(point, direction, places, target, lam, ridge)
+            following = self._step(point, places, target, lam, ridge)
             steps += 1
             if following is None:  # rounding has been reached
                 break
             point = following
             gap = self._gap(point, lam, ridge)
         return Solution(point.a[:, None] * point.products, steps, gap)
+
+    def _step(self, point: _Point, places: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
+        """One step: in the secular form, or else damped more and more.
+
+        Where rows are nearly dependent the secular form's direction may lead uphill: its right-hand side is not the
+        gradient. That of the plain form is, and damping bends it towards steepest descent.
+        """
+        for damping in (None, *_DAMPING):
+            direction = self._direction(point, places, lam, ridge, damping)
+            if direction is None:
+                return None
+            following = self._search(point, direction, places, target, lam, ridge)
+            if following is not None:
+                return following
+        return None
 
     def _evaluate(self, places: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
         packed = self._packed
@@ -159,9 +178,12 @@ class VariationalNewton:
         slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
         decrease = float(slope @ direction)
         slack = 1e-13 * abs(point.value)
+        if not decrease <= slack:
+            return None
         step = 1.0
         for _ in range(40):
-            a = np.maximum(point.a + step * direction, 0.0)
+            a = point.a + step * direction
+            a[a <= 1e-12 * point.a] = 0.0  # what rounding leaves of a row that goes
             if ridge:
                 # a < 1/ridge is the domain of Phi
                 a = np.minimum(a, 0.5 * (point.a + 1.0 / ridge))
@@ -171,7 +193,9 @@ class VariationalNewton:
             step *= 0.5
         return None
 
-    def _direction(self, point: _Point, places: Array, lam: Array, ridge: float) -> Array | None:
+    def _direction(
+        self, point: _Point, places: Array, lam: Array, ridge: float, damping: float | None
+    ) -> Array | None:
         active = point.a > 0.0
         entering = ~active & (point.sizes > lam)
         room = max(100, int(active.sum()))
@@ -192,23 +216,31 @@ class VariationalNewton:
             packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
         )
         outer = u.astype(np.float32) if packed.shared else None
-        diagonal = ridge * size / strength
-        right = size * (size * (1.0 - ridge * a) / strength - 1.0)
-        lower = -a * size
-        if self._direct_work(count) <= self._iterative_work(count):
-            m = np.empty((count, count), dtype=np.float32)
-            kernels.normal_matrix(z, outer, self._threads, m)
-            m[np.diag_indices(count)] += diagonal
-            v = _bounded_direct(m, right, lower)
+        if damping is None:
+            diagonal = ridge * size / strength
+            right = size * (size * (1.0 - ridge * a) / strength - 1.0)
         else:
+            rest = strength / (1.0 - ridge * a)
+            diagonal = ridge * np.square(rest / size) / (1.0 - ridge * a)
+            diagonal = diagonal + damping * float(np.einsum("ij,ij->", z, z) / count + np.mean(diagonal))
+            right = 0.5 * (size - rest) * (size + rest) / size
+        lower = -a * size
+        v: Array | None = None
+        if self._direct_work(count) > self._iterative_work(count):
             squares = np.einsum("ij,ij->j", z, z)  # rows of u have norm 1
+            shifted = diagonal + _JITTER * float(np.mean(squares + diagonal))
             work = np.empty(count, dtype=np.float32)
 
             def product(vector: Array) -> Array:
                 kernels.normal_product(z, outer, vector.astype(np.float32), self._threads, work)
-                return work + diagonal * vector
+                return work + shifted * vector
 
-            v = _bounded_iterative(product, squares + diagonal, right, lower)
+            v = _bounded_iterative(product, squares + shifted, right, lower)
+        if v is None:
+            m = np.empty((count, count), dtype=np.float32)
+            kernels.normal_matrix(z, outer, self._threads, m)
+            m[np.diag_indices(count)] += diagonal
+            v = _bounded_direct(m, right, lower)
         direction = np.zeros_like(point.a)
         direction[chosen] = v / size
         # A row that has no correlation left carries nothing.
@@ -223,7 +255,7 @@ def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
     """
     count = len(right)
-    jitter = 1e-6 * float(np.mean(np.diag(m)))
+    jitter = _JITTER * float(np.mean(np.diag(m)))
     while True:
         m[np.diag_indices(count)] += jitter
         factor, info = lapack.spotrf(m.T, lower=1)  # symmetric: the transpose is the Fortran view
@@ -265,12 +297,16 @@ def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
 
 def _bounded_iterative(
     product: Callable[[Array], Array], diagonal: Array, right: Array, lower: Array, tol: float = 3e-3
-) -> Array:
-    """The same by preconditioned conjugate gradients on the free rows; M is nearly diagonal when tasks are many."""
+) -> Array | None:
+    """The same by preconditioned conjugate gradients on the free rows; M is nearly diagonal when tasks are many.
+
+    None where M turns out to be too far from that.
+    """
     free = np.ones(len(right), dtype=bool)
     v = np.zeros_like(right)
     residual = right.copy()  # right - M v, for fixed rows too: there its sign says which to release
-    goal = tol * float(np.linalg.norm(right))
+    # Rows that stand at their bound and would go beyond it say nothing about how well the others are solved.
+    goal = tol * float(np.linalg.norm(np.maximum(right, lower * diagonal)))
     for _ in range(12):
         inside = np.where(free, residual, 0.0)
         preconditioned = inside / diagonal
@@ -280,7 +316,10 @@ def _bounded_iterative(
             if power <= 0.0 or float(np.linalg.norm(inside)) <= goal:
                 break
             image = product(conjugate)
-            length = power / float(conjugate @ image)
+            curvature = float(conjugate @ image)
+            if not curvature > 0.0:  # lost to rounding
+                return None
+            length = power / curvature
             v = v + length * conjugate
             residual = residual - length * image
             inside = np.where(free, residual, 0.0)
@@ -288,6 +327,8 @@ def _bounded_iterative(
             following = float(inside @ preconditioned)
             conjugate = preconditioned + (following / power) * conjugate
             power = following
+        else:
+            return None
         below = free & (v < lower)
         release = ~free & (residual > 0.0)
         if not below.any() and not release.any():
