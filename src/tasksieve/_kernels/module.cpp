@@ -312,6 +312,8 @@ void bind_storage(nb::module_ &m) {
 
 NB_MODULE(_core, m) {
     using namespace tasksieve;
+    // Models that live until the interpreter ends keep their kernels' state alive: no leak.
+    nb::set_leak_warnings(false);
     bind_storage<double>(m);
     bind_storage<float>(m);
     bind_storage<std::int8_t>(m);
