@@ -460,3 +460,10 @@ def test_wrong_storage_is_refused(rng):
         DenseStorage(rng.standard_normal((4, 5)))
     with pytest.raises(ValueError, match="Fortran"):
         DenseStorage(np.asfortranarray(rng.integers(0, 3, (4, 5))))
+
+
+def test_a_task_without_rows_is_refused(rng):
+    storage = as_storage(np.asfortranarray(rng.standard_normal((6, 3))))
+    for offsets in ([0, 3, 3, 6], [0, 6, 6], [0, 4, 2, 6]):
+        with pytest.raises(ValueError, match="at least one row"):
+            Design(storage, np.array(offsets))

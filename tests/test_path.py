@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from helpers import Case, Judge, dense_coefficients, memory_map, random_case, random_weights
@@ -550,11 +552,52 @@ def test_wrong_rejections_of_an_unsafe_rule_are_found_and_mended(rng):
     solution = solve_path(problem, lams, tol=1e-8, screening=TooBold())
     assert all(point.converged for point in solution.points)
     verify(case, solution, 1e-8)
-    assert solution.wrong_rejections > 0
+    assert 0 < solution.wrong_rejections <= sum(point.n_rejected for point in solution.points)
     assert sum(point.n_rejected_dynamic for point in solution.points) == 0
     published = solve_path(case.problem(), lams, tol=1e-8, screening="dpc-published")
     verify(case, published, 1e-8)
     assert sum(point.n_rejected for point in published.points[1:]) > 0
+
+
+def test_a_pass_at_every_value_makes_screening_sharper(rng):
+    case = build(rng, features=600)
+    problem = case.problem()
+    lams = grid(problem, 20, 0.2)
+    lazy = solve_path(case.problem(), lams, tol=1e-8)
+    eager = solve_path(case.problem(), lams, tol=1e-8, lazy=False)
+    verify(case, eager, 1e-8)
+    assert eager.passes > lazy.passes
+    assert sum(p.n_rejected for p in eager.points) >= sum(p.n_rejected for p in lazy.points)
+
+
+@pytest.mark.parametrize("options", [{"l1": 0.7, "group": 0.0}, {"l1": 0.4, "group": 0.6}])
+def test_with_one_task_all_norms_are_the_same(rng, options):
+    case = build(rng, tasks=1, rows=50)
+    problem = case.problem()
+    strength = options["l1"] + options["group"]
+    lams = grid(problem, 6, 0.1)
+    expected = solve_path(problem, lams, tol=1e-10)
+    solution = solve_path(case.but(**options).problem(), lams / strength, tol=1e-10)
+    for first, second in zip(expected.points, solution.points, strict=True):
+        assert second.objective == pytest.approx(first.objective, rel=1e-9)
+    verify(case.but(**options), solution, 1e-10)
+
+
+def test_paths_in_several_threads(rng):
+    """The kernels run without the interpreter's lock: paths beside each other are the same as one after the other."""
+    cases = [build(np.random.default_rng(seed), features=500) for seed in range(4)]
+
+    def run(case):
+        problem = case.problem(n_threads=2)
+        return solve_path(problem, grid(problem, 8), tol=1e-8)
+
+    alone = [run(case) for case in cases]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(run, cases))
+    for first, second in zip(alone, together, strict=True):
+        for a, b in zip(first.points, second.points, strict=True):
+            np.testing.assert_array_equal(a.features, b.features)
+            np.testing.assert_array_equal(a.rows, b.rows)
 
 
 def test_without_working_sets(rng):
@@ -651,3 +694,10 @@ def test_wrong_arguments_are_refused(rng):
             solve_path(wrong.problem(), [1.0, 0.5], **options)
     with pytest.raises(ValueError, match="loss must be one of"):
         case.but(loss="hinge").problem()
+    for options in (
+        {"feature_weights": np.arange(10.0)},
+        {"group": 0.0},
+        {"group": 0.0, "l1": np.arange(10.0)},
+    ):
+        with pytest.raises(ValueError, match="feature 0 is not penalised"):
+            case.but(**options).problem()

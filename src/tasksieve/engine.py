@@ -132,6 +132,7 @@ class Engine:
                     violators = violators[~rejected[violators]]
                 elif len(violators):
                     self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
+                    rejected[violators] = False  # counted once
                 if len(violators):
                     working, rows = self._grow(working, solved.rows, violators)
                     rounds += 1

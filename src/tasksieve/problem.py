@@ -49,12 +49,17 @@ class Problem:
         if loss not in _LOSSES:
             raise ValueError(f"loss must be one of {sorted(_LOSSES)}; got {loss!r}")
         self.design = design
-        self.loss: Loss = _LOSSES[loss](design, np.asarray(y, dtype=np.float64))
+        self.y = np.asarray(y, dtype=np.float64)
+        self.loss: Loss = _LOSSES[loss](design, self.y)
         weights = np.ones(design.n_features) if feature_weights is None else np.array(feature_weights, dtype=float)
         weights[design.unpenalised] = 0.0
+        if design.n_tasks == 1:  # of one number both norms are the same
+            weights, group, l1 = weights * (group + l1), 1.0, 0.0
+        free = np.setdiff1d(np.flatnonzero(weights * (group + l1) == 0.0), design.unpenalised)
+        if free.size:
+            raise ValueError(f"feature {free[0]} is not penalised: name it in the design's `unpenalised` as well")
         self.shape = PenaltyShape(weights, group, l1, ridge_ratio, positive)
         self.unit = unit
-        self.y = y
         self._null_products: Array | None = None
 
     @property

@@ -69,6 +69,8 @@ class Design:
         self.n_tasks = len(self.offsets) - 1
         self.n_samples = int(self.offsets[-1])
         self._lengths = self.offsets[1:] - self.offsets[:-1]
+        if np.any(self._lengths <= 0):
+            raise ValueError("every task needs at least one row (a row may have weight 0)")
         self.n_threads = thread_count() if n_threads is None else n_threads
         self.passes = 0.0
         self.fit_intercept = fit_intercept
