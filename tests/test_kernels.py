@@ -523,6 +523,89 @@ def test_reweight(rng, lengths, shared, n_basis):
     np.testing.assert_allclose(basis @ results[0][0], 0.0, atol=1e-12)
 
 
+# --- sizes around the blocks in which kernels work -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", [*range(1, 10), 255, 256, 257, 259, 511, 512, 513, 1027])
+def test_passes_over_any_number_of_columns(rng, features):
+    offsets = layout((3, 1, 5))
+    x = draw(rng, (9, features), np.float32)
+    r = rng.standard_normal(9)
+    ours, twin = both("segment_products", (features, 3), x, None, r, offsets, False, 2)
+    np.testing.assert_allclose(ours, twin, atol=1e-10)
+    block = np.asfortranarray(rng.standard_normal((9, 3)))
+    for given in (x, x.astype(np.float64)):
+        ours, twin = both("shared_products", (features, 3), given, None, block, False, 2)
+        np.testing.assert_allclose(ours, twin, atol=1e-10)
+    task_of = np.repeat(np.arange(3), np.diff(offsets))
+    ours, twin = both("row_products", (3, features), np.ascontiguousarray(x), r, task_of, False, 2, fill=0.0)
+    np.testing.assert_allclose(ours, twin, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 95, 96, 97, 127, 128, 129, 193, 257])
+@pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
+def test_factors_of_any_size(rng, rows, shared):
+    lengths = (rows, rows) if shared else (rows, 3)
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, 20)
+    a = rng.random(20)
+    results = []
+    for module in (kernels, reference):
+        flat, r = np.full(factor_size(lengths, shared), np.nan), np.full(len(y), np.nan)
+        assert module.factor(x, offsets, shared, columns, a, y, 2, flat, r)
+        results.append((lower_triangles(flat, lengths, shared), r, flat))
+    for ours, twin in zip(results[0][0], results[1][0], strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-7, atol=1e-9)
+    u = rng.standard_normal((20, 2))
+    shape = (x.shape[0], 20)
+    ours, twin = both(
+        "whiten", shape, x, offsets, shared, columns, u, results[0][2], 2, order="F", dtype=np.float32
+    )
+    np.testing.assert_allclose(ours, twin, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 400, 513])
+@pytest.mark.parametrize("tasks", [None, 3, 17])
+def test_normal_matrices_of_any_size(rng, count, tasks):
+    rows = 270 if count < 100 else 7
+    z = np.asfortranarray(rng.standard_normal((rows, count)), dtype=np.float32)
+    u = None if tasks is None else rng.standard_normal((count, tasks)).astype(np.float32)
+    ours, twin = both("normal_matrix", (count, count), z, u, 2, dtype=np.float32)
+    np.testing.assert_allclose(ours, twin, atol=1e-5 * np.abs(twin).max())
+    v = rng.standard_normal(count).astype(np.float32)
+    ours, twin = both("normal_product", count, z, u, v, 2, dtype=np.float32)
+    np.testing.assert_allclose(ours, twin, atol=1e-5 * np.abs(twin).max() * np.sqrt(count))
+
+
+@pytest.mark.parametrize(("rows", "count"), [(511, 3), (512, 255), (513, 256), (1030, 257), (2, 600)])
+@pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
+def test_combinations_of_any_size(rng, rows, count, shared):
+    lengths = (rows, rows) if shared else (rows, 5)
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, count)
+    w = rng.standard_normal((count, 2)) * (rng.random((count, 1)) < 0.8)
+    ours, twin = both("combine", len(y), x, offsets, shared, columns, w, 2)
+    np.testing.assert_allclose(ours, twin, atol=1e-10 * np.sqrt(count))
+
+
+@pytest.mark.parametrize("features", [1, 3, 1023, 1025, 8191, 8193])
+def test_anchored_ratios_of_any_number_of_features(rng, features):
+    for tasks, one_norm in ((1, True), (1, False), (3, False), (3, True)):
+        given = anchored_input(rng, features, tasks, 2, one_norm)
+        group = rng.uniform(0.5, 3.0, features)
+        results = []
+        for threads in (1, 3):
+            estimate, upper = np.full(features, np.nan), np.full(features, np.nan)
+            kernels.anchored_ratios(*given.values(), 0.2, group, None, False, threads, estimate, upper)
+            results.append((estimate, upper))
+        np.testing.assert_array_equal(results[0], results[1])
+        ends = np.unique(np.clip([0, 1, features // 2, features - 2, features - 1], 0, features - 1))
+        small = {**given, "anchors": [a[ends] for a in given["anchors"]], "norms": given["norms"][ends]}
+        estimate, upper = np.empty(len(ends)), np.empty(len(ends))
+        reference.anchored_ratios(*small.values(), 0.2, group[ends], None, False, 1, estimate, upper)
+        np.testing.assert_allclose(results[0][0][ends], estimate, rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(results[0][1][ends], upper, rtol=1e-11, atol=1e-14)
+
+
 # --- threads ---------------------------------------------------------------------------------------------------------
 
 
@@ -831,6 +914,6 @@ def test_wrong_shapes_raise(rng):
     ids=["C-order", "int16", "float32 r", "F-order out", "float32 out", "strided"],
 )
 def test_wrong_layouts_raise_rather_than_being_copied(rng, change):
-    x, r, out = change(draw(rng, (10, 6)), rng.standard_normal(10), np.empty((6, 2)))
+    x, r, out = change(draw(rng, (10, 6)), rng.standard_normal(10), np.zeros((6, 2)))
     with pytest.raises(TypeError):
         kernels.segment_products(x, None, r, layout((4, 6)), False, 1, out)
