@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 from scipy.linalg import lapack
 
 from .._kernels import kernels
@@ -248,6 +249,14 @@ class VariationalNewton:
         return direction
 
 
+def _solve_symmetric(matrix: Array, right: Array) -> Array:
+    """``matrix^-1 right`` for a positive matrix that rounding may have spoilt."""
+    try:
+        return np.asarray(linalg.cho_solve(linalg.cho_factor(matrix, lower=True, check_finite=False), right))
+    except linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-14)[0])
+
+
 def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``, by block pivoting on one factor of M.
 
@@ -282,7 +291,7 @@ def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
         place = {int(j): i for i, j in enumerate(known)}
         columns = inverse[:, [place[int(j)] for j in fixed]]
         small = columns[fixed]
-        multipliers = np.linalg.lstsq(small, lower[fixed] - free[fixed], rcond=1e-14)[0]
+        multipliers = _solve_symmetric(small, lower[fixed] - free[fixed])
         v = free + columns @ multipliers
         v[fixed] = lower[fixed]
         below = np.setdiff1d(np.flatnonzero(v < lower), fixed)
