@@ -265,7 +265,7 @@ def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     """
     count = len(right)
     jitter = _JITTER * float(np.mean(np.diag(m)))
-    while True:
+    for _ in range(30):  # the last is far beyond any M
         m[np.diag_indices(count)] += jitter
         factor, info = lapack.spotrf(m.T, lower=1)  # symmetric: the transpose is the Fortran view
         if info == 0:
