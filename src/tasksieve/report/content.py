@@ -1,0 +1,85 @@
+"""What a report shows: plain arrays and words, wherever they come from (a fitted model, a run folder)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class FitQuality:
+    """How well each task is fitted.
+
+    Attributes
+    ----------
+    measure : str
+        What `values` are, in words: "R2 on the training rows", "accuracy on held-out rows".
+    values : array of shape (T,)
+    rows : int array of shape (T,)
+        Rows with a label.
+    """
+
+    measure: str
+    values: Array
+    rows: Array
+
+
+@dataclass
+class ReportContent:
+    """The content of one report.
+
+    Attributes
+    ----------
+    title : str
+    asked, answered : str
+        The question and the answer, each a few plain sentences.
+    tasks : array of str, shape (T,)
+    features : array of str, shape (d,)
+    coef : sparse matrix of shape (T, d)
+        The chosen model's coefficients.
+    intercept : array of shape (T,)
+    certificate : mapping
+        ``objective``, ``dual_gap``, ``relative_gap``, ``tol``, ``null_objective`` (floats) and ``converged`` (bool).
+    facts : sequence of (name, value)
+        Anything else worth a line: rows, features, model, time.
+    reproduce : str
+        The command or code that gives the same answer.
+    versions : mapping of str to str
+    alphas : array of shape (K,), optional
+        Strengths of the path; with it `path_coefs` (K sparse matrices of shape (T, d)), `n_selected`,
+        `rejection_ratios`, `relative_gaps`, `seconds`, each of length K; `chosen` is the index of the model shown.
+    cv_scores : array of shape (K, folds), optional
+        With `cv_measure`, what they are, in words (smaller is better).
+    quality : sequence of FitQuality
+    warnings : sequence of str
+        What the reader must know: missing values dropped, no convergence.
+    """
+
+    title: str
+    asked: str
+    answered: str
+    tasks: Array
+    features: Array
+    coef: scipy.sparse.csr_array
+    intercept: Array
+    certificate: Mapping[str, float]
+    facts: Sequence[tuple[str, str]] = ()
+    reproduce: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    alphas: Array | None = None
+    path_coefs: Sequence[scipy.sparse.csr_array] = ()
+    n_selected: Array | None = None
+    rejection_ratios: Array | None = None
+    relative_gaps: Array | None = None
+    seconds: Array | None = None
+    chosen: int = -1
+    cv_scores: Array | None = None
+    cv_measure: str = ""
+    quality: Sequence[FitQuality] = ()
+    warnings: Sequence[str] = ()
