@@ -215,6 +215,7 @@ class GraphModel(BaseEstimator):
         self._single = labels.form == "single" and len(tasks) == 1
         self.objective_ = float(sum(found.objective for found in solutions))
         self.dual_gap_ = float(sum(found.gap for found in solutions))
+        self._null_objective = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.solver_ = solutions[0].solver
         flat = np.stack([found.beta for found in solutions])

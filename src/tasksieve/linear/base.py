@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -465,6 +466,9 @@ class PathEstimator(TaskLinearModel):
     n_jobs: int | None
     verbose: int
 
+    #: ``watcher(label, k, n_values, point)`` is told of each value instead of stderr; the command line sets it
+    _watcher: Callable[[str, int, int, Any], None] | None = None
+
     def _penalty(self) -> dict[str, Any]:
         """Arguments of `Problem` that describe the penalty."""
         return {}
@@ -509,6 +513,7 @@ class PathEstimator(TaskLinearModel):
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
+        self._null_objective = float(solution.null_objective) / data.n_bar
         if not point.converged:
             self._warn_not_converged(solution, data)
         return self
@@ -575,8 +580,11 @@ class PathEstimator(TaskLinearModel):
                 f"The 'screening' parameter must be one of {', '.join(map(repr, SCREENING))}; got {self.screening!r}."
             )
 
-    def _progress(self, label: str | None = None) -> Progress | None:
-        return Progress(label or type(self).__name__) if self.verbose else None
+    def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
+        label = label or type(self).__name__
+        if self._watcher is not None:
+            return partial(self._watcher, label)
+        return Progress(label) if self.verbose else None
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -21,6 +21,16 @@ from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, g
 PACKED_ENTRIES = 1 << 25
 
 Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
+
+
+class FoldStore(Protocol):
+    """Keeps the scores of finished folds, so that an interrupted cross-validation need not solve them again."""
+
+    def recall(self, name: str) -> tuple[np.ndarray, int] | None:
+        """What `keep` was given under this name, if anything."""
+
+    def keep(self, name: str, scores: np.ndarray, n_open: int) -> None:
+        """A fold is finished: its held-out losses, and the number of values that did not converge."""
 
 
 class PathEstimatorCV(TaskLinearModel):
@@ -46,6 +56,10 @@ class PathEstimatorCV(TaskLinearModel):
     cv_scores_: np.ndarray
     path_: RegularizationPath
 
+    #: set by the command line: where finished folds are kept, and who is told of progress
+    _store: FoldStore | None = None
+    _watcher: Any = None
+
     def _candidates(self) -> list[PathEstimator]:
         """The models compared, each along its own path: one, or one per value of another parameter."""
         return [self._model()]
@@ -53,7 +67,9 @@ class PathEstimatorCV(TaskLinearModel):
     def _model(self, **changed: Any) -> PathEstimator:
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
-        return self._estimator(**{**shared, **changed})
+        model = self._estimator(**{**shared, **changed})
+        model._watcher = self._watcher
+        return model
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
@@ -90,8 +106,10 @@ class PathEstimatorCV(TaskLinearModel):
         # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
         results = parallel(
-            delayed(held_out_scores)(model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}")
-            for model, grid in zip(models, grids, strict=True)
+            delayed(self._held_out_scores)(
+                f"fold-{m}-{f}", model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}"
+            )
+            for m, (model, grid) in enumerate(zip(models, grids, strict=True))
             for f, fold in enumerate(folds)
         )
         scores = np.array([score for score, _ in results])
@@ -117,6 +135,16 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_solution(data, solution.points[k])
         self._set_scores(best, models, grids, scores)
         return self
+
+    def _held_out_scores(self, name: str, *arguments: Any) -> tuple[np.ndarray, int]:
+        """`held_out_scores`, or what the store remembers of them."""
+        known = None if self._store is None else self._store.recall(name)
+        if known is not None:
+            return known
+        found = held_out_scores(*arguments)
+        if self._store is not None:
+            self._store.keep(name, *found)
+        return found
 
     def _set_scores(
         self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray

@@ -113,7 +113,7 @@ def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
 # --- checkpoints -----------------------------------------------------------------------------------------------
 
 
-def _plain(label: Any) -> list[Any]:
+def plain_label(label: Any) -> list[Any]:
     """A label as JSON can hold it, with its type."""
     if isinstance(label, np.generic):
         label = label.item()
@@ -125,7 +125,7 @@ def _plain(label: Any) -> list[Any]:
 _TYPES: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
-def _label(plain: list[Any]) -> Any:
+def label_from(plain: list[Any]) -> Any:
     return _TYPES[plain[0]](plain[1])
 
 
@@ -316,8 +316,8 @@ class StreamMixin:
                 name: value.item() if isinstance(value, np.generic) else value
                 for name, value in params.items()
             },
-            "labels": [_plain(label) for label in self._labels],
-            "vocabulary": [_plain(name) for name in self._vocabulary],
+            "labels": [plain_label(label) for label in self._labels],
+            "vocabulary": [plain_label(name) for name in self._vocabulary],
             "places": list(self._vocabulary.values()),
             "single": self._single,
             "averages": model._averages,
@@ -329,9 +329,9 @@ class StreamMixin:
         register = getattr(self, "_classes", None)
         if register is not None:
             meta["classes"] = {
-                "all": [_plain(label) for label in register.all],
-                "of_task": [[_plain(label) for label in known] for known in register.of_task],
-                "signs": [[[_plain(k), v] for k, v in signs.items()] for signs in register.signs],
+                "all": [plain_label(label) for label in register.all],
+                "of_task": [[plain_label(label) for label in known] for known in register.of_task],
+                "signs": [[[plain_label(k), v] for k, v in signs.items()] for signs in register.signs],
             }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
         path = Path(path)
@@ -379,8 +379,8 @@ class StreamMixin:
         }
         model._learner.restore(state)
         for plain in meta["labels"]:
-            model._join(_label(plain))
-        names = [_label(plain) for plain in meta["vocabulary"]]
+            model._join(label_from(plain))
+        names = [label_from(plain) for plain in meta["vocabulary"]]
         model._vocabulary = dict(zip(names, meta["places"], strict=True))
         model._single = meta["single"]
         model.n_features_in_ = meta["n_features"]
@@ -391,9 +391,9 @@ class StreamMixin:
             model.n_iter_ = meta["n_iter"]
         if "classes" in meta:
             register = ClassRegister()
-            register.all = [_label(plain) for plain in meta["classes"]["all"]]
-            register.of_task = [[_label(plain) for plain in known] for known in meta["classes"]["of_task"]]
-            register.signs = [{_label(k): v for k, v in signs} for signs in meta["classes"]["signs"]]
+            register.all = [label_from(plain) for plain in meta["classes"]["all"]]
+            register.of_task = [[label_from(plain) for plain in known] for known in meta["classes"]["of_task"]]
+            register.signs = [{label_from(k): v for k, v in signs} for signs in meta["classes"]["signs"]]
             model._classes = register
         return model
 

@@ -1,0 +1,20 @@
+"""The command line, ``tasksieve``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; without its libraries, say which to install."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ImportError as error:
+        print(
+            f"tasksieve: the command line needs {error.name}: pip install 'tasksieve[cli]'", file=sys.stderr
+        )
+        sys.exit(1)
+    from .app import run
+
+    run()

@@ -1,0 +1,234 @@
+"""The commands, and what they are called."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from .exits import State, guarded
+from .options import command
+
+app = typer.Typer(
+    name="tasksieve",
+    help="Sparse multi-task learning whose every answer carries a proof: from a table on disk to a report.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+Run = Annotated[str, typer.Argument(help="Folder of a finished run.", show_default=False)]
+Separator = Annotated[str | None, typer.Option("--separator", help="Between the cells of a CSV file.")]
+OnlineModel = Literal["regressor", "classifier"]
+Penalty = Literal["l21", "l11", "l1+l21"]
+Scheme = Literal["per-task", "importance", "rounds"]
+StreamLoss = Literal["squared", "logistic", "hinge"]
+StreamFormat = Literal["csv", "parquet", "libsvm"]
+StreamMissing = Literal["error", "drop"]
+Format = Literal["csv", "parquet", "arrow", "npz", "libsvm"]
+Missing = Literal["error", "drop", "mean"]
+Unknown = Literal["error", "zero"]
+
+
+def fit_or_path(name: str, table: str | None, given: dict[str, Any]) -> int:
+    from .fit import run_fit
+
+    return run_fit(name, table, given)
+
+
+FIT = (
+    "Fit a model to a TABLE and leave everything about it in a run folder.\n\n"
+    "Without --alpha, the strength is chosen by cross-validation.\n\n"
+    "Exit codes: 0 done, 1 wrong input, 2 wrong options, 3 not converged (the answer is written, its gap is true), "
+    "4 cannot write, 130 interrupted (--resume goes on)."
+)
+app.command("fit")(guarded(command("fit", FIT, fit_or_path)))
+app.command("path")(
+    guarded(
+        command(
+            "path",
+            "Solve a whole sequence of penalty strengths, without choosing one; else as fit.",
+            fit_or_path,
+        )
+    )
+)
+
+
+@app.command()
+@guarded
+def predict(
+    run: Run,
+    table: Annotated[str, typer.Argument(help="The rows to predict.", show_default=False)],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default standard output.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Predict with this value of the path.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task column, where it has another name here.")] = None,
+    all_tasks: Annotated[
+        bool, typer.Option("--all-tasks", help="Every task's prediction for every row.")
+    ] = False,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Of the classes, too.")] = False,
+    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
+    unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
+    format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
+    separator: Separator = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Predict the rows of a TABLE with the model of a run: one line for each row, in the same order."""
+    State.debug = debug
+    from .predict import run_predict
+
+    return run_predict(
+        run, table, out, alpha, task, all_tasks, probabilities, missing, unknown,
+        format, separator, quiet,
+    )  # fmt: skip
+
+
+@app.command()
+@guarded
+def report(run: Run, quiet: Quiet = False, debug: Debug = False) -> int:
+    """Write report.html of a run once more."""
+    State.debug = debug
+    from .report import run_report
+
+    return run_report(run, quiet)
+
+
+@app.command()
+@guarded
+def stream(
+    table: Annotated[str, typer.Argument(help="CSV, Parquet or libsvm file; - for CSV from standard input.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder of the run.")],
+    target: Annotated[str | None, typer.Option("--target", "-y", help="Column to predict.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Column with the task of each row.")
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option("--features", "-x", help="Columns to learn from; by default all others."),
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    missing: Annotated[StreamMissing, typer.Option(help="Rows with missing values.")] = "error",
+    model: Annotated[OnlineModel, typer.Option("--model", "-m")] = "regressor",
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")] = 1.0,
+    penalty: Annotated[Penalty, typer.Option(help="Rows, entries, or both.")] = "l21",
+    l1: Annotated[float | None, typer.Option(help="With l1+l21: cost of a single coefficient.")] = None,
+    loss: Annotated[StreamLoss | None, typer.Option(help="By default squared; classifier: logistic.")] = None,
+    gamma: Annotated[float, typer.Option(help="Size of the steps (larger: smaller steps).")] = 1.0,
+    l2: Annotated[float, typer.Option(help="Ridge penalty.")] = 0.0,
+    scheme: Annotated[
+        Scheme, typer.Option(help="How tasks that come at different rates are counted.")
+    ] = "per-task",
+    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept")] = True,
+    format: Annotated[StreamFormat | None, typer.Option(help="By default from the file's name.")] = None,
+    separator: Separator = None,
+    n_features: Annotated[int | None, typer.Option(help="Of a libsvm file.")] = None,
+    chunk_rows: Annotated[int, typer.Option(help="Rows in memory at a time.")] = 10_000,
+    checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints.")] = 200_000,
+    max_rows: Annotated[int | None, typer.Option(help="Stop after so many rows.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Learn one row at a time from a TABLE of any length, in bounded memory.
+
+    With --resume, an interrupted stream goes on from its last checkpoint (standard input must be given from its
+    beginning) and ends with the same bytes.
+    """
+    State.debug = debug
+    from .stream import run_stream
+
+    config = {
+        "table": table if table == "-" else os.path.abspath(table), "format": format,
+        "separator": separator, "target": target, "task": task, "weights": weights, "features": features or None,
+        "missing": missing, "model": model, "n_features": n_features,
+        "chunk_rows": chunk_rows,
+    }  # fmt: skip
+    params: dict[str, Any] = {
+        "alpha": alpha, "penalty": penalty, "gamma": gamma, "l2": l2, "missing": scheme,
+        "fit_intercept": intercept,
+    }  # fmt: skip
+    if l1 is not None:
+        params["l1"] = l1
+    if loss is not None:
+        params["loss"] = loss
+    call = {
+        "out": out, "resume": resume, "overwrite": overwrite, "quiet": quiet, "max_rows": max_rows,
+        "checkpoint_every": checkpoint_every,
+    }  # fmt: skip
+    return run_stream(config, params, call)
+
+
+@app.command()
+@guarded
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="Which one; by default all are listed.", show_default=False)
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="A .csv, .parquet or .npz file to write.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of the data set: name=value.")
+    ] = None,
+    debug: Debug = False,
+) -> int:
+    """List the data sets that come with the library, or write one as a table."""
+    State.debug = debug
+    from .extras import run_datasets
+
+    return run_datasets(name, out, settings or [])
+
+
+@app.command()
+@guarded
+def demo(
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Folder for the table and the run.")
+    ] = "tasksieve-demo",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Fit real handwritten digits, each against the rest, and write the report."""
+    State.debug = debug
+    from .extras import run_demo
+
+    return run_demo(out, overwrite, report, quiet)
+
+
+@app.command()
+@guarded
+def info(debug: Debug = False) -> int:
+    """Versions, kernels, threads, extras."""
+    State.debug = debug
+    from .extras import run_info
+
+    return run_info()
+
+
+def version(asked: bool) -> None:
+    if asked:
+        from tasksieve import __version__
+
+        print(__version__)
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Sparse multi-task learning whose every answer carries a proof: from a table on disk to a report."""
+
+
+def run() -> None:
+    app()

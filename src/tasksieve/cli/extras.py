@@ -1,0 +1,194 @@
+"""``tasksieve datasets``, ``tasksieve demo`` and ``tasksieve info``."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .. import _kernels, datasets
+from ..design import thread_count
+from ..runs.atomic import write_atomically, write_bytes
+from ..runs.registry import MODELS, MissingModel
+from ..runs.results import csv_bytes, versions
+from ..tables import TableError
+from .exits import OK, UsageError, say
+
+EXTRAS = {
+    "cli": ("typer", "rich"),
+    "files": ("pandas", "pyarrow"),
+    "report": ("jinja2",),
+    "plot": ("matplotlib",),
+    "river": ("river",),
+    "graph": ("networkx",),
+}
+
+
+# --- datasets ----------------------------------------------------------------------------------------------------
+
+
+def available() -> dict[str, Any]:
+    """Generators and loaders of `tasksieve.datasets` by the name that is typed."""
+    return {
+        name.replace("_", "-"): getattr(datasets, name)
+        for name in sorted(datasets.__all__)
+        if name.startswith(("make_", "load_", "fetch_"))
+    }
+
+
+def run_datasets(name: str | None, out: str | None, settings: list[str]) -> int:
+    """List the data sets, or write one to a file."""
+    known = available()
+    if name is None:
+        if out is not None or settings:
+            raise UsageError("--out, --set: name a data set")
+        width = max(map(len, known))
+        for key, function in known.items():
+            print(f"{key:<{width}}  {(inspect.getdoc(function) or '').partition(chr(10))[0]}")
+        print(
+            "\ntasksieve datasets NAME --out FILE writes one (.csv, .parquet or .npz); --set n_tasks=5 changes it"
+        )
+        return OK
+    function = known.get(name.replace("_", "-"))
+    if function is None:
+        raise UsageError(f"there is no data set {name!r}; tasksieve datasets lists them")
+    if out is None:
+        print(inspect.getdoc(function))
+        return OK
+    options = read_settings(function, settings)
+    found = function(**options)
+    X, y, task = found[0], found[1], found[2]
+    write_dataset(Path(out), X, y, task)
+    say(f"{out}: {X.shape[0]:,} rows, {X.shape[1]:,} features")
+    return OK
+
+
+def read_settings(function: Any, settings: list[str]) -> dict[str, Any]:
+    """``--set name=value`` as keyword arguments; values are numbers, true, false, none, or words."""
+    known = inspect.signature(function).parameters
+    options: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            raise UsageError(f"--set: {setting!r} is not one of {', '.join(f'{key}=...' for key in known)}")
+        options[name] = plain(text.strip())
+    return options
+
+
+def plain(text: str) -> Any:
+    words: dict[str, Any] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def write_dataset(out: Path, X: Any, y: np.ndarray, task: np.ndarray | None) -> None:
+    """A data set as a table: columns task, y (or y0, y1, ...) and x0, x1, ...; or as npz arrays."""
+    if not out.parent.is_dir():
+        raise UsageError(f"--out: there is no folder {out.parent}")
+    ending = out.suffix.lower()
+    if ending == ".npz":
+        arrays: dict[str, Any] = {"y": y}
+        if task is not None:
+            arrays["task"] = task
+        if scipy.sparse.issparse(X):
+            csr = X.tocsr()
+            arrays.update(
+                X_data=csr.data, X_indices=csr.indices, X_indptr=csr.indptr, X_shape=np.array(csr.shape)
+            )
+        else:
+            arrays["X"] = np.asarray(X)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        write_bytes(out, buffer.getvalue())
+        return
+    dense = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+    columns: dict[str, np.ndarray] = {} if task is None else {"task": np.asarray(task)}
+    targets = {"y": y} if y.ndim == 1 else {f"y{t}": y[:, t] for t in range(y.shape[1])}
+    columns.update(targets)
+    columns.update({f"x{j}": dense[:, j] for j in range(dense.shape[1])})
+    if ending == ".csv":
+        write_bytes(
+            out, csv_bytes(list(columns), zip(*(values.tolist() for values in columns.values()), strict=True))
+        )
+    elif ending in (".parquet", ".pq"):
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError as error:
+            raise TableError("writing Parquet needs pyarrow: pip install 'tasksieve[files]'") from error
+        table = pyarrow.table(columns)
+        write_atomically(out, lambda file: parquet.write_table(table, file))
+    else:
+        raise UsageError(f"--out: a .csv, .parquet or .npz file; got {str(out)!r}")
+
+
+# --- demo --------------------------------------------------------------------------------------------------------
+
+
+def run_demo(out: str, overwrite: bool, report: bool, quiet: bool) -> int:
+    """Real digits as tasks: written as a table, fitted as any table would be."""
+    from .fit import run_fit
+
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "digits.npz"
+    if not table.exists() or overwrite:
+        X, y, task, _ = datasets.load_digits_tasks(n_each=80)
+        write_dataset(table, X, y, task)
+    if not quiet:
+        say(
+            "Ten handwritten digits, each against the rest: ten tasks with images of their own.\n"
+            f"$ tasksieve fit {table} --target y --task task --model logistic --alphas 40 --eps 0.005 "
+            f"--selection-rule 1se --out {folder / 'run'}"
+        )
+    given: dict[str, Any] = {
+        "target": ["y"], "task": "task", "model": "logistic", "alphas": "40", "eps": 0.005, "selection_rule": "1se",
+        "out": str(folder / "run"), "overwrite": overwrite, "quiet": quiet, "report": report,
+    }  # fmt: skip
+    code = run_fit("fit", str(table), given)
+    if report and not quiet and code == OK:
+        print(f"report: {folder / 'run' / 'report.html'}")
+    return code
+
+
+# --- info --------------------------------------------------------------------------------------------------------
+
+
+def run_info() -> int:
+    """Versions, kernels, threads, models and extras."""
+    for name, value in versions().items():
+        print(f"{name:<14} {value}")
+    print(f"{'kernel file':<14} {getattr(_kernels.kernels, '__file__', '-')}")
+    print(f"{'threads':<14} {thread_count()} (TASKSIEVE_NUM_THREADS, --threads)")
+    print(f"{'executable':<14} {sys.executable}")
+    print(f"{'data folder':<14} {os.environ.get('TASKSIEVE_DATA', '(TASKSIEVE_DATA is not set)')}")
+    for name, packages in EXTRAS.items():
+        found = []
+        for package in packages:
+            try:
+                found.append(f"{package} {version(package)}")
+            except PackageNotFoundError:
+                found.append(f"{package} missing: pip install 'tasksieve[{name}]'")
+        print(f"{'extra ' + name:<14} {', '.join(found)}")
+    for name, kind in MODELS.items():
+        try:
+            kind.estimator(False)
+            state = kind.about
+        except MissingModel:
+            state = "not in this installation"
+        print(f"{'model':<14} {name}: {state}")
+    return OK

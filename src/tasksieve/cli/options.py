@@ -1,0 +1,199 @@
+"""All options of ``fit`` and ``path`` in one table: what is typed, what it means, what it becomes."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ..runs.registry import MODELS
+from .exits import UsageError
+
+BOTH = ("fit", "path")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes
+    ----------
+    key : str
+        Its place in a configuration; of a parameter, its name in the estimator.
+    flag : str
+        What is typed; a boolean has its opposite after a slash.
+    kind : type
+    help : str
+    panel : {"Data", "Model", "Strength", "Run"}
+        Heading in the help.
+    role : {"config", "param", "run"}
+        Part of what is computed, parameter of the estimator, or a matter of this call only.
+    commands : names of the commands that have it
+    """
+
+    key: str
+    flag: str
+    kind: Any
+    help: str
+    panel: Literal["Data", "Model", "Strength", "Run"]
+    role: Literal["config", "param", "run"] = "config"
+    commands: tuple[str, ...] = BOTH
+
+    @property
+    def long(self) -> str:
+        return next(flag for flag in self.flag.split(",") if flag.startswith("--")).partition("/")[0]
+
+
+OPTIONS = [
+    Option("target", "--target,-y", list[str], "Column to predict (name or glob). Several targets: one shared matrix, "
+           "each target a task; empty cells are labels not observed.", "Data"),
+    Option("task", "--task,-t", str, "Column with the task of each row.", "Data"),
+    Option("features", "--features,-x", list[str], "Columns to learn from (names or globs); by default all others.",
+           "Data"),
+    Option("weights", "--weights", str, "Column with the weight of each row.", "Data"),
+    Option("categorical", "--categorical", list[str], "Columns of numbers that are names of things (names or globs). "
+           "Columns of words always are.", "Data"),
+    Option("missing", "--missing", Literal["error", "drop", "mean"], "Rows with missing values: an error, "
+           "left out, or filled with the column's mean. (default: error)", "Data"),
+    Option("max_categories", "--max-categories", int, "Most words in a column of words. (default: 100)", "Data"),
+    Option("format", "--format", Literal["csv", "parquet", "arrow", "npz", "libsvm"],
+           "Format of the table; by default from its name.", "Data"),
+    Option("separator", "--separator", str, "Between the cells of a CSV file. (default: , (tab for .tsv))", "Data"),
+    Option("model", "--model,-m", Literal[tuple(MODELS)],
+           "Which model; `tasksieve info` says what they are for. (default: lasso)", "Model"),
+    Option("l1_ratio", "--l1-ratio", str, "Elastic net: share of the selecting penalty (with --cv several, 0.5,0.9).",
+           "Model", "param"),
+    Option("l1", "--l1", float, "Sparse group: cost of a single coefficient.", "Model", "param"),
+    Option("group", "--group", float, "Sparse group: cost of a feature.", "Model", "param"),
+    Option("l2", "--l2", float, "Calibrated: ridge penalty.", "Model", "param"),
+    Option("loss", "--loss", str, "Loss, for models that have several.", "Model", "param"),
+    Option("owl_weights", "--owl-weights", Literal["oscar", "slope"], "OWL: the sorted weights.",
+           "Model", "param"),
+    Option("oscar_ratio", "--oscar-ratio", float, "OWL: how fast the OSCAR weights fall.", "Model", "param"),
+    Option("fdr", "--fdr", float, "OWL: false discovery rate of the SLOPE weights.", "Model", "param"),
+    Option("graph", "--graph", str, "Graph SVM: 'complete', 'none', or a CSV file (a square matrix headed by task "
+           "names, or edges: from,to,weight).", "Model"),
+    Option("graph_strength", "--graph-strength", float, "Graph SVM: how strongly neighbours agree.", "Model", "param"),
+    Option("epsilon", "--epsilon", float, "Graph SVM, numbers: half the width of the tube.", "Model", "param"),
+    Option("class_weight", "--class-weight", Literal["balanced"], "Graph SVM: weigh classes.", "Model",
+           "param"),
+    Option("intercept_scaling", "--intercept-scaling", float, "Graph SVM: size of the constant feature.", "Model",
+           "param"),
+    Option("fit_intercept", "--intercept/--no-intercept", bool, "One intercept per task, or none.", "Model", "param"),
+    Option("positive", "--positive/--any-sign", bool, "Only coefficients >= 0.", "Model", "param"),
+    Option("standardize", "--standardize/--as-is", bool, "Penalise columns scaled to unit deviation within tasks.",
+           "Model", "param"),
+    Option("task_weights", "--task-weights", Literal["balanced"], "Every task counts once.", "Model",
+           "param"),
+    Option("tol", "--tol", float, "Stop at this relative duality gap. (default: 1e-6)", "Model", "param"),
+    Option("max_iter", "--max-iter", int, "Iterations after which to give up.", "Model", "param"),
+    Option("screening", "--screening", str, "Rule that discards features: auto, dpc, gap, none, ...", "Model", "param"),
+    Option("alpha", "--alpha", float, "Strength of the penalty; without it, it is chosen by cross-validation.",
+           "Strength", "param", ("fit",)),
+    Option("C", "--C", float, "Graph SVM: weight of the loss.", "Strength", "param", ("fit",)),
+    Option("cv", "--cv", int, "Folds of the cross-validation that chooses alpha. (default: 5)", "Strength", "config",
+           ("fit",)),
+    Option("alphas", "--alphas", str, "How many values of alpha, or the values themselves: 1,0.5,0.1. (default: 100)",
+           "Strength"),
+    Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength"),
+    Option("selection_rule", "--selection-rule", Literal["min", "1se"], "Smallest loss, or fewest "
+           "features within one standard error of it. (default: min)", "Strength", "config", ("fit",)),
+    Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
+           "Run"),
+    Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
+    Option("resume", "--resume", bool, "Go on with an interrupted run (or start it, if there is none).", "Run", "run"),
+    Option("overwrite", "--overwrite", bool, "Start anew in a folder that holds a run.", "Run", "run"),
+    Option("config", "--config", str, "Take options from the config.json of another run; those given here come first.",
+           "Run", "run"),
+    Option("report", "--report/--no-report", bool, "Write report.html. (default: report)", "Run", "run"),
+    Option("quiet", "--quiet,-q", bool, "No progress, no summary.", "Run", "run"),
+    Option("debug", "--debug", bool, "Show where an error comes from.", "Run", "run"),
+]  # fmt: skip
+
+BY_KEY = {option.key: option for option in OPTIONS}
+DEFAULTS: dict[str, Any] = {"model": "lasso", "missing": "error", "max_categories": 100}
+# What a parameter is called in the estimator, where that is not its key.
+PARAMETER = {"owl_weights": "weights"}
+
+
+def command(
+    name: str, about: str, body: Callable[[str, str | None, dict[str, Any]], int]
+) -> Callable[..., int]:
+    """A function whose signature lists the options of a command; it hands what was given to ``body``."""
+
+    def run(**given: Any) -> int:
+        table = given.pop("table", None)
+        return body(
+            name, table, {key: value for key, value in given.items() if value is not None and value != []}
+        )
+
+    table = Annotated[
+        str | None, typer.Argument(help="The table: CSV, Parquet, Arrow, npz or libsvm.", show_default=False)
+    ]
+    parameters = [inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=table)]
+    for option in OPTIONS:
+        if name not in option.commands:
+            continue
+        flags = [flag.strip() for flag in option.flag.split(",")]
+        info = typer.Option(*flags, help=option.help, rich_help_panel=option.panel, show_default=False)
+        annotation = Annotated[option.kind | None, info]  # type: ignore[name-defined]
+        parameters.append(
+            inspect.Parameter(option.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        )
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__ = name
+    run.__doc__ = about
+    return run
+
+
+def split_given(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is to be computed, and how this call goes about it."""
+    config = {key: value for key, value in given.items() if BY_KEY[key].role != "run"}
+    call = {key: value for key, value in given.items() if BY_KEY[key].role == "run"}
+    return config, call
+
+
+def read_alphas(text: str | None) -> tuple[int | None, list[float] | None]:
+    """``--alphas``: a number of values, or the values."""
+    if text is None:
+        return None, None
+    try:
+        if "," not in text and "." not in text and "e" not in text.lower():
+            return int(text), None
+        return None, [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--alphas: a whole number, or numbers separated by commas; got {text!r}") from None
+
+
+def read_numbers(text: str, flag: str) -> float | list[float]:
+    try:
+        numbers = [float(part) for part in str(text).split(",") if part.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UsageError(f"{flag}: a number, or numbers separated by commas; got {text!r}")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def command_line(config: dict[str, Any], out: str) -> str:
+    """The command that computes a configuration, to be pasted into a shell."""
+    words = ["tasksieve", config["command"], config["table"]]
+    for option in OPTIONS:
+        value = config.get(option.key)
+        if option.role == "run" or value is None or value == DEFAULTS.get(option.key):
+            continue
+        if isinstance(value, bool):
+            names = option.flag.split("/")
+            words.append(names[0] if value else names[-1])
+        else:
+            for item in value if isinstance(value, list) else [value]:
+                words += [
+                    option.long,
+                    f"{item:g}" if isinstance(item, float) and float(f"{item:g}") == item else str(item),
+                ]
+    return shlex.join([*words, "--out", out])

@@ -1,0 +1,161 @@
+"""``tasksieve predict``: a run's model on the rows of another table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..runs import RunError, RunFolder, SavedModel, load_model
+from ..runs.atomic import write_atomically, write_bytes
+from ..runs.results import csv_bytes, read_path
+from ..tables import Table, TableError, prepare_rows, read_table
+from .exits import OK, UsageError, say
+from .stream import load_stream
+
+
+def run_predict(
+    run: str,
+    table: str,
+    out: str | None,
+    alpha: float | None,
+    task: str | None,
+    all_tasks: bool,
+    probabilities: bool,
+    missing: Literal["error", "drop", "mean"],
+    unknown: Literal["error", "zero"],
+    format: str | None,
+    separator: str | None,
+    quiet: bool,
+) -> int:
+    """One line of predictions for each row of the table, in its order."""
+    folder = RunFolder(run)
+    folder.verify()
+    if (folder / "stream.npz").is_file():
+        if alpha is not None:
+            raise UsageError("--alpha: a run of stream has one model")
+        saved = load_stream(folder)
+    else:
+        saved = load_model(folder)
+        choose_value(saved, folder, alpha)
+    content = read_table(table, format, separator)
+    columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
+    write_predictions(out, columns)
+    n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
+    if n_empty and not quiet:
+        say(f"note: {n_empty} of {content.n_rows} rows have missing values and no prediction")
+    return OK
+
+
+def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> None:
+    """Make the model that of another value of the path."""
+    if alpha is None:
+        if not saved.facts.get("choice", True):
+            raise UsageError(
+                f"{folder.path} is a path without a choice: --alpha names the value to predict with"
+            )
+        return
+    if not (folder / "path.npz").is_file():
+        raise UsageError(f"--alpha: {folder.path} holds no path")
+    path = read_path(folder)
+    if not alpha > 0:
+        raise UsageError(f"--alpha: must be positive, got {alpha:g}")
+    k = int(np.argmin(np.abs(np.log(path.alphas) - np.log(alpha))))
+    if not 0.99 <= path.alphas[k] / alpha <= 1.01:
+        raise RunError(
+            f"--alpha: the path has no value within 1 % of {alpha:g}; the nearest is {path.alphas[k]:.6g} "
+            f"(all are in {folder / 'path.csv'})"
+        )
+    saved.estimator.coef_ = path.coefs[k].toarray()
+    saved.estimator.intercept_ = path.intercepts[k]
+
+
+def predictions(
+    saved: SavedModel,
+    table: Table,
+    task: str | None,
+    all_tasks: bool,
+    probabilities: bool,
+    missing: Literal["error", "drop", "mean"],
+    unknown: Literal["error", "zero"],
+) -> dict[str, list[Any]]:
+    """Columns of the output, each as long as the table; None where there is no prediction."""
+    model, task = saved.estimator, task or saved.task
+    if saved.task is None:
+        if task is not None or all_tasks:
+            raise UsageError("--task, --all-tasks: the model was fitted without a task column")
+    elif all_tasks:
+        task = None
+    elif task not in table.columns:
+        raise TableError(
+            f"{table.source} has no task column {task!r}; --task names it, --all-tasks predicts all tasks for all rows"
+        )
+    if probabilities and not hasattr(model, "predict_proba"):
+        raise UsageError(f"--probabilities: {type(model).__name__} gives none")
+    X, labels, rows = prepare_rows(
+        table, saved.encoding, task=task, missing=missing, fill=saved.fill, unknown=unknown
+    )
+    keywords = {} if labels is None else {"task": labels}
+    columns: dict[str, list[Any]] = {}
+    if task is not None:
+        columns["task"] = spread(labels, np.arange(len(rows)), rows, table.n_rows)
+    found = model.predict(X, **keywords) if len(rows) else np.zeros((0,))
+    add(columns, "prediction", found, saved, rows, table.n_rows)
+    if probabilities and len(rows):
+        chances = np.asarray(model.predict_proba(X, **keywords))
+        classes = model.classes_
+        if isinstance(classes, list):  # a pair for each task
+            names = ["first class", "second class"]
+        else:
+            names = [str(label) for label in classes.tolist()]
+        for k, name in enumerate(names):
+            add(columns, f"probability of {name}", chances[..., k], saved, rows, table.n_rows)
+    return columns
+
+
+def add(
+    columns: dict[str, list[Any]], title: str, values: Any, saved: SavedModel, rows: Any, n_rows: int
+) -> None:
+    """A column, or one for each task."""
+    values = np.asarray(values)
+    if values.ndim == 1:
+        columns[title] = spread(values, np.arange(len(values)), rows, n_rows)
+        return
+    names = (
+        saved.targets if len(saved.targets) > 1 else [str(label) for label in saved.estimator.tasks_.tolist()]
+    )
+    for t, name in enumerate(names):
+        columns[f"{title} ({name})"] = spread(values[:, t], np.arange(len(values)), rows, n_rows)
+
+
+def spread(values: Any, order: np.ndarray, rows: np.ndarray, n_rows: int) -> list[Any]:
+    """Values of some rows in the places of all rows."""
+    out: list[Any] = [None] * n_rows
+    for row, value in zip(rows[order].tolist(), np.asarray(values).tolist(), strict=True):
+        out[row] = value
+    return out
+
+
+def write_predictions(out: str | None, columns: dict[str, list[Any]]) -> None:
+    rows = zip(*columns.values(), strict=True)
+    if out is None or out == "-":
+        sys.stdout.write(csv_bytes(list(columns), rows).decode())
+        sys.stdout.flush()
+        return
+    file = Path(out)
+    if not file.parent.is_dir():
+        raise RunError(f"--out: there is no folder {file.parent}")
+    if file.suffix.lower() in (".parquet", ".pq"):
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError as error:
+            raise TableError("writing Parquet needs pyarrow: pip install 'tasksieve[files]'") from error
+        table = pyarrow.table(columns)
+        write_atomically(file, lambda stream: parquet.write_table(table, stream))
+    elif file.suffix.lower() == ".csv":
+        write_bytes(file, csv_bytes(list(columns), rows))
+    else:
+        raise UsageError(f"--out: a .csv or .parquet file, or - for standard output; got {out!r}")

@@ -1,0 +1,104 @@
+"""Progress: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..runs.folder import RunFolder
+from .exits import say
+
+# Nothing is shown of what takes less than this many seconds, and no line comes sooner after the last.
+PATIENCE = 1.0
+BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """Tells the user and the log of a run how far it is.
+
+    Parameters
+    ----------
+    quiet : bool
+        Tell the log only.
+    folder : RunFolder, optional
+        Whose log.
+    """
+
+    def __init__(self, quiet: bool, folder: RunFolder | None = None) -> None:
+        self.quiet = quiet
+        self.folder = folder
+        self.began = self.last = time.monotonic()
+        self._bar: Any = None
+        self._lines: dict[str, Any] = {}
+
+    def note(self, message: str, *, log: bool = True, shown: bool = True) -> None:
+        """A line for the log and, unless quiet, for the user."""
+        if log and self.folder is not None:
+            self.folder.log(message)
+        if shown and not self.quiet:
+            if self._bar is not None:
+                self._bar.console.print(message, markup=False, highlight=False)
+            else:
+                say(message)
+
+    def log(self, message: str) -> None:
+        self.note(message, shown=False)
+
+    def watch(self, label: str, k: int, n_values: int, point: Any) -> None:
+        """One more value of a path is solved."""
+        selected = f"{len(point.features)} features, gap {point.dual_gap:.1e}"
+        self.step(label, k + 1, n_values, selected)
+
+    def step(self, label: str, done: int, total: int | None, detail: str = "") -> None:
+        now = time.monotonic()
+        if self.quiet or now - self.began < PATIENCE:
+            return
+        if sys.stderr.isatty():
+            self._show(label, done, total, detail)
+        elif now - self.last >= BETWEEN_LINES:
+            self.last = now
+            share = f"{done:,} of {total:,}" if total is not None else f"{done:,}"
+            say(f"{label}: {share}{', ' + detail if detail else ''}, {now - self.began:.0f} s")
+
+    def _show(self, label: str, done: int, total: int | None, detail: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        if self._bar is None:
+            self._bar = Bars(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[detail]}", style="dim"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        if label not in self._lines:
+            self._lines[label] = self._bar.add_task(label, total=total, detail=detail)
+        self._bar.update(self._lines[label], completed=done, total=total, detail=detail)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+            self._lines.clear()
+
+
+@contextmanager
+def caught_warnings() -> Iterator[list[str]]:
+    """The library's warnings as a list of words instead of lines on stderr."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    for warning in caught:
+        text = str(warning.message)
+        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | ResourceWarning):
+            said.append(text)

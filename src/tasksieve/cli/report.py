@@ -1,0 +1,55 @@
+"""``tasksieve report``: build report.html of a run once more; and its writing at the end of a fit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from ..report.content import ReportContent
+from ..runs import RunError, RunFolder
+from ..runs.content import report_content
+from .exits import OK
+from .progress import Progress
+
+REPORT = "report.html"
+
+
+def report_writer() -> Callable[[ReportContent, Path], None]:
+    """The function that writes a report; an error where this installation cannot."""
+    try:
+        from .. import report
+
+        import_module("jinja2")
+        writer: Callable[[ReportContent, Path], None] = report.write_report  # type: ignore[attr-defined]
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            f"this installation cannot write reports ({error}): pip install 'tasksieve[report]', or use --no-report"
+        ) from error
+    return writer
+
+
+def write_run_report(folder: RunFolder, progress: Progress) -> None:
+    """Write ``report.html`` into a run folder, atomically."""
+    write_report = report_writer()
+    content = report_content(folder)
+    with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
+        page = Path(scratch) / REPORT
+        write_report(content, page)
+        folder.replace(REPORT, page.read_bytes())
+    progress.log("report.html written")
+
+
+def run_report(run: str, quiet: bool) -> int:
+    folder = RunFolder(run)
+    if not folder.path.is_dir():
+        raise RunError(f"there is no run folder {folder.path}")
+    if (folder / "stream.npz").is_file():
+        raise RunError(f"{folder.path} is a run of stream: its model has no certificate, and so no report")
+    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json"))
+    with folder:
+        write_run_report(folder, Progress(quiet, folder))
+    if not quiet:
+        print(folder / REPORT)
+    return OK

@@ -1,0 +1,150 @@
+"""A run folder as the content of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..report.content import FitQuality, ReportContent
+from .folder import DATA, VERSIONS, RunError, RunFolder
+from .model_file import SavedModel, load_model
+from .registry import MODELS
+from .results import SavedPath, read_lines, read_numbers, read_path, row_labels
+
+
+def report_content(folder: RunFolder) -> ReportContent:
+    """Everything a report shows, read from the files of a run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Of a fit or a path whose results are written.
+    """
+    saved = load_model(folder)
+    data, certificate = folder.read_json(DATA), folder.read_json("certificate.json")
+    timing, config = folder.read_json("timing.json"), folder.read_json("config.json")
+    path = read_path(folder) if (folder / "path.npz").is_file() else None
+    model = saved.estimator
+    labels = row_labels(model, saved.targets)
+    coef = scipy.sparse.csr_array(model.coef_.reshape(-1, model.coef_.shape[-1]))
+    content = ReportContent(
+        title=f"{', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}: {MODELS[saved.kind].about}",
+        asked=_asked(saved, data, config),
+        answered=_answered(saved, data, coef, certificate, path, config),
+        tasks=np.array(labels, dtype=str),
+        features=np.array(saved.feature_names, dtype=str),
+        coef=coef,
+        intercept=np.ravel(model.intercept_),
+        certificate=certificate,
+        facts=_facts(saved, data, timing, coef, path, config),
+        reproduce=str(data.get("reproduce", "")),
+        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
+        quality=_quality(folder),
+        warnings=[str(note) for note in data.get("notes", [])],
+    )
+    if path is not None:
+        content.alphas, content.path_coefs = path.alphas, path.coefs
+        content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
+        content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
+        content.chosen = _chosen(saved, path)
+    if (folder / "cv_scores.csv").is_file():
+        content.cv_scores = read_numbers(folder, "cv_scores.csv", skip=1)
+        content.cv_measure = str(data.get("cv_measure", "held-out loss, mean over tasks"))
+    return content
+
+
+def _chosen(saved: SavedModel, path: SavedPath) -> int:
+    k = saved.facts.get("chosen", -1)
+    if not isinstance(k, int) or not -len(path.alphas) <= k < len(path.alphas):
+        raise RunError("the chosen value is not on the path")
+    return k % len(path.alphas)
+
+
+def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> str:
+    n_tasks, d = int(data["tasks"]), int(data["features"])
+    who = {True: "each target its own task", False: f"{n_tasks} tasks"}[len(saved.targets) > 1]
+    targets = f"{len(saved.targets)} targets" if len(saved.targets) > 1 else f"“{saved.targets[0]}”"
+    told = f" (column “{saved.task}”)" if saved.task else ""
+    subject = f"Which of {d:,} features are needed to predict {targets}"
+    subject += f" in {who}{told} together?" if n_tasks > 1 else "?"
+    model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].about}."
+    if config.get("command") == "path":
+        how = " It was solved for a whole sequence of penalty strengths, without choosing one."
+    elif config.get("cv"):
+        rule = "with the smallest loss" if config.get("selection_rule", "min") == "min" else (
+            "with the fewest features whose loss is within one standard error of the smallest"
+        )  # fmt: skip
+        how = f" Its penalty strength was chosen by {config['cv']}-fold cross-validation, {rule}."
+    else:
+        how = ""
+    return f"{subject} {data['rows']:,} rows of {data['name']} were used.{model}{how}"
+
+
+def _answered(
+    saved: SavedModel,
+    data: dict[str, Any],
+    coef: Any,
+    certificate: dict[str, Any],
+    path: SavedPath | None,
+    config: dict[str, Any],
+) -> str:
+    d = coef.shape[1]
+    n_selected = len(np.unique(coef.indices[coef.data != 0]))
+    gap = float(certificate["dual_gap"])
+    proof = (
+        f"No other coefficients could lower the objective ({float(certificate['objective']):.6g}) by more than "
+        f"{gap:.2g}: that is the certificate, computed from the data"
+    )
+    if not certificate["converged"]:
+        proof += ". This is more than was asked for: the solver stopped before it reached the tolerance"
+    if config.get("command") == "path" and path is not None:
+        first = f"{len(path.alphas)} models, from {path.n_selected.min()} to {path.n_selected.max()} of {d:,} features."
+        return f"{first} Shown first is the last one, with {n_selected} features. {proof}."
+    return f"{n_selected:,} of {d:,} features are used. {proof}."
+
+
+def _facts(
+    saved: SavedModel,
+    data: dict[str, Any],
+    timing: dict[str, Any],
+    coef: Any,
+    path: SavedPath | None,
+    config: dict[str, Any],
+) -> list[tuple[str, str]]:
+    kind, model = MODELS[saved.kind], saved.estimator
+    facts = [
+        ("table", str(data["name"])),
+        ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
+        ("tasks", f"{data['tasks']:,}"),
+        ("features", f"{data['features']:,}"),
+        ("model", f"{kind.name} ({type(model).__name__})"),
+        (kind.strength, f"{getattr(model, kind.strength):.6g}"),
+    ]
+    if path is not None:
+        facts.append(
+            ("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}")
+        )
+    if config.get("cv"):
+        facts.append(
+            ("cross-validation", f"{config['cv']} folds, rule “{config.get('selection_rule') or 'min'}”")
+        )
+    facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
+    for name, title in (("read", "seconds to read the table"), ("fit", "seconds to fit")):
+        if name in timing:
+            facts.append((title, f"{float(timing[name]):.2f}"))
+    facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
+    return facts
+
+
+def _quality(folder: RunFolder) -> list[FitQuality]:
+    if not (folder / "quality.csv").is_file():
+        return []
+    lines = read_lines(folder, "quality.csv")
+    try:
+        rows = np.array([int(line[1]) for line in lines[1:]])
+        values = np.array([float(line[2]) for line in lines[1:]])
+        return [FitQuality(lines[0][2], values, rows)]
+    except (ValueError, IndexError) as error:
+        raise RunError(f"{folder / 'quality.csv'} is not readable: {error}") from None

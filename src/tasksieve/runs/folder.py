@@ -1,0 +1,228 @@
+"""The run folder: its lock, its files, its manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from .atomic import PART, remove_parts, sync_folder, write_bytes, write_json
+
+# Files of a run. `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
+CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
+    "config.json",
+    "data.json",
+    "versions.json",
+    "log.txt",
+    ".lock",
+    "manifest.json",
+)
+RESULTS = (
+    "model.json",
+    "model.npz",
+    "coefficients.csv",
+    "coefficients.parquet",
+    "intercepts.csv",
+    "path.npz",
+    "path.csv",
+    "cv_scores.csv",
+    "quality.csv",
+    "certificate.json",
+    "timing.json",
+    "report.html",
+    "stream.npz",
+)
+PIECES = "pieces"
+OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}
+# A JSON file of a run larger than this is not one of ours.
+LARGEST_JSON = 1 << 28
+
+
+class RunError(ValueError):
+    """Something is wrong with a run folder; the message says what to do."""
+
+
+class RunFolder:
+    """A folder that holds everything about one run.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock: IO[bytes] | None = None
+        self.log_failed = False
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    @property
+    def begun(self) -> bool:
+        return (self / CONFIG).is_file()
+
+    @property
+    def finished(self) -> bool:
+        return (self / MANIFEST).is_file()
+
+    # -- one process at a time -----------------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Make the folder and hold it; the operating system lets go when the process ends, however it ends."""
+        import fcntl
+
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise RunError(f"{self.path} is a file, not a folder") from None
+        file = open(self / LOCK, "ab")  # noqa: SIM115  (held until `release`)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise RunError(f"{self.path} is in use by another process") from None
+        self._lock = file
+        for folder in (self.path, self / PIECES):
+            if folder.is_dir():
+                remove_parts(folder)
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> RunFolder:
+        self.lock()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    # -- beginning -----------------------------------------------------------------------------------------------
+
+    def refuse_strangers(self) -> None:
+        """Refuse a folder that holds anything but a run: nothing of somebody else's is ever touched."""
+        if not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise RunError(f"{self.path} is a file, not a folder")
+        for entry in sorted(self.path.iterdir()):
+            if entry.name not in OWN and not (entry.name.startswith(".") and entry.name.endswith(PART)):
+                raise RunError(
+                    f"{self.path} holds {entry.name!r}, which is no part of a run: choose another folder"
+                )
+
+    def clear(self) -> None:
+        """Remove the files of a run; the manifest first, so that what is left is never taken for finished."""
+        self.refuse_strangers()
+        for name in (MANIFEST, CONFIG, *sorted(OWN - {MANIFEST, CONFIG, LOCK, PIECES})):
+            (self / name).unlink(missing_ok=True)
+        self.remove_pieces()
+        sync_folder(self.path)
+
+    def remove_pieces(self) -> None:
+        pieces = self / PIECES
+        if pieces.is_dir() and not pieces.is_symlink():
+            for file in pieces.iterdir():
+                if file.suffix == ".piece" or file.name.endswith(PART):
+                    file.unlink(missing_ok=True)
+            try:
+                pieces.rmdir()
+            except OSError as error:
+                raise RunError(f"{pieces} holds files that are no part of a run") from error
+
+    # -- reading and writing -------------------------------------------------------------------------------------
+
+    def write_json(self, name: str, content: Any) -> None:
+        write_json(self / name, content)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON object of this run; anything else is a `RunError`."""
+        return read_json(self / name)
+
+    def log(self, message: str) -> None:
+        """A line in the log; where it cannot be written (a full disk), the run itself goes on."""
+        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}\n"
+        try:
+            with open(self / LOG, "a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError:
+            self.log_failed = True
+
+    # -- ending --------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Write the manifest: from now on the run is complete, and can be checked."""
+        names = [name for name in (CONFIG, DATA, VERSIONS, *RESULTS) if (self / name).is_file()]
+        files = {
+            name: {"bytes": (self / name).stat().st_size, "sha256": file_digest(self / name)}
+            for name in names
+        }
+        write_json(self / MANIFEST, {"format": 1, "files": files})
+        self.remove_pieces()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """A new version of one file of a finished run, and the manifest with it."""
+        write_bytes(self / name, content)
+        if self.finished:
+            self.finish()
+
+    def verify(self, names: tuple[str, ...] | None = None) -> None:
+        """Compare files with the manifest.
+
+        Parameters
+        ----------
+        names : file names, optional
+            By default all files of the manifest.
+
+        Raises
+        ------
+        RunError
+            For a run that is not finished, or a file that is missing or changed.
+        """
+        if not self.path.is_dir():
+            raise RunError(f"there is no run folder {self.path}")
+        if not self.finished:
+            raise RunError(
+                f"{self.path} is not a finished run"
+                + ("; go on with --resume" if self.begun else ": it has no config.json")
+            )
+        files = self.read_json(MANIFEST).get("files")
+        if not isinstance(files, dict) or not set(files) <= OWN:
+            raise RunError(f"{self / MANIFEST} is not a manifest")
+        for name, stated in files.items():
+            if names is not None and name not in names:
+                continue
+            if not isinstance(stated, dict) or not (self / name).is_file():
+                raise RunError(f"{self / name} is missing")
+            if file_digest(self / name) != stated.get("sha256"):
+                raise RunError(
+                    f"{self / name} has changed since the run: its digest differs from manifest.json"
+                )
+
+
+def file_digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file that nobody vouches for."""
+    if not path.is_file():
+        raise RunError(f"there is no file {path}")
+    if path.stat().st_size > LARGEST_JSON:
+        raise RunError(f"{path} is too large to be a file of a run")
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:  # broken text, numbers without end, nesting without end
+        raise RunError(f"{path} is not readable: {type(error).__name__}: {str(error)[:200]}") from None
+    if not isinstance(content, dict):
+        raise RunError(f"{path} is not readable: it holds no JSON object")
+    return content

@@ -1,0 +1,226 @@
+"""A fitted model as arrays and JSON: loading it runs no code and trusts no size."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..online.rows import label_array
+from ..online.stream import label_from, plain_label
+from ..tables import Encoding, TableError, read_arrays
+from .atomic import write_bytes
+from .folder import RunError, RunFolder
+from .registry import MODELS
+
+FORMAT = 1
+# Parameters that are arrays go into the npz file.
+ARRAY_PARAMETERS = ("graph", "feature_weights", "weights", "l1")
+
+
+@dataclass
+class SavedModel:
+    """A model and what is needed to use it on a table.
+
+    Attributes
+    ----------
+    estimator : a fitted estimator of `tasksieve`
+    kind : str
+        Its name on the command line.
+    encoding : Encoding
+        How columns become features.
+    fill : array of shape (d,), optional
+        What missing values are replaced by.
+    targets : list of str
+        Names of the target columns.
+    task : str, optional
+        Name of the task column.
+    facts : dict
+        Anything else of plain JSON worth keeping.
+    """
+
+    estimator: Any
+    kind: str
+    encoding: Encoding
+    fill: np.ndarray | None
+    targets: list[str]
+    task: str | None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return self.encoding.feature_names
+
+
+def save_model(folder: RunFolder, saved: SavedModel) -> None:
+    """Write ``model.npz`` and ``model.json`` into a run folder."""
+    model = saved.estimator
+    params = {
+        name: value for name, value in model.get_params(deep=False).items() if not name.startswith("copy_")
+    }
+    arrays: dict[str, np.ndarray] = {}
+    for name in ARRAY_PARAMETERS:
+        if name in params and np.ndim(params[name]):
+            arrays[f"param_{name}"] = np.asarray(params.pop(name))
+    for name, value in list(params.items()):
+        if isinstance(value, np.ndarray | list | tuple):
+            params[name] = {"labels": [plain_label(item) for item in value]}
+        elif isinstance(value, np.generic):
+            params[name] = value.item()
+    coef = np.asarray(model.coef_)
+    sparse = scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))
+    arrays["coef_data"], arrays["coef_shape"] = sparse.data.astype(np.float64), np.array(coef.shape)
+    arrays["coef_indices"], arrays["coef_indptr"] = (
+        sparse.indices.astype(np.int64),
+        sparse.indptr.astype(np.int64),
+    )
+    arrays["intercept"] = np.asarray(model.intercept_, dtype=np.float64)
+    arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
+    if saved.fill is not None:
+        arrays["fill"] = saved.fill
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    content = {
+        "format": FORMAT,
+        "model": saved.kind,
+        "class": type(model).__name__,
+        "params": params,
+        "tasks": None
+        if not hasattr(model, "tasks_")
+        else [plain_label(label) for label in model.tasks_.tolist()],
+        "classes": _plain_classes(getattr(model, "classes_", None)),
+        "single": bool(getattr(model, "_single", False)),
+        "objective": float(model.objective_),
+        "dual_gap": float(model.dual_gap_),
+        "n_iter": int(model.n_iter_),
+        "encoding": saved.encoding.to_json(),
+        "targets": saved.targets,
+        "task": saved.task,
+        "facts": saved.facts,
+    }
+    write_bytes(folder / "model.npz", buffer.getvalue())
+    folder.write_json("model.json", content)
+
+
+def load_model(folder: RunFolder) -> SavedModel:
+    """Read what `save_model` has written.
+
+    Raises
+    ------
+    RunError
+        For files that are missing, broken, or not what they claim to be. The class of the estimator is one of a fixed
+        list, its parameters are numbers and words, its arrays are numbers: there is nothing to execute.
+    """
+    content = folder.read_json("model.json")
+    try:
+        arrays = read_arrays(folder / "model.npz", stored=True)
+    except TableError as error:
+        raise RunError(str(error)) from None
+    try:
+        return _rebuild(content, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
+        raise RunError(
+            f"{folder.path} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
+        ) from None
+
+
+def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedModel:
+    if content["format"] != FORMAT:
+        raise ValueError(f"format {content['format']!r}; this version reads {FORMAT}")
+    kind = MODELS[content["model"]]
+    if content["class"] not in kind.estimators:
+        raise ValueError(f"class {content['class']!r} is not a {kind.name} model")
+    estimator = kind.estimator(content["class"] == kind.estimators[-1])
+    params = dict(content["params"])
+    for name, value in params.items():
+        if isinstance(value, dict):
+            params[name] = [label_from(item) for item in value["labels"]]
+        elif not isinstance(value, bool | int | float | str | None):
+            raise ValueError(f"parameter {name!r}")
+    params.update({name: arrays[f"param_{name}"] for name in ARRAY_PARAMETERS if f"param_{name}" in arrays})
+    model = estimator(**params)
+    shape = tuple(int(n) for n in arrays["coef_shape"])
+    names = unpack_names(arrays["feature_names"], arrays["feature_ends"])
+    intercept = arrays["intercept"]
+    if len(shape) not in (2, 3) or min(shape) < 0 or shape[-1] != len(names) or intercept.shape != shape[:-1]:
+        raise ValueError("shape of the coefficients")
+    sparse = scipy.sparse.csr_array(
+        (arrays["coef_data"], arrays["coef_indices"], arrays["coef_indptr"]),
+        shape=(int(np.prod(shape[:-1])), shape[-1]),
+    )
+    sparse.check_format(full_check=True)
+    if arrays["coef_data"].dtype != np.float64 or intercept.dtype != np.float64:
+        raise ValueError("type of the coefficients")
+    model.coef_ = sparse.toarray().reshape(shape)
+    model.intercept_ = intercept
+    model.n_features_in_ = len(names)
+    if content["tasks"] is not None:
+        model.tasks_ = label_array([label_from(label) for label in content["tasks"]])
+    if content["classes"] is not None:
+        model.classes_ = _classes_from(content["classes"])
+    rows = model.tasks_ if hasattr(model, "tasks_") and kind.tasks else model.classes_
+    if len(rows) != shape[-2]:
+        raise ValueError("number of tasks")
+    model._single = bool(content["single"])
+    model.objective_, model.dual_gap_ = float(content["objective"]), float(content["dual_gap"])
+    model.n_iter_ = int(content["n_iter"])
+    fill = arrays.get("fill")
+    if fill is not None and (fill.shape != (len(names),) or fill.dtype != np.float64):
+        raise ValueError("means to fill in")
+    targets, task = content["targets"], content["task"]
+    if not all(isinstance(name, str) for name in targets) or not isinstance(task, str | None):
+        raise ValueError("names of columns")
+    return SavedModel(
+        model,
+        kind.name,
+        Encoding.from_json(content["encoding"], names),
+        fill,
+        targets,
+        task,
+        dict(content["facts"]),
+    )
+
+
+# --- names and labels --------------------------------------------------------------------------------------------
+
+
+def pack_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Names as the bytes of all of them, and where each ends."""
+    words = [name.encode("utf-8", "surrogatepass") for name in names]
+    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+    return np.frombuffer(b"".join(words), dtype=np.uint8), ends
+
+
+def unpack_names(packed: np.ndarray, ends: np.ndarray) -> list[str]:
+    content = packed.astype(np.uint8).tobytes()
+    places = ends.astype(np.int64)
+    if np.any(np.diff(places, prepend=0) < 0) or (len(places) and places[-1] != len(content)):
+        raise ValueError("names of the features")
+    starts = np.concatenate([[0], places[:-1]]).tolist()
+    return [
+        content[start:end].decode("utf-8", "surrogatepass")
+        for start, end in zip(starts, places.tolist(), strict=True)
+    ]
+
+
+def _plain_classes(classes: Any) -> Any:
+    if classes is None:
+        return None
+    if isinstance(classes, list):  # a pair for each task
+        pairs = [
+            None if pair is None else [plain_label(label) for label in pair.tolist()] for pair in classes
+        ]
+        return {"pairs": pairs}
+    return {"all": [plain_label(label) for label in classes.tolist()]}
+
+
+def _classes_from(content: dict[str, Any]) -> Any:
+    if "pairs" in content:
+        return [
+            None if pair is None else label_array([label_from(label) for label in pair])
+            for pair in content["pairs"]
+        ]
+    return label_array([label_from(label) for label in content["all"]])

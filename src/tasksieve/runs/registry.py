@@ -1,0 +1,118 @@
+"""The models of the command line: a name to type, and the estimators behind it.
+
+Estimators are looked up by name when they are wanted, so that an entry may stand here for a model that this
+installation does not have: asking for it then says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Literal
+
+import tasksieve
+
+# Parameters that are no business of a fit from a table.
+HIDDEN = ("warm_start", "verbose", "copy_X", "selection", "random_state", "n_jobs", "hasher", "graph_tasks")
+
+
+class MissingModel(ValueError):
+    """A model that this installation does not have."""
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model that can be asked for by name.
+
+    Attributes
+    ----------
+    name : str
+        What is typed.
+    estimators : names of classes in `tasksieve`
+        The one whose targets are numbers and the one whose targets are classes, where they differ.
+    about : str
+        One line of help.
+    targets : {"values", "classes", "loss", "column"}
+        What it predicts; "loss": as its parameter ``loss`` says; "column": as the target column suggests.
+    tasks : bool
+        Whether rows may belong to tasks.
+    strength : {"alpha", "C"}
+        Its main parameter. Models with ``alpha`` have paths and cross-validation.
+    """
+
+    name: str
+    estimators: tuple[str, ...]
+    about: str
+    targets: Literal["values", "classes", "loss", "column"] = "values"
+    tasks: bool = True
+    strength: Literal["alpha", "C"] = "alpha"
+
+    @property
+    def has_path(self) -> bool:
+        return self.strength == "alpha"
+
+    def wants_classes(self, loss: str | None, words: bool) -> bool:
+        """Whether targets are class labels, given the parameter ``loss`` and whether the target holds words."""
+        if self.targets == "loss":
+            return loss == "logistic"
+        if self.targets == "column":
+            return words or loss in ("hinge", "squared_hinge", "logistic")
+        return self.targets == "classes"
+
+    def estimator(self, classes: bool, cv: bool = False) -> Any:
+        """The class to construct."""
+        name = self.estimators[-1 if classes else 0] + ("CV" if cv else "")
+        try:
+            return getattr(tasksieve, name)
+        except AttributeError:
+            raise MissingModel(
+                f"--model {self.name}: this installation of tasksieve ({tasksieve.__version__}) does not have {name}"
+            ) from None
+
+    def parameters(self, cv: bool = False) -> list[str]:
+        """Names of the parameters that can be set, of all its estimators."""
+        names: dict[str, None] = {}
+        for classes in {False, len(self.estimators) > 1}:
+            for name in signature(self.estimator(classes, cv).__init__).parameters:
+                if name != "self" and name not in HIDDEN:
+                    names[name] = None
+        return list(names)
+
+
+MODELS = {
+    kind.name: kind
+    for kind in (
+        ModelKind("lasso", ("MultiTaskLasso",), "the same features for all tasks, squared loss"),
+        ModelKind("elastic-net", ("MultiTaskElasticNet",), "the same with a ridge penalty"),
+        ModelKind(
+            "logistic",
+            ("MultiTaskLogisticRegression",),
+            "two classes per task, logistic loss",
+            targets="classes",
+        ),
+        ModelKind(
+            "calibrated", ("CalibratedMultiTaskLasso",), "tasks with different noise, square-root loss"
+        ),
+        ModelKind("owl", ("MultiTaskOWL",), "correlated features selected together, squared loss"),
+        ModelKind(
+            "multinomial-owl",
+            ("MultinomialOWL",),
+            "several classes, correlated features selected together",
+            targets="classes",
+            tasks=False,
+        ),
+        ModelKind(
+            "sparse-group",
+            ("MultiTaskSparseGroupLasso",),
+            "features, and within them tasks; squared or logistic loss",
+            targets="loss",
+        ),
+        ModelKind(
+            "graph-svm",
+            ("GraphSVR", "GraphSVC"),
+            "support vector machines for tasks on a graph; numbers or classes",
+            targets="column",
+            strength="C",
+        ),
+    )
+}

@@ -1,0 +1,226 @@
+"""Tables larger than memory: a chunk at a time, from a file or from standard input."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..online.stream import read_libsvm
+from .problem import read_labels_column, read_target
+from .read import broken_file, check_header, check_width, csv_separator, from_frame, need
+from .table import Column, Table, TableError, row_number
+
+Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
+STREAMED = ("csv", "parquet", "libsvm")
+
+
+@dataclass
+class ChunkReader:
+    """Reads a table in chunks that the online models take.
+
+    Attributes
+    ----------
+    source : path or binary file
+    name : str
+        For messages.
+    format : {"csv", "parquet", "libsvm"}
+    target, task, weights, features, separator
+        As in `prepare`; features are fixed by the first chunk.
+    missing : {"error", "drop"}
+    classes : bool
+    chunk_rows : int
+    n_features : int, optional
+        Of a libsvm file.
+    feature_names : list of str
+        Known once the first chunk is read.
+    n_read, n_dropped : int
+        Rows so far.
+    """
+
+    source: Any
+    name: str
+    format: str
+    target: str | None
+    task: str | None = None
+    weights: str | None = None
+    features: Sequence[str] = ()
+    separator: str | None = None
+    missing: Literal["error", "drop"] = "error"
+    classes: bool = False
+    chunk_rows: int = 10_000
+    n_features: int | None = None
+    feature_names: list[str] = field(default_factory=list)
+    n_read: int = 0
+    n_dropped: int = 0
+    #: the type of the task labels, fixed by the first chunk: a task is called the same in all of them
+    task_kind: str = ""
+
+    def __iter__(self) -> Iterator[Chunk]:
+        if self.format == "libsvm":
+            yield from self._libsvm()
+            return
+        if self.target is None:
+            raise TableError("--target: name the column to predict")
+        for frame in self._csv() if self.format == "csv" else self._parquet():
+            table = from_frame(frame, self.name)
+            yield self._chunk(table)
+            self.n_read += table.n_rows
+
+    def _csv(self) -> Iterator[Any]:
+        pandas = need("pandas")
+        sep = csv_separator(self.name, self.separator)
+        with broken_file(Path(self.name), "csv"):
+            frames = self._typed(pandas, sep)
+        while True:
+            with broken_file(Path(self.name), "csv"):
+                frame = next(frames, None)
+            if frame is None:
+                return
+            yield frame
+
+    def _typed(self, pandas: Any, sep: str) -> Iterator[Any]:
+        if hasattr(self.source, "readline"):
+            line = self.source.readline().decode("utf-8-sig")
+            header, first = next(csv.reader([line], delimiter=sep), []), None
+        else:
+            top = pandas.read_csv(
+                self.source, sep=sep, header=None, nrows=1, dtype=str, keep_default_na=False
+            )
+            header, first = top.iloc[0].tolist(), 0
+        names = check_header(header, self.name)
+        options = {
+            "sep": sep,
+            "header": first,
+            "names": names,
+            "chunksize": self.chunk_rows,
+            "low_memory": False,
+        }
+        with pandas.read_csv(self.source, **options) as frames:
+            for frame in frames:
+                check_width(frame, len(names), self.name)
+                yield frame.reset_index(drop=True)
+
+    def _parquet(self) -> Iterator[Any]:
+        parquet = need("pyarrow.parquet")
+        need("pandas")
+        with broken_file(Path(self.name), "parquet"):
+            file = parquet.ParquetFile(self.source)
+            check_header(list(file.schema_arrow.names), self.name)
+            batches = file.iter_batches(batch_size=self.chunk_rows, use_threads=False)
+        with file:
+            while True:
+                with broken_file(Path(self.name), "parquet"):
+                    batch = next(batches, None)
+                    frame = None if batch is None else batch.to_pandas()
+                if frame is None:
+                    return
+                yield frame
+
+    def _libsvm(self) -> Iterator[Chunk]:
+        if (
+            self.target not in (None, "label")
+            or self.task not in (None, "qid")
+            or self.weights
+            or self.features
+        ):
+            raise TableError(
+                "a libsvm file has one target (label) and at most one task (qid), and no other columns"
+            )
+        if self.n_features is None:
+            raise TableError("--n-features: a libsvm file does not say how many features there are")
+        # counted from 0, so that the number in the file is the number in the name
+        chunks = read_libsvm(self.source, self.chunk_rows, self.n_features + 1, True, self.task == "qid")
+        self.feature_names = [f"f{j}" for j in range(self.n_features + 1)]
+        while True:
+            with broken_file(Path(self.name), "libsvm"):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            yield chunk
+            self.n_read += len(chunk[1])
+
+    def _chunk(self, table: Table) -> Chunk:
+        assert self.target is not None
+        if not self.feature_names:
+            special = [name for name in (self.target, self.task, self.weights) if name is not None]
+            among = [name for name in table.columns if name not in special]
+            self.feature_names = table.match(self.features, "--features", among) if self.features else among
+            if not self.feature_names:
+                raise TableError(f"--features: {self.name} has no column left to learn from")
+        target = table.require(self.target, "--target")
+        task = None if self.task is None else table.require(self.task, "--task")
+        weights = None if self.weights is None else table.require(self.weights, "--weights")
+        columns = [table.require(name, "--features") for name in self.feature_names]
+        bad = np.zeros(table.n_rows, dtype=bool)
+        named = [(self.target, target), (self.task, task), (self.weights, weights)]
+        for name, column in [*named, *zip(self.feature_names, columns, strict=True)]:
+            if column is None or name is None:
+                continue
+            if name in self.feature_names or name == self.weights:
+                self._must_be_numbers(column, name)
+            holes = column.missing
+            if holes.any() and self.missing == "error":
+                row = self.n_read + int(np.flatnonzero(holes)[0])
+                raise TableError(
+                    f"{self.name}: row {row_number(row)}, column {name!r} is missing. "
+                    "--missing drop leaves such rows out."
+                )
+            bad |= holes
+        rows = np.flatnonzero(~bad)
+        self.n_dropped += table.n_rows - len(rows)
+        X = np.empty((len(rows), len(columns)))
+        for k, column in enumerate(columns):
+            X[:, k] = column.values[rows]
+        if not np.isfinite(X).all():
+            row, k = np.argwhere(~np.isfinite(X))[0].tolist()
+            raise TableError(
+                f"{self.name}: row {row_number(self.n_read + rows[row])}, column {self.feature_names[k]!r} is infinite"
+            )
+        return (
+            X,
+            self._labels(read_target(target, self.target, self.name, self.classes)[rows]),
+            None if task is None else self._tasks(read_labels_column(task, str(self.task), self.name)[rows]),
+            None if weights is None else weights.values[rows].astype(np.float64),
+        )
+
+    def _must_be_numbers(self, column: Column, name: str) -> None:
+        if column.kind == "number":
+            return
+        word = next(
+            (value for value in column.values.tolist() if value is not None and column.kind == "text"), "?"
+        )
+        row = column.values.tolist().index(word) if column.kind == "text" else 0
+        raise TableError(
+            f"{self.name}: row {row_number(self.n_read + row)}, column {name!r} is {str(word)[:60]!r}: a stream learns "
+            "from numbers (the words of a column are not known beforehand). Leave it out with --features, or code it."
+        )
+
+    def _labels(self, values: np.ndarray) -> np.ndarray:
+        if not self.classes:
+            return values
+        return self._steady(values, "target")
+
+    def _tasks(self, values: np.ndarray) -> np.ndarray:
+        return self._steady(values, "task")
+
+    def _steady(self, values: np.ndarray, role: str) -> np.ndarray:
+        """Labels in one type throughout: whole numbers as integers, else numbers, else words."""
+        if values.dtype == object:
+            kind, values = "words", values.astype(str)
+        elif np.all(values == np.floor(values)):
+            kind, values = "numbers", values.astype(np.int64)
+        else:
+            kind = "numbers"
+        if role == "task":
+            self.task_kind = self.task_kind or kind
+            if kind != self.task_kind:
+                raise TableError(
+                    f"{self.name}: column {self.task!r} held {self.task_kind} first, and {kind} in the rows from "
+                    f"{row_number(self.n_read)}: make its labels all words or all numbers"
+                )
+        return values

@@ -1,0 +1,316 @@
+"""From a table and the user's words to what an estimator takes: X, y, task, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from .encode import Encoding, refuse_spoilt_numbers
+from .table import NAMED_PLACES, Array, Column, Table, TableError, places, row_number
+
+Missing = Literal["error", "drop", "mean"]
+
+
+@dataclass
+class TableProblem:
+    """A fit, ready for an estimator.
+
+    Attributes
+    ----------
+    X : matrix of shape (n, d)
+    y : array of shape (n,), or (n, T) for several targets
+    task : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
+    targets : list of str
+    encoding : Encoding
+    fill : array of shape (d,), optional
+        With ``missing="mean"``, what missing entries were replaced by.
+    rows : int array of shape (n,)
+        Rows of the table in use.
+    n_rows : int
+        Rows of the table.
+    notes : list of str
+        What was left out or filled in.
+    """
+
+    X: Any
+    y: Array
+    task: Array | None
+    sample_weight: Array | None
+    targets: list[str]
+    encoding: Encoding
+    fill: Array | None
+    rows: Array
+    n_rows: int
+    notes: list[str] = field(default_factory=list)
+
+
+def prepare(
+    table: Table,
+    *,
+    target: Sequence[str],
+    task: str | None = None,
+    weights: str | None = None,
+    features: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    missing: Missing = "error",
+    max_categories: int = 100,
+    classes: bool = False,
+) -> TableProblem:
+    """Choose columns, encode them, and deal with missing values as told.
+
+    Parameters
+    ----------
+    table : Table
+    target : names or globs
+        Several: one matrix shared by several targets, each a task; empty cells are labels that were not observed.
+    task, weights : names, optional
+    features : names or globs
+        By default all columns that are nothing else.
+    categorical : names or globs
+        Features whose numbers are names.
+    missing : {"error", "drop", "mean"}
+        Rows with a missing value: an error that names them, left out, or filled with the mean of each feature. A row
+        without a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
+    max_categories : int
+    classes : bool
+        Targets are class labels, so words are welcome.
+    """
+    named = list(table.columns)
+    targets = table.match(target, "--target", named)
+    if not targets:
+        raise TableError("--target: name the column to predict")
+    if len(targets) > 1 and task is not None:
+        raise TableError(
+            f"--task: with several targets ({', '.join(targets[:3])}, ...) each target is a task; either drop --task, "
+            "or stack the rows, with one target column and one task column"
+        )
+    special = [*targets, *(name for name in (task, weights) if name is not None)]
+    for name, role in ((task, "--task"), (weights, "--weights")):
+        if name is not None:
+            table.require(name, role)
+            if name in targets or (role == "--weights" and name == task):
+                raise TableError(f"{role}: column {name!r} is also something else")
+    encoding = _encoding(table, special, features, categorical, max_categories)
+    unusable, notes = _find_missing(table, targets, task, weights, encoding, missing)
+
+    rows = np.flatnonzero(~unusable)
+    if len(rows) == 0:
+        raise TableError(f"{table.source}: no row is left after those with missing values are dropped")
+    X = encoding.matrix(table)
+    whole = len(rows) == table.n_rows
+    X = X if whole else X[rows]
+    fill = None
+    if missing == "mean":
+        X, fill = fill_with_means(X, encoding.feature_names)
+    labels = [read_target(table.columns[name], name, table.source, classes)[rows] for name in targets]
+    weight = None if weights is None else _read_weights(table, weights)[rows]
+    y = labels[0] if len(labels) == 1 else np.stack(labels, axis=1)
+    return TableProblem(
+        X,
+        tidy_labels(y) if classes and y.ndim == 1 else y,
+        None
+        if task is None
+        else tidy_labels(read_labels_column(table.columns[task], task, table.source)[rows]),
+        weight,
+        targets,
+        encoding,
+        fill,
+        rows,
+        table.n_rows,
+        notes,
+    )
+
+
+def prepare_rows(
+    table: Table,
+    encoding: Encoding,
+    *,
+    task: str | None = None,
+    missing: Missing = "error",
+    fill: Array | None = None,
+    unknown: Literal["error", "zero"] = "error",
+) -> tuple[Any, Array | None, Array]:
+    """X, task and rows of a table whose targets are to be predicted; `fill` is what the fit has put in."""
+    unusable = np.zeros(table.n_rows, dtype=bool)
+    found = encoding.missing(table)
+    if task is not None:
+        empty = np.flatnonzero(table.require(task, "--task").missing)
+        if len(empty):
+            if missing == "error":
+                _refuse(table.source, [(task, empty)], mean=False)
+            unusable[empty] = True
+    if found and missing == "error":
+        _refuse(table.source, found, mean=fill is not None)
+    if found and missing == "mean" and fill is None:
+        raise TableError("--missing mean: the model was not fitted with it, so it has no means to fill in")
+    if missing == "drop":
+        for _, bad in found:
+            unusable[bad] = True
+    rows = np.flatnonzero(~unusable)
+    X = encoding.matrix(table, unknown)
+    X = X if len(rows) == table.n_rows else X[rows]
+    if missing == "mean" and fill is not None:
+        X, _ = fill_with_means(X, encoding.feature_names, fill)
+    labels = (
+        None
+        if task is None
+        else tidy_labels(read_labels_column(table.columns[task], task, table.source)[rows])
+    )
+    return X, labels, rows
+
+
+def _encoding(
+    table: Table, special: list[str], features: Sequence[str], categorical: Sequence[str], max_categories: int
+) -> Encoding:
+    if table.matrix is not None:
+        if categorical:
+            raise TableError(f"--categorical: the features of {table.source} are a matrix of numbers")
+        names = list(table.matrix_names)
+        return Encoding([], table.match(features, "--features", names) if features else names)
+    free = [name for name in table.columns if name not in special]
+    names = table.match(features, "--features", list(table.columns)) if features else free
+    both = [name for name in names if name in special]
+    if both and any(name in features for name in both):
+        raise TableError(f"--features: column {both[0]!r} is also the target, the task or the weights")
+    names = [name for name in names if name not in special]  # a glob may touch them
+    if not names:
+        raise TableError(f"--features: {table.source} has no column left to learn from")
+    coded = table.match(categorical, "--categorical", names) if categorical else []
+    return Encoding.of(table, names, coded, max_categories)
+
+
+def _find_missing(
+    table: Table,
+    targets: list[str],
+    task: str | None,
+    weights: str | None,
+    encoding: Encoding,
+    missing: Missing,
+) -> tuple[Array, list[str]]:
+    """Rows that cannot be used, and what to tell about them."""
+    unusable = np.zeros(table.n_rows, dtype=bool)
+    notes: list[str] = []
+    needed = [name for name in (task, weights) if name is not None] + (targets if len(targets) == 1 else [])
+    found = [(name, np.flatnonzero(table.columns[name].missing)) for name in needed]
+    found = [(name, rows) for name, rows in found if len(rows)]
+    if len(targets) > 1:
+        empty = np.stack([table.columns[name].missing for name in targets], axis=1)
+        if empty.any():
+            notes.append(
+                f"{int(empty.sum())} of {empty.size} labels are not observed; the model leaves them out"
+            )
+        unusable |= empty.all(axis=1)
+    in_features = encoding.missing(table)
+    if missing == "error" and (found or in_features):
+        _refuse(table.source, found + in_features, mean=not found)
+    for _, rows in found:
+        unusable[rows] = True
+    if missing == "drop":
+        for _, rows in in_features:
+            unusable[rows] = True
+    elif in_features:
+        count = sum(len(rows) for _, rows in in_features)
+        notes.append(
+            f"{count} missing value(s) in {len(in_features)} column(s) filled with the column's mean: "
+            + _listed(in_features)
+        )
+    n_dropped = int(np.count_nonzero(unusable))
+    if n_dropped:
+        shown = ", ".join(str(row_number(row)) for row in np.flatnonzero(unusable)[:NAMED_PLACES])
+        notes.append(
+            f"{n_dropped} of {table.n_rows} rows left out for missing values: "
+            f"row {shown}{', ...' if n_dropped > NAMED_PLACES else ''}"
+        )
+    return unusable, notes
+
+
+def _listed(found: list[tuple[str, Array]]) -> str:
+    named = [place for name, rows in found for place in places(rows, name)][:NAMED_PLACES]
+    count = sum(len(rows) for _, rows in found)
+    return "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
+
+
+def _refuse(source: str, found: list[tuple[str, Array]], *, mean: bool) -> None:
+    count = sum(len(rows) for _, rows in found)
+    filled = ", --missing mean puts the column's mean there" if mean else ""
+    raise TableError(
+        f"{source}: {count} missing value(s): {_listed(found)}. --missing drop leaves such rows out{filled}."
+    )
+
+
+def fill_with_means(X: Any, names: Sequence[str], fill: Array | None = None) -> tuple[Any, Array]:
+    """X with its NaN replaced by the means of the columns (or by those given), and the means."""
+    if scipy.sparse.issparse(X):
+        if X.dtype.kind == "f" and np.isnan(X.data).any():
+            raise TableError("--missing mean: a sparse matrix cannot be filled; use --missing drop")
+        return X, np.zeros(X.shape[1])
+    holes = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), dtype=bool)
+    if fill is None:
+        counts = X.shape[0] - (np.count_nonzero(holes, axis=0) if len(holes) else np.zeros(X.shape[1]))
+        if np.any(counts == 0):
+            raise TableError(
+                f"--missing mean: column {names[int(np.argmin(counts))]!r} has no value at all; leave it out"
+            )
+        total = np.sum(X, axis=0, dtype=np.float64, where=~holes if len(holes) else True)
+        fill = np.asarray(total / counts)
+    if holes.any():
+        X = X.copy(order="F")
+        rows, columns = np.nonzero(holes)
+        X[rows, columns] = fill[columns]
+    return X, fill
+
+
+def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
+    """Labels of one target: numbers, or class labels (None or NaN where not observed)."""
+    if column.kind == "other":
+        raise TableError(f"--target: column {name!r} of {source} holds neither numbers nor words")
+    if classes:
+        return column.values
+    if column.kind == "text":
+        refuse_spoilt_numbers(column, name, source)
+        raise TableError(
+            f"--target: column {name!r} of {source} holds words; this model predicts numbers. For classes use --model "
+            "logistic or another classifier"
+        )
+    if np.isinf(column.values).any():
+        row = int(np.flatnonzero(np.isinf(column.values))[0])
+        raise TableError(f"{source}: row {row_number(row)}, column {name!r} is infinite")
+    return column.values.astype(np.float64)
+
+
+def read_labels_column(column: Column, name: str, source: str) -> Array:
+    """Task labels: words or numbers."""
+    if column.kind == "other":
+        raise TableError(f"--task: column {name!r} of {source} holds neither numbers nor words")
+    return column.values
+
+
+def tidy_labels(values: Array) -> Array:
+    """Labels in their plainest type: words as strings, whole floats (a column with a hole was read so) as integers."""
+    if values.dtype == object and all(isinstance(value, str) for value in values):
+        return values.astype(str)
+    if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(np.abs(values) < 2**53):
+        whole = values.astype(np.int64)
+        return whole if np.array_equal(whole, values) else values
+    return values
+
+
+def _read_weights(table: Table, name: str) -> Array:
+    column = table.columns[name]
+    if column.kind == "text":
+        refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
+    if column.kind != "number":
+        raise TableError(f"--weights: column {name!r} of {table.source} must hold numbers")
+    values = column.values.astype(np.float64)
+    bad = np.flatnonzero(~np.isnan(values) & ~((values >= 0) & np.isfinite(values)))
+    if len(bad):
+        raise TableError(
+            f"--weights: {table.source}: row {row_number(bad[0])}, column {name!r} is {values[bad[0]]:g}; weights are "
+            "finite and >= 0"
+        )
+    return values

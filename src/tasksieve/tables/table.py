@@ -1,0 +1,114 @@
+"""One type for every table, wherever it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# Places named in a message about missing values; the rest are counted.
+NAMED_PLACES = 5
+
+
+class TableError(ValueError):
+    """Something is wrong with a table; the message says where and what to do."""
+
+
+@dataclass
+class Column:
+    """A named column.
+
+    Attributes
+    ----------
+    kind : {"number", "text", "other"}
+        "other": dates, lists, anything that is neither a number nor a word.
+    values : array of shape (n,)
+        Numbers (NaN where missing), or strings (None where missing).
+    """
+
+    kind: Literal["number", "text", "other"]
+    values: Array
+
+    @property
+    def missing(self) -> Array:
+        """Which rows have no value."""
+        if self.kind == "number":
+            return (
+                np.isnan(self.values)
+                if self.values.dtype.kind == "f"
+                else np.zeros(len(self.values), dtype=bool)
+            )
+        return np.array([value is None for value in self.values], dtype=bool)
+
+
+@dataclass
+class Table:
+    """A table: named columns, and for npz and libsvm files a matrix of features beside them.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file, for messages.
+    n_rows : int
+    columns : dict of name to Column
+        In the order of the file.
+    matrix : array or CSR matrix of shape (n, d), optional
+        Features that have no columns of their own.
+    matrix_names : sequence of d names
+    groups : dict of name to names
+        A name that stands for several columns (the columns of a 2-D array in an npz file).
+    """
+
+    source: str
+    n_rows: int
+    columns: dict[str, Column]
+    matrix: Any = None
+    matrix_names: Sequence[str] = ()
+    groups: dict[str, list[str]] = field(default_factory=dict)
+
+    def require(self, name: str, role: str) -> Column:
+        """The column of that name; `role` says in an error what it was wanted for."""
+        if name not in self.columns:
+            raise TableError(f"{role}: {self.source} has no column {name!r}{self._hint(name)}")
+        return self.columns[name]
+
+    def match(self, patterns: Iterable[str], role: str, among: Sequence[str]) -> list[str]:
+        """Names that are given or match a glob, in the order of the patterns; each pattern must find something."""
+        known = set(among)
+        found: dict[str, None] = {}
+        for pattern in patterns:
+            if pattern in known:
+                found[pattern] = None
+                continue
+            if pattern in self.groups and set(self.groups[pattern]) <= known:
+                found.update(dict.fromkeys(self.groups[pattern]))
+                continue
+            names = (
+                [name for name in among if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
+            )
+            if not names:
+                raise TableError(f"{role}: {self.source} has no column {pattern!r}{self._hint(pattern)}")
+            found.update(dict.fromkeys(names))
+        return list(found)
+
+    def _hint(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        names = [*self.columns, *self.groups]
+        close = get_close_matches(name, names, n=1)
+        shown = ", ".join(repr(other) for other in names[:8]) + (", ..." if len(names) > 8 else "")
+        return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
+
+
+def row_number(row: int) -> int:
+    """Rows are counted from 1, the header not counted."""
+    return int(row) + 1
+
+
+def places(rows: Array, column: str) -> list[str]:
+    return [f"row {row_number(row)}, column {column!r}" for row in rows[:NAMED_PLACES].tolist()]
