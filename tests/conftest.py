@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -23,3 +25,27 @@ def pytest_report_header() -> str:
 def rng() -> np.random.Generator:
     """A generator seeded afresh for each test, so that tests do not depend on their order."""
     return np.random.default_rng(20150)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The command line, run in this process: see `cli_helpers.CommandLine`."""
+    from cli_helpers import CommandLine
+
+    monkeypatch.setenv("TASKSIEVE_NUM_THREADS", "1")
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A stand-in for the HTML report, which is tested elsewhere: the contents that would have been written."""
+    import tasksieve.report
+
+    written: list[Any] = []
+
+    def write_report(content: Any, path: Path) -> None:
+        written.append(content)
+        Path(path).write_text(content.title, encoding="utf-8")
+
+    monkeypatch.setattr(tasksieve.report, "write_report", write_report, raising=False)
+    return written

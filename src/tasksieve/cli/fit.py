@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..design import thread_count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
 from ..runs.atomic import write_bytes
-from ..runs.folder import CONFIG, DATA, VERSIONS, file_digest
+from ..runs.folder import CONFIG, DATA, PIECES, VERSIONS, file_digest
 from ..runs.pieces import Pieces
 from ..runs.results import (
     csv_bytes,
@@ -77,6 +77,7 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
     digest = data_digest(config)
     problem, classes = prepare_problem(kind, config, content)
     seconds_to_read = time.perf_counter() - began
+    fresh = not folder.path.exists()
     with folder:
         if overwrite:
             folder.clear()
@@ -87,6 +88,10 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
             begin(folder, config, kind, content, problem, digest, resume, progress)
             del content
             return solve(folder, config, kind, problem, classes, digest, seconds_to_read, call, progress)
+        except (ValueError, ImportError):
+            if fresh and not (folder / PIECES).exists() and not folder.finished:
+                folder.remove()  # a mistake in the input: nothing was computed, nothing need be resumed
+            raise
         finally:
             progress.close()
 
@@ -392,12 +397,15 @@ def fit_estimator(
         model.fit(X, y, **rows)
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
         changed = {"l1_ratio": model.l1_ratio_} if hasattr(model, "l1_ratio_") else {}
+        scores = model.cv_scores_
+        if scores.ndim == 3:  # one table of scores for each l1_ratio: that of the one chosen
+            scores = scores[int(np.flatnonzero(np.ravel(params["l1_ratio"]) == model.l1_ratio_)[0])]
         return Fitted(
             as_single(kind.estimator(classes)(**{**params, **changed, "alpha": model.alpha_}), model),
             path,
             k,
-            model.alphas_,
-            model.cv_scores_,
+            path.alphas,
+            scores,
             path.null_objective,
             bool(path.converged[k]),
         )

@@ -41,9 +41,16 @@ def report_content(folder: RunFolder) -> ReportContent:
         facts=_facts(saved, data, timing, coef, path, config),
         reproduce=str(data.get("reproduce", "")),
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
-        quality=_quality(folder),
         warnings=[str(note) for note in data.get("notes", [])],
     )
+    quality = _quality(folder)
+    if quality is not None and len(quality.values) == len(labels):
+        content.quality = [quality]
+    elif quality is not None:  # rows of coefficients are classes, not tasks: one line says it
+        content.facts = [
+            *content.facts,
+            (quality.measure, f"{np.nanmean(quality.values):.3f} (mean over tasks)"),
+        ]
     if path is not None:
         content.alphas, content.path_coefs = path.alphas, path.coefs
         content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
@@ -138,13 +145,13 @@ def _facts(
     return facts
 
 
-def _quality(folder: RunFolder) -> list[FitQuality]:
+def _quality(folder: RunFolder) -> FitQuality | None:
     if not (folder / "quality.csv").is_file():
-        return []
+        return None
     lines = read_lines(folder, "quality.csv")
     try:
         rows = np.array([int(line[1]) for line in lines[1:]])
         values = np.array([float(line[2]) for line in lines[1:]])
-        return [FitQuality(lines[0][2], values, rows)]
+        return FitQuality(lines[0][2], values, rows)
     except (ValueError, IndexError) as error:
         raise RunError(f"{folder / 'quality.csv'} is not readable: {error}") from None

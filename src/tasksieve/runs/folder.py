@@ -127,6 +127,12 @@ class RunFolder:
         self.remove_pieces()
         sync_folder(self.path)
 
+    def remove(self) -> None:
+        """Remove a run and its folder."""
+        self.clear()
+        (self / LOCK).unlink(missing_ok=True)
+        self.path.rmdir()
+
     def remove_pieces(self) -> None:
         pieces = self / PIECES
         if pieces.is_dir() and not pieces.is_symlink():

@@ -12,6 +12,7 @@ import scipy.sparse
 from ..online.rows import label_array
 from ..online.stream import label_from, plain_label
 from ..tables import Encoding, TableError, read_arrays
+from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .atomic import write_bytes
 from .folder import RunError, RunFolder
 from .registry import MODELS
@@ -71,12 +72,8 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         elif isinstance(value, np.generic):
             params[name] = value.item()
     coef = np.asarray(model.coef_)
-    sparse = scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))
-    arrays["coef_data"], arrays["coef_shape"] = sparse.data.astype(np.float64), np.array(coef.shape)
-    arrays["coef_indices"], arrays["coef_indptr"] = (
-        sparse.indices.astype(np.int64),
-        sparse.indptr.astype(np.int64),
-    )
+    arrays.update(pack_rows(scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))))
+    arrays["coef_shape"] = np.array(coef.shape)
     arrays["intercept"] = np.asarray(model.intercept_, dtype=np.float64)
     arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
     if saved.fill is not None:
@@ -147,14 +144,9 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
     intercept = arrays["intercept"]
     if len(shape) not in (2, 3) or min(shape) < 0 or shape[-1] != len(names) or intercept.shape != shape[:-1]:
         raise ValueError("shape of the coefficients")
-    sparse = scipy.sparse.csr_array(
-        (arrays["coef_data"], arrays["coef_indices"], arrays["coef_indptr"]),
-        shape=(int(np.prod(shape[:-1])), shape[-1]),
-    )
-    sparse.check_format(full_check=True)
-    if arrays["coef_data"].dtype != np.float64 or intercept.dtype != np.float64:
-        raise ValueError("type of the coefficients")
-    model.coef_ = sparse.toarray().reshape(shape)
+    if intercept.dtype != np.float64:
+        raise ValueError("type of the intercepts")
+    model.coef_ = unpack_rows(arrays, (int(np.prod(shape[:-1])), shape[-1])).toarray().reshape(shape)
     model.intercept_ = intercept
     model.n_features_in_ = len(names)
     if content["tasks"] is not None:
@@ -184,26 +176,7 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
     )
 
 
-# --- names and labels --------------------------------------------------------------------------------------------
-
-
-def pack_names(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Names as the bytes of all of them, and where each ends."""
-    words = [name.encode("utf-8", "surrogatepass") for name in names]
-    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    return np.frombuffer(b"".join(words), dtype=np.uint8), ends
-
-
-def unpack_names(packed: np.ndarray, ends: np.ndarray) -> list[str]:
-    content = packed.astype(np.uint8).tobytes()
-    places = ends.astype(np.int64)
-    if np.any(np.diff(places, prepend=0) < 0) or (len(places) and places[-1] != len(content)):
-        raise ValueError("names of the features")
-    starts = np.concatenate([[0], places[:-1]]).tolist()
-    return [
-        content[start:end].decode("utf-8", "surrogatepass")
-        for start, end in zip(starts, places.tolist(), strict=True)
-    ]
+# --- classes --------------------------------------------------------------------------------------------
 
 
 def _plain_classes(classes: Any) -> Any:

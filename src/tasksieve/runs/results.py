@@ -17,6 +17,7 @@ import scipy.sparse
 from .._kernels import compiled
 from ..linear.base import accuracy, r2
 from ..tables import TableError, read_arrays
+from .arrays import pack_rows, unpack_rows
 from .atomic import write_atomically, write_bytes
 from .folder import RunError, RunFolder
 
@@ -69,6 +70,8 @@ def row_labels(model: Any, targets: Sequence[str]) -> list[str]:
     tasks = [str(label) for label in model.tasks_.tolist()] if hasattr(model, "tasks_") else []
     if model.coef_.ndim == 3:
         names = list(targets) if len(targets) > 1 else tasks
+        if len(names) == 1:
+            return [str(label) for label in model.classes_.tolist()]
         return [f"{label} / {name}" for label in model.classes_.tolist() for name in names]
     if n_rows == 1:
         return [targets[0]]
@@ -136,11 +139,8 @@ def write_path(folder: RunFolder, path: Any) -> None:
     coefs = scipy.sparse.vstack([path.coef(k) for k in range(len(path))], format="csr")
     arrays = {name: np.asarray(getattr(path, name)) for name in PATH_ARRAYS}
     arrays["null_objective"] = np.array(float(path.null_objective))
-    arrays["coef_data"], arrays["coef_shape"] = coefs.data, np.array(path.coef(0).shape)
-    arrays["coef_indices"], arrays["coef_indptr"] = (
-        coefs.indices.astype(np.int64),
-        coefs.indptr.astype(np.int64),
-    )
+    arrays.update(pack_rows(coefs))
+    arrays["coef_shape"] = np.array(path.coef(0).shape)
     arrays["intercepts"] = np.stack([path.intercept(k) for k in range(len(path))])
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -159,11 +159,7 @@ def read_path(folder: RunFolder) -> SavedPath:
         n_values = len(arrays["alphas"])
         if any(arrays[name].shape != (n_values,) for name in PATH_ARRAYS):
             raise ValueError("lengths")
-        stacked = scipy.sparse.csr_array(
-            (arrays["coef_data"], arrays["coef_indices"], arrays["coef_indptr"]),
-            shape=(n_values * n_tasks, n_features),
-        )
-        stacked.check_format(full_check=True)
+        stacked = unpack_rows(arrays, (n_values * n_tasks, n_features))
         if arrays["intercepts"].shape != (n_values, n_tasks):
             raise ValueError("intercepts")
         coefs = [stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..online.stream import read_libsvm
 from .problem import read_labels_column, read_target
-from .read import broken_file, check_header, check_width, csv_separator, from_frame, need
+from .read import broken_file, check_header, check_width, csv_separator, from_frame, need, read_header
 from .table import Column, Table, TableError, row_number
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
@@ -88,10 +88,7 @@ class ChunkReader:
             line = self.source.readline().decode("utf-8-sig")
             header, first = next(csv.reader([line], delimiter=sep), []), None
         else:
-            top = pandas.read_csv(
-                self.source, sep=sep, header=None, nrows=1, dtype=str, keep_default_na=False
-            )
-            header, first = top.iloc[0].tolist(), 0
+            header, first = read_header(Path(self.source), sep), 0
         names = check_header(header, self.name)
         options = {
             "sep": sep,

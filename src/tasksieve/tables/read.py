@@ -6,6 +6,10 @@ becomes a `TableError`.
 
 from __future__ import annotations
 
+import bz2
+import csv
+import gzip
+import lzma
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,9 +28,9 @@ ENDINGS = {
     ".feather": "arrow", ".npz": "npz", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
 }  # fmt: skip
 FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
-PACKED = (".gz", ".bz2", ".xz", ".zst")
-# An index beyond this in a libsvm file is a mistake: coefficients are dense.
-LARGEST_INDEX = 1 << 31
+PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# A feature number beyond this is taken for a mistake: names are kept, and coefficients are dense.
+LARGEST_INDEX = 1 << 24
 
 
 def need(module: str) -> Any:
@@ -62,7 +66,7 @@ def read_table(
     ----------
     path : path
     format : {"csv", "parquet", "arrow", "npz", "libsvm"}, optional
-        By default from the name of the file; CSV may be compressed (.gz, .bz2, .xz, .zst).
+        By default from the name of the file; CSV may be compressed (.gz, .bz2, .xz).
     separator : str, optional
         Of a CSV file: a comma by default, a tab where the name ends in .tsv.
 
@@ -144,12 +148,17 @@ def read_csv(path: Path, separator: str | None = None) -> Table:
     pandas = need("pandas")
     sep = csv_separator(path, separator)
     with broken_file(path, "csv"):
-        header = pandas.read_csv(path, sep=sep, header=None, nrows=1, dtype=str, keep_default_na=False)
-        names = check_header(header.iloc[0].tolist(), str(path))
+        names = check_header(read_header(path, sep), str(path))
         frame = pandas.read_csv(path, sep=sep, low_memory=False)
         check_width(frame, len(names), str(path))
         frame.columns = names
         return from_frame(frame, str(path))
+
+
+def read_header(path: Path, separator: str) -> list[str]:
+    """The first record of a CSV file, unpacked where it must be."""
+    with PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file, delimiter=separator), [])
 
 
 def check_width(frame: Any, width: int, source: str) -> None:
@@ -182,7 +191,7 @@ def from_arrow(table: Any, source: str) -> Table:
 
 def from_frame(frame: Any, source: str) -> Table:
     """A pandas data frame as a `Table`."""
-    columns = {str(name): from_series(frame[name]) for name in frame.columns}
+    columns = {str(name): from_series(series) for name, series in frame.items()}
     return Table(source, len(frame), columns)
 
 

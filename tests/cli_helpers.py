@@ -1,0 +1,62 @@
+"""What the tests of the command line share: running it in this process, tables to run it on, a stand-in report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasksieve.cli.app import app
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine:
+    """Runs `tasksieve ...` in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: Any, code: int | None = 0) -> Result:
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            app([str(word) for word in words], prog_name="tasksieve")
+        out, err = self.capsys.readouterr()
+        result = Result(int(end.value.code or 0), out, err)
+        assert "Traceback" not in err, err
+        if code is not None:
+            assert result.code == code, f"exit code {result.code}\n{out}\n{err}"
+        return result
+
+
+def regression_csv(file: Path, n: int = 90, d: int = 6, seed: int = 0) -> Path:
+    """Three regions; column a matters everywhere, b in the north, and so does the city."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    region, city = rng.choice(["north", "south", "east"], n), rng.choice(["Bonn", "Oslo"], n)
+    y = 2 * X[:, 0] - (region == "north") * X[:, 1] + 3.0 * (city == "Oslo") + 0.1 * rng.standard_normal(n)
+    names = [chr(ord("a") + j) for j in range(d)]
+    lines = [",".join(["region", "city", *names, "y"])]
+    for i in range(n):
+        lines.append(",".join([region[i], city[i], *(f"{value:.6f}" for value in X[i]), f"{y[i]:.6f}"]))
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def classification_csv(file: Path, n: int = 120, seed: int = 0) -> Path:
+    rng = np.random.default_rng(seed)
+    X, site = rng.standard_normal((n, 4)), rng.choice([1, 2], n)
+    sick = np.where(X[:, 0] * site + 0.3 * rng.standard_normal(n) > 0, "sick", "well")
+    lines = ["site,a,b,c,d,state"]
+    for i in range(n):
+        lines.append(",".join([str(site[i]), *(f"{value:.6f}" for value in X[i]), sick[i]]))
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file

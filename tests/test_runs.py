@@ -1,0 +1,305 @@
+"""Run folders: files that are never half written, and models that run no code when they are loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import random
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tasksieve as ts
+from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
+from tasksieve.runs.atomic import write_atomically
+from tasksieve.runs.pieces import Pieces
+from tasksieve.tables import Encoding
+
+# --- atomic files, locks, manifests ------------------------------------------------------------------------------
+
+
+def test_a_file_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write_atomically(file, lambda out: out.write(b"old"))
+
+    def fail(out: Any) -> None:
+        out.write(b"ne")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(file, fail)
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_lock_is_held_once_and_leftovers_are_swept(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder:
+        (folder / ".model.npz.abc.part").write_bytes(b"half")
+        with pytest.raises(RunError, match="in use"):
+            RunFolder(tmp_path / "run").lock()
+    with folder:
+        assert not (folder / ".model.npz.abc.part").exists()
+
+
+def test_the_manifest_notices_changes(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(RunError, match="no run folder"):
+        folder.verify()
+    with folder:
+        with pytest.raises(RunError, match="not a finished run"):
+            folder.verify()
+        folder.write_json("config.json", {"a": 1})
+        folder.finish()
+        folder.verify()
+        folder.write_json("config.json", {"a": 2})
+        with pytest.raises(RunError, match="has changed"):
+            folder.verify()
+        (folder / "config.json").unlink()
+        with pytest.raises(RunError, match="missing"):
+            folder.verify()
+
+
+def test_manifests_cannot_point_elsewhere(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder:
+        folder.write_json("manifest.json", {"format": 1, "files": {"../../etc/passwd": {"sha256": ""}}})
+        with pytest.raises(RunError, match="not a manifest"):
+            folder.verify()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[1]",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 200_000,
+        b'{"a":' * 100_000,
+        b'{"a": ' + b"9" * 10_000 + b"}",
+        b"null",
+    ],
+    ids=["empty", "list", "open", "bytes", "deep list", "deep object", "long number", "null"],
+)
+def test_json_bombs_are_errors(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(RunError, match="not readable"):
+        RunFolder(tmp_path).read_json("config.json")
+
+
+def test_pieces_are_used_only_if_they_are_whole_and_ours(tmp_path: Path) -> None:
+    folder, told = RunFolder(tmp_path), []
+    pieces = Pieces(folder, "key", told.append)
+    scores = np.array([1.0, np.pi, np.nan])
+    assert pieces.recall("fold-0-0") is None
+    pieces.keep("fold-0-0", scores, 2)
+    found = pieces.recall("fold-0-0")
+    assert found is not None
+    np.testing.assert_array_equal(found[0], scores)
+    assert found[1] == 2
+    assert Pieces(folder, "other", told.append).recall("fold-0-0") is None
+    file = tmp_path / "pieces" / "fold-0-0.piece"
+    good = file.read_bytes()
+    for k in range(0, len(good), 7):
+        file.write_bytes(good[:k])
+        assert pieces.recall("fold-0-0") is None
+        file.write_bytes(good[:k] + bytes([good[k] ^ 1]) + good[k + 1 :])
+        assert pieces.recall("fold-0-0") is None
+    with pytest.raises(ValueError, match="not the name"):
+        pieces.recall("../../x")
+
+
+# --- models ------------------------------------------------------------------------------------------------------
+
+
+def fitted(kind: str) -> tuple[Any, np.ndarray, np.ndarray | None, str]:
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((60, 5)), np.repeat(["ä", "b", "c"], 20)
+    y = X[:, 0] * np.where(task == "b", 2.0, 1.0) + 0.1 * rng.standard_normal(60)
+    if kind == "lasso":
+        return ts.MultiTaskLasso(alpha=0.1).fit(X, y, task=task), X, task, "lasso"
+    if kind == "single":
+        return ts.MultiTaskLasso(alpha=0.1, feature_weights=np.ones(5)).fit(X, y), X, None, "lasso"
+    if kind == "logistic":
+        return (
+            ts.MultiTaskLogisticRegression(alpha=0.05).fit(X, np.sign(y).astype(int), task=task),
+            X,
+            task,
+            "logistic",
+        )
+    if kind == "pairs":
+        words = np.where(y > 0, "high", "low") + task.astype(object)
+        return (
+            ts.MultiTaskLogisticRegression(alpha=0.05).fit(X, words.astype(str), task=task),
+            X,
+            task,
+            "logistic",
+        )
+    if kind == "several classes":
+        model = ts.GraphSVC(ts.graph.complete_graph(3), graph_tasks=["ä", "b", "c"])
+        return model.fit(X, rng.integers(0, 3, 60), task=task), X, task, "graph-svm"
+    return ts.GraphSVR(ts.graph.complete_graph(3)).fit(X, y, task=task), X, task, "graph-svm"
+
+
+def saved_run(folder: Path, kind: str = "lasso") -> tuple[RunFolder, Any, np.ndarray, np.ndarray | None]:
+    model, X, task, name = fitted(kind)
+    encoding = Encoding([(word, None) for word in ["a", "ß", "c,d", 'e"f', ""]])
+    run = RunFolder(folder)
+    run.path.mkdir(exist_ok=True)
+    save_model(run, SavedModel(model, name, encoding, np.arange(5.0), ["y"], "site", {"chosen": 1}))
+    return run, model, X, task
+
+
+@pytest.mark.parametrize(
+    "kind", ["lasso", "single", "logistic", "pairs", "several classes", "regression on a graph"]
+)
+def test_models_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
+    run, model, X, task = saved_run(tmp_path / "run", kind)
+    saved = load_model(run)
+    again = saved.estimator
+    assert type(again) is type(model)
+    keywords = {} if task is None else {"task": task}
+    np.testing.assert_array_equal(again.predict(X, **keywords), model.predict(X, **keywords))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert (again.objective_, again.dual_gap_, again.n_iter_) == (
+        model.objective_,
+        model.dual_gap_,
+        model.n_iter_,
+    )
+    assert saved.feature_names == ["a", "ß", "c,d", 'e"f', ""]
+    np.testing.assert_array_equal(saved.fill, np.arange(5.0))
+    assert (saved.targets, saved.task, saved.facts) == (["y"], "site", {"chosen": 1})
+    save_model(run, saved)  # and once more: nothing is lost
+    np.testing.assert_array_equal(load_model(run).estimator.coef_, model.coef_)
+
+
+class Evil:
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (self.file,))
+
+
+def test_a_crafted_model_executes_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    run, *_ = saved_run(tmp_path / "run")
+    objects = np.empty(1, dtype=object)
+    objects[0] = Evil(mark)
+    with np.load(run / "model.npz") as file:
+        arrays = dict(file)
+    for name in arrays:
+        np.savez(run / "model.npz", **{**arrays, name: objects})
+        with pytest.raises(RunError):
+            load_model(run)
+    with zipfile.ZipFile(run / "model.npz", "w") as out:
+        out.writestr("coef_data.npy", pickle.dumps(Evil(mark)))
+    with pytest.raises(RunError):
+        load_model(run)
+    (run / "model.npz").write_bytes(pickle.dumps(Evil(mark)))
+    with pytest.raises(RunError):
+        load_model(run)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"class": "system"},
+        {"class": "MultiTaskLogisticRegression"},
+        {"model": "os"},
+        {"model": "graph-svm"},
+        {"model": "owl"},
+        {"format": 99},
+        {"params": {"alpha": {"labels": [["eval", "1"]]}}},
+        {"params": {"alpha": [1]}},
+        {"params": {"__class__": 1}},
+        {"params": {"self": 1}},
+        {"params": 3},
+        {"tasks": [["str", "a"]]},
+        {"tasks": [["__import__", "os"]] * 3},
+        {"tasks": "abc"},
+        {"tasks": None},
+        {"classes": {"all": 5}},
+        {"targets": [1]},
+        {"task": ["a"]},
+        {"encoding": {"columns": [["../x", None]]}},
+        {"encoding": {"columns": [[1, 2]]}},
+        {"encoding": 5},
+        {"objective": "x"},
+        {"n_iter": None},
+        {"facts": 1},
+    ],
+    ids=lambda change: str(change)[:40],
+)
+def test_a_changed_description_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    run, *_ = saved_run(tmp_path / "run")
+    content = {**run.read_json("model.json"), **change}
+    (run / "model.json").write_text(json.dumps(content))
+    with pytest.raises(RunError):
+        load_model(run)
+
+
+def test_changed_arrays_are_refused(tmp_path: Path) -> None:
+    run, *_ = saved_run(tmp_path / "run")
+    with np.load(run / "model.npz") as file:
+        arrays = dict(file)
+    huge = np.array([2**40, 2**40])
+    for name, value in [
+        ("coef_shape", huge),
+        ("coef_shape", np.array([3, -5])),
+        ("coef_shape", np.array([3, 5, 1])),
+        ("coef_indices", arrays["coef_indices"] + 100),
+        ("coef_indices", arrays["coef_indices"].astype(float)),
+        ("coef_indptr", arrays["coef_indptr"][::-1]),
+        ("coef_indptr", np.array([0, 2**60, 1, 1])),
+        ("coef_data", arrays["coef_data"].astype(str)),
+        ("intercept", arrays["intercept"][:1]),
+        ("feature_ends", arrays["feature_ends"][::-1]),
+        ("feature_ends", arrays["feature_ends"] + 1),
+        ("feature_names", arrays["feature_names"][:-1]),
+        ("fill", np.zeros(3)),
+    ]:
+        np.savez(run / "model.npz", **{**arrays, name: value})
+        with pytest.raises(RunError):
+            load_model(run)
+
+
+def test_fuzzed_models_give_clean_errors(tmp_path: Path) -> None:
+    """Bits turned, files cut, random bytes: a `RunError`, or (where nothing that matters was hit) a model."""
+    run, *_ = saved_run(tmp_path / "run")
+    draw = random.Random(0)
+    for name in ("model.npz", "model.json"):
+        good = (run / name).read_bytes()
+        for trial in range(250):
+            spoilt = bytearray(good)
+            if trial % 5 == 0:
+                spoilt = spoilt[: draw.randrange(len(spoilt))]
+            elif trial % 5 == 1:
+                spoilt = bytearray(draw.randbytes(draw.randrange(400)))
+            else:
+                for _ in range(draw.choice([1, 2, 10])):
+                    spoilt[draw.randrange(len(spoilt))] = draw.randrange(256)
+            (run / name).write_bytes(bytes(spoilt))
+            with contextlib.suppress(RunError):
+                load_model(run)
+        (run / name).write_bytes(good)
+    load_model(run)
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    run, *_ = saved_run(tmp_path / "run")
+    for name in ("model.json", "model.npz"):
+        other = tmp_path / "other"
+        shutil.copytree(run.path, other)
+        (other / name).unlink()
+        with pytest.raises(RunError, match=name):
+            load_model(RunFolder(other))
+        shutil.rmtree(other)
