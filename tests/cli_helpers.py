@@ -43,7 +43,7 @@ def regression_csv(file: Path, n: int = 90, d: int = 6, seed: int = 0) -> Path:
     X = rng.standard_normal((n, d))
     region, city = rng.choice(["north", "south", "east"], n), rng.choice(["Bonn", "Oslo"], n)
     y = 2 * X[:, 0] - (region == "north") * X[:, 1] + 3.0 * (city == "Oslo") + 0.1 * rng.standard_normal(n)
-    names = [chr(ord("a") + j) for j in range(d)]
+    names = [chr(ord("a") + j) if j < 20 else f"v{j}" for j in range(d)]
     lines = [",".join(["region", "city", *names, "y"])]
     for i in range(n):
         lines.append(",".join([region[i], city[i], *(f"{value:.6f}" for value in X[i]), f"{y[i]:.6f}"]))

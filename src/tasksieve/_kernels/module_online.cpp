@@ -1,4 +1,5 @@
 // Bindings of the online learner: rows are checked here, once, and learned without the interpreter lock.
+#include <algorithm>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -265,8 +266,14 @@ void restore(DualAveraging &model, nb::dict d) {
     require(shape.size() == 7 && shape[0] >= 0 && shape[1] >= 0, "broken state");
     const index_t features = shape[0], tasks = shape[1];
     const auto sums = from_state<double>(d, "sums"), total = from_state<double>(d, "total");
-    require(index_t(sums.size()) == features * tasks && (total.empty() || total.size() == sums.size()),
+    // Nothing is allocated on the word of a number alone: the arrays that are here must bear it out (no products, which
+    // could overflow).
+    require(from_state<double>(d, "sizes").size() == size_t(features) && from_state<double>(d, "weight").size() == size_t(tasks),
+            "broken state: tasks or features");
+    require((tasks == 0 ? sums.empty() : sums.size() % tasks == 0 && index_t(sums.size() / tasks) == features) &&
+                (total.empty() || total.size() == sums.size()),
             "broken state: sums");
+    require(shape[2] >= 0 && shape[3] >= 0 && shape[6] >= 0 && shape[6] <= 4 * tasks + 64, "broken state");
     DualAveraging fresh;
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
@@ -319,6 +326,7 @@ void restore(DualAveraging &model, nb::dict d) {
     for (index_t j : fresh.round_index) require(j >= 0 && j < features, "broken state: open round");
     for (index_t k : fresh.round_start)
         require(k >= 0 && k <= index_t(fresh.round_index.size()), "broken state: open round");
+    require(std::is_sorted(fresh.round_start.begin(), fresh.round_start.end()), "broken state: open round");
     model = fresh;
 }
 

@@ -46,6 +46,7 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
     model = getattr(online, ESTIMATORS[config["model"]])(**params)
     model._check_parameters()
     whole = {"command": "stream", **config, "params": params}
+    fresh = not folder.path.exists()
     with folder:
         if overwrite:
             folder.clear()
@@ -59,6 +60,10 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
         progress = Progress(quiet, folder)
         try:
             return learn(folder, whole, model, reader, call, progress)
+        except (ValueError, ImportError):
+            if fresh and not (folder / CHECKPOINT).exists():
+                folder.remove()  # a mistake in the input: nothing was learned
+            raise
         finally:
             progress.close()
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..online.stream import read_libsvm
+from .encode import is_number
 from .problem import read_labels_column, read_target
 from .read import broken_file, check_header, check_width, csv_separator, from_frame, need, read_header
 from .table import Column, Table, TableError, row_number
@@ -67,6 +68,8 @@ class ChunkReader:
         if self.target is None:
             raise TableError("--target: name the column to predict")
         for frame in self._csv() if self.format == "csv" else self._parquet():
+            if not len(frame):
+                continue
             table = from_frame(frame, self.name)
             yield self._chunk(table)
             self.n_read += table.n_rows
@@ -188,10 +191,15 @@ class ChunkReader:
     def _must_be_numbers(self, column: Column, name: str) -> None:
         if column.kind == "number":
             return
-        word = next(
-            (value for value in column.values.tolist() if value is not None and column.kind == "text"), "?"
+        text = column.kind == "text"
+        row, word = next(
+            (
+                (row, value)
+                for row, value in enumerate(column.values.tolist())
+                if value is not None and not (text and is_number(value))
+            ),
+            (0, "?"),
         )
-        row = column.values.tolist().index(word) if column.kind == "text" else 0
         raise TableError(
             f"{self.name}: row {row_number(self.n_read + row)}, column {name!r} is {str(word)[:60]!r}: a stream learns "
             "from numbers (the words of a column are not known beforehand). Leave it out with --features, or code it."

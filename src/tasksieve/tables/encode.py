@@ -216,7 +216,7 @@ def as_words(column: Column) -> list[str | None]:
 def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: bool = False) -> None:
     """Words that are mostly numbers are a column of numbers with something else in it: say where."""
     present = [(row, word) for row, word in enumerate(column.values.tolist()) if word is not None]
-    others = [(row, word) for row, word in present if not _is_number(word)]
+    others = [(row, word) for row, word in present if not is_number(word)]
     if others and (all_numbers or 2 * len(others) <= len(present)):
         row, word = others[0]
         raise TableError(
@@ -225,7 +225,7 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
         )
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
     try:
         float(word)
     except ValueError:

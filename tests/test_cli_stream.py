@@ -1,0 +1,223 @@
+"""`tasksieve stream`: online models from files and standard input."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_helpers import CommandLine, classification_csv, regression_csv
+
+import tasksieve as ts
+from tasksieve.cli.stream import load_online
+from tasksieve.runs import RunError, RunFolder
+
+LEARN = ("--alpha", 0.05, "--gamma", 20, "--quiet")
+
+
+def coefficients(run: Path) -> pd.DataFrame:
+    return pd.read_csv(run / "coefficients.csv").sort_values(["task", "feature"]).reset_index(drop=True)
+
+
+def expected(table: Path, **params: Any) -> Any:
+    frame = pd.read_csv(table)
+    X = frame[[name for name in frame.columns if name in "abcdef"]].to_numpy()
+    model = ts.OnlineMultiTaskRegressor(alpha=0.05, gamma=20, **params)
+    return model.partial_fit(X, frame.y.to_numpy(), task=frame.region.to_numpy(str)), X, frame
+
+
+def test_a_stream_equals_the_library(cli: CommandLine, tmp_path: Path) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=500), tmp_path / "run"
+    model, X, frame = expected(table)
+    columns = ("-y", "y", "-t", "region", "-x", "[a-f]")
+    cli("stream", table, *columns, *LEARN, "--chunk-rows", 37, "--out", run)
+    again = load_online(RunFolder(run))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert again.tasks_.tolist() == model.tasks_.tolist()
+    RunFolder(run).verify()
+    cli("predict", run, table, "--out", tmp_path / "p.csv")
+    found = pd.read_csv(tmp_path / "p.csv").prediction
+    np.testing.assert_array_equal(found, model.predict(X, task=frame.region.to_numpy(str)))
+    assert "no report" in cli("report", run, code=1).err
+    # the same from Parquet, from standard input, and in two goes
+    frame.to_parquet(tmp_path / "t.parquet")
+    cli("stream", tmp_path / "t.parquet", *columns, *LEARN, "--out", tmp_path / "parquet")
+    cli("stream", table, *columns, *LEARN, "--chunk-rows", 50, "--max-rows", 200, "--out", tmp_path / "two")
+    assert not coefficients(tmp_path / "two").equals(coefficients(run))
+    cli("stream", table, *columns, *LEARN, "--chunk-rows", 50, "--resume", "--out", tmp_path / "two")
+    for other in ("parquet", "two"):
+        pd.testing.assert_frame_equal(coefficients(run), coefficients(tmp_path / other))
+    assert "other options" in cli("stream", table, *columns, "--alpha", 9, "--resume", "-o", run, code=1).err
+
+
+def test_standard_input(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=200), tmp_path / "run"
+    model, *_ = expected(table)
+
+    class Standard:
+        buffer = io.BytesIO(table.read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Standard())
+    cli("stream", "-", "-y", "y", "-t", "region", "-x", "[a-f]", *LEARN, "--chunk-rows", 64, "--out", run)
+    np.testing.assert_array_equal(load_online(RunFolder(run)).coef_, model.coef_)
+
+
+def test_classes_and_weights(cli: CommandLine, tmp_path: Path) -> None:
+    table, run = classification_csv(tmp_path / "t.csv", n=400), tmp_path / "run"
+    frame = pd.read_csv(table).assign(w=0.5)
+    frame.to_csv(table, index=False)
+    cli(
+        "stream",
+        table,
+        "-y",
+        "state",
+        "-t",
+        "site",
+        "-m",
+        "classifier",
+        "--alpha",
+        0.01,
+        "--weights",
+        "w",
+        "-o",
+        run,
+    )
+    model = ts.OnlineMultiTaskClassifier(alpha=0.01)
+    X = frame[["a", "b", "c", "d"]].to_numpy()
+    model.partial_fit(
+        X, frame.state.to_numpy(str), task=frame.site.to_numpy(), sample_weight=frame.w.to_numpy()
+    )
+    np.testing.assert_array_equal(load_online(RunFolder(run)).coef_, model.coef_)
+    lines = cli("predict", run, table, "--probabilities").out.splitlines()
+    assert lines[0] == "task,prediction,probability of sick,probability of well"
+    assert [line.split(",")[1] for line in lines[1:]] == model.predict(X, task=frame.site.to_numpy()).tolist()
+
+
+def test_libsvm(cli: CommandLine, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{a - 2 * b:.4f} qid:{rng.integers(1, 3)} 1:{a:.4f} 3:{b:.4f}"
+        for a, b in rng.standard_normal((300, 2))
+    ]
+    (tmp_path / "t.libsvm").write_text("\n".join(lines) + "\n")
+    learn = ("stream", tmp_path / "t.libsvm", "--task", "qid", *LEARN, "--out", tmp_path / "run")
+    assert "--n-features" in cli(*learn, code=1).err
+    cli(*learn, "--n-features", 3, "--overwrite")
+    assert set(coefficients(tmp_path / "run").feature) == {"f1", "f3"}
+    assert (
+        len(cli("predict", tmp_path / "run", tmp_path / "t.libsvm", "--task", "qid").out.splitlines()) == 301
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.assign(a=frame.a.where(frame.index != 70)), "row 71, column 'a' is missing"),
+        (
+            lambda frame: frame.assign(a=frame.a.astype(object).where(frame.index != 70, "x")),
+            "row 71, column 'a' is 'x'",
+        ),
+        (lambda frame: frame.assign(y=frame.y.where(frame.index != 70)), "row 71, column 'y' is missing"),
+        (
+            lambda frame: frame.assign(a=frame.a.where(frame.index != 70, np.inf)),
+            "row 71, column 'a' is infinite",
+        ),
+        (lambda frame: frame.rename(columns={"y": "z"}), "no column 'y'"),
+        (lambda frame: frame.iloc[:0], "no rows"),
+        (
+            lambda frame: frame.assign(region=np.where(frame.index < 64, "a", "7")),
+            "held words first, and numbers",
+        ),
+    ],
+)
+def test_mistakes_are_named(cli: CommandLine, tmp_path: Path, change: Any, words: str) -> None:
+    table = regression_csv(tmp_path / "t.csv", n=100)
+    change(pd.read_csv(table)).to_csv(table, index=False)
+    learn = ("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", *LEARN, "--chunk-rows", 32)
+    assert words in cli(*learn, "--out", tmp_path / "run", code=1).err
+    assert not (tmp_path / "run").exists()
+
+
+def test_rows_with_holes_can_be_left_out(cli: CommandLine, tmp_path: Path) -> None:
+    table = regression_csv(tmp_path / "t.csv", n=100)
+    frame = pd.read_csv(table)
+    frame.loc[[5, 70], "a"] = np.nan
+    frame.to_csv(tmp_path / "holes.csv", index=False)
+    frame.dropna().to_csv(tmp_path / "short.csv", index=False)
+    for name in ("holes", "short"):
+        cli("stream", tmp_path / f"{name}.csv", "-y", "y", "-t", "region", "-x", "[a-f]", *LEARN, "--chunk-rows", 32,
+            "--missing", "drop", "--out", tmp_path / name)  # fmt: skip
+    pd.testing.assert_frame_equal(coefficients(tmp_path / "holes"), coefficients(tmp_path / "short"))
+
+
+def test_text_columns_and_bad_options(cli: CommandLine, tmp_path: Path) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=50), tmp_path / "run"
+    assert "column 'city' is" in cli("stream", table, "-y", "y", "-t", "region", "-o", run, code=1).err
+    for words, code in (
+        (["--gamma", 0], 1),
+        (["--chunk-rows", 0], 2),
+        (["--checkpoint-every", 0], 2),
+        (["--format", "npz"], 2),
+    ):
+        cli("stream", table, "-y", "y", "-x", "a", "-o", tmp_path / "other", *words, code=code)
+
+
+def test_fuzzed_checkpoints_give_clean_errors(cli: CommandLine, tmp_path: Path) -> None:
+    """A state of the online learner goes into compiled code: nothing in the file is believed there either."""
+    table, run = regression_csv(tmp_path / "t.csv", n=60), tmp_path / "run"
+    cli("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", *LEARN, "--scheme", "rounds", "--out", run)
+    folder, file = RunFolder(run), run / "stream.npz"
+    good = file.read_bytes()
+    with np.load(file) as content:
+        arrays = dict(content)
+    draw = random.Random(0)
+    shape = arrays["state_shape"]
+    for k in range(len(shape)):
+        for value in (-1, 2**31, 2**40, 2**62, -(2**63), 3):
+            changed = shape.copy()
+            changed[k] = value
+            np.savez(file, **{**arrays, "state_shape": changed})
+            with contextlib.suppress(RunError):
+                model = load_online(folder)
+                assert model.coef_.size < 10**6
+    for name, array in arrays.items():
+        if name == "meta":
+            continue
+        for value in (
+            array[:0],
+            array[:-1],
+            np.repeat(array, 2),
+            -array - 1,
+            array.astype(str),
+            array.reshape(1, -1),
+        ):
+            np.savez(file, **{**arrays, name: value})
+            with contextlib.suppress(RunError):
+                load_online(folder).predict(np.zeros((1, 6)))
+    for trial in range(300):
+        spoilt = bytearray(good)
+        if trial % 4 == 0:
+            spoilt = spoilt[: draw.randrange(len(spoilt))]
+        else:
+            for _ in range(draw.choice([1, 2, 10])):
+                spoilt[draw.randrange(len(spoilt))] = draw.randrange(256)
+        file.write_bytes(bytes(spoilt))
+        with contextlib.suppress(RunError):
+            load_online(folder)
+    meta = arrays["meta"].tobytes()
+    for old, new in (
+        (b"OnlineMultiTaskRegressor", b"OnlineMultiTaskClassifier"),
+        (b'"str"', b'"eval"'),
+        (b"alpha", b"alpga"),
+    ):
+        np.savez(file, **{**arrays, "meta": np.frombuffer(meta.replace(old, new), dtype=np.uint8)})
+        with pytest.raises(RunError):
+            load_online(folder)
+    file.write_bytes(good)
+    load_online(folder)
