@@ -359,6 +359,36 @@ def test_info_and_version(cli: CommandLine) -> None:
     assert cli("--version").out.strip() == ts.__version__
 
 
+def test_the_commands_of_the_documentation_work(
+    cli: CommandLine, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import re
+    import shlex
+
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parent.parent / "docs" / "howto" / "command-line.md").read_text(encoding="utf-8")
+    table = re.search(r"^```text\n(hospital,.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert table is not None
+    (tmp_path / "trial.csv").write_text(table[1])
+    commands = re.findall(r"^\$ tasksieve (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 8
+    for line in commands:
+        cli(*shlex.split(line))
+    for key in OPTIONS_IN_DOCS:
+        assert f"`{key}" in page, key
+
+
+OPTIONS_IN_DOCS = (
+    "--target",
+    "--alpha",
+    "--missing drop",
+    "--resume",
+    "--overwrite",
+    "--graph complete",
+    "--weights",
+)
+
+
 # --- mistakes ----------------------------------------------------------------------------------------------------
 
 

@@ -576,4 +576,6 @@ def summary(
     if not fitted.converged:
         lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
     lines.append(f"everything is in {folder.path}{os.sep}")
+    if (folder / REPORT).is_file():
+        lines.append(f"to read: {folder / REPORT}")
     print("\n".join(lines), flush=True)
