@@ -6,6 +6,7 @@ import inspect
 import io
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ EXTRAS = {
     "cli": ("typer", "rich"),
     "files": ("pandas", "pyarrow"),
     "report": ("jinja2",),
+    "data": ("pooch",),
     "plot": ("matplotlib",),
     "river": ("river",),
     "graph": ("networkx",),
@@ -65,8 +67,11 @@ def run_datasets(name: str | None, out: str | None, settings: list[str]) -> int:
     options = read_settings(function, settings)
     found = function(**options)
     X, y, task = found[0], found[1], found[2]
-    write_dataset(Path(out), X, y, task)
-    say(f"{out}: {X.shape[0]:,} rows, {X.shape[1]:,} features")
+    task_names = getattr(found, "task_names", None)
+    if task is not None and task_names:
+        task = np.array(task_names)[task]
+    write_dataset(Path(out), X, y, task, getattr(found, "feature_names", None))
+    say(f"{out}: {X.shape[0]:,} rows" + (f", {X.shape[1]:,} features" if X.ndim == 2 else ""))
     return OK
 
 
@@ -95,15 +100,24 @@ def plain(text: str) -> Any:
     return text
 
 
-def write_dataset(out: Path, X: Any, y: np.ndarray, task: np.ndarray | None) -> None:
-    """A data set as a table: columns task, y (or y0, y1, ...) and x0, x1, ...; or as npz arrays."""
+def write_dataset(
+    out: Path, X: Any, y: np.ndarray, task: np.ndarray | None, names: Sequence[str] | None = None
+) -> None:
+    """A data set as a table: columns task, y (or y0, y1, ...) and x0, x1, ... (or names); or as npz arrays.
+
+    Strings, of which X may consist, are one column, ``text``.
+    """
     if not out.parent.is_dir():
         raise UsageError(f"--out: there is no folder {out.parent}")
     ending = out.suffix.lower()
     if ending == ".npz":
+        if X.ndim != 2:
+            raise UsageError("--out: these rows are strings; write them as .csv or .parquet")
         arrays: dict[str, Any] = {"y": y}
         if task is not None:
             arrays["task"] = task
+        if names is not None:
+            arrays["feature_names"] = np.array(names, dtype=str)
         if scipy.sparse.issparse(X):
             csr = X.tocsr()
             arrays.update(
@@ -119,7 +133,11 @@ def write_dataset(out: Path, X: Any, y: np.ndarray, task: np.ndarray | None) -> 
     columns: dict[str, np.ndarray] = {} if task is None else {"task": np.asarray(task)}
     targets = {"y": y} if y.ndim == 1 else {f"y{t}": y[:, t] for t in range(y.shape[1])}
     columns.update(targets)
-    columns.update({f"x{j}": dense[:, j] for j in range(dense.shape[1])})
+    if dense.ndim == 1:
+        columns["text"] = dense
+    else:
+        names = names or [f"x{j}" for j in range(dense.shape[1])]
+        columns.update({f"{name}*" if name in columns else name: dense[:, j] for j, name in enumerate(names)})
     if ending == ".csv":
         write_bytes(
             out, csv_bytes(list(columns), zip(*(values.tolist() for values in columns.values()), strict=True))

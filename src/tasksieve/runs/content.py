@@ -43,6 +43,8 @@ def report_content(folder: RunFolder) -> ReportContent:
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
     )
+    if hasattr(model, "classes_") and labels == [str(label) for label in np.ravel(model.classes_)]:
+        content.row_noun = "class"
     quality = _quality(folder)
     if quality is not None and len(quality.values) == len(labels):
         content.quality = [quality]
