@@ -192,6 +192,35 @@ def test_multinomial_owl(cli: CommandLine, reports: Reports, tmp_path: Path) -> 
     assert len(predictions) == 90
     assert reports[0].tasks.tolist() == ["east", "north", "south"]
     cli("fit", table, "-y", "region", "-t", "city", "-m", "multinomial-owl", "--out", tmp_path / "x", code=2)
+    cli(
+        "path",
+        table,
+        "-y",
+        "region",
+        "-m",
+        "multinomial-owl",
+        "--alphas",
+        "0.1,0.01",
+        "--out",
+        tmp_path / "path",
+    )
+    again = cli("predict", tmp_path / "path", table, "--alpha", 0.01).out.split()[1:]
+    assert again == predictions
+    cli(
+        "fit",
+        table,
+        "-y",
+        "region",
+        "-m",
+        "multinomial-owl",
+        "--alphas",
+        5,
+        "--cv",
+        3,
+        "--out",
+        tmp_path / "cv",
+    )
+    assert reports[-1].row_noun == "class"
 
 
 def test_a_model_that_is_not_installed(

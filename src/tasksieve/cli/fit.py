@@ -462,7 +462,7 @@ def from_path(single: Any, path: Any, k: int, y: np.ndarray, task: Any, classes:
     """Make an estimator the solution at one value of a path."""
     single.coef_, single.intercept_ = path.coef(k).toarray(), path.intercept(k)
     single.tasks_, single.n_features_in_ = path.tasks, path.n_features
-    single._single = y.ndim == 1 and task is None
+    single._single = y.ndim == 1 and task is None and len(single.coef_) == 1
     single.objective_, single.dual_gap_ = float(path.objectives[k]), float(path.dual_gaps[k])
     single.n_iter_ = max(1, int(path.n_iter[k]))
     if classes:
@@ -526,7 +526,7 @@ def write_results(
         },
     )
     quality = fit_quality(model, problem.X, problem.y, problem.task, problem.sample_weight, classes)
-    measure = "accuracy on the rows of the fit" if classes else "R2 on the rows of the fit"
+    measure = "accuracy on the training rows" if classes else "R² on the training rows"
     tasks = labels if len(labels) == len(quality) else [str(label) for label in getattr(model, "tasks_", [])]
     tasks = tasks if len(tasks) == len(quality) else [problem.targets[0]]
     write_bytes(

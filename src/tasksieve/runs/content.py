@@ -30,7 +30,7 @@ def report_content(folder: RunFolder) -> ReportContent:
     labels = row_labels(model, saved.targets)
     coef = scipy.sparse.csr_array(model.coef_.reshape(-1, model.coef_.shape[-1]))
     content = ReportContent(
-        title=f"{', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}: {MODELS[saved.kind].about}",
+        title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
         asked=_asked(saved, data, config),
         answered=_answered(saved, data, coef, certificate, path, config),
         tasks=np.array(labels, dtype=str),
