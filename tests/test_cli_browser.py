@@ -40,7 +40,20 @@ south,new,12,0.2,70
 
 def test_from_a_csv_file_to_a_report_in_the_browser(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(TABLE)
-    command = "fit scores.csv --target score --task school --cv 3 --alphas 20 --out run".split()
+    command = [
+        "fit",
+        "scores.csv",
+        "--target",
+        "score",
+        "--task",
+        "school",
+        "--cv",
+        "3",
+        "--alphas",
+        "20",
+        "--out",
+        "run",
+    ]
     subprocess.run([sys.executable, "-m", "tasksieve", *command], cwd=tmp_path, check=True, timeout=300)
     errors: list[str] = []
     with sync_playwright() as playwright:
