@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,6 +166,34 @@ def test_resume_refuses_another_question(
         "fit", moved, "--resume", "--out", run, "--no-report"
     )  # the same data elsewhere; options from the run
     RunFolder(run).verify()
+
+
+def test_an_interrupted_path_keeps_its_values(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C within a path: what is solved is written, the run is not finished, --resume solves it all."""
+    from tasksieve.cli.progress import Progress
+
+    table, run = regression_csv(tmp_path / "t.csv"), tmp_path / "run"
+    path = ("path", table, "-y", "y", "-t", "region", "--alphas", 10, "--no-report", "--out")
+    cli(*path, tmp_path / "undisturbed")
+    watch = Progress.watch
+
+    def stop(self: Progress, label: str, k: int, n_values: int, point: Any) -> None:
+        if k == 3:
+            raise KeyboardInterrupt
+        watch(self, label, k, n_values, point)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "watch", stop)
+        result = cli(*path, run, code=130)
+    assert "--resume" in result.err
+    whole = (tmp_path / "undisturbed" / "path.csv").read_text().splitlines()
+    part = (run / "path.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in part] == [line.split(",")[:3] for line in whole[:5]]
+    assert not RunFolder(run).finished
+    cli(*path, run, "--resume")
+    assert answer(run) == answer(tmp_path / "undisturbed")
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> list[int]:
