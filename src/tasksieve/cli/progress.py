@@ -50,8 +50,7 @@ class Progress:
 
     def watch(self, label: str, k: int, n_values: int, point: Any) -> None:
         """One more value of a path is solved."""
-        selected = f"{len(point.features)} features, gap {point.dual_gap:.1e}"
-        self.step(label, k + 1, n_values, selected)
+        self.step(label, k + 1, n_values, f"{len(point.features)} features")
 
     def step(self, label: str, done: int, total: int | None, detail: str = "") -> None:
         now = time.monotonic()
@@ -83,6 +82,8 @@ class Progress:
         if label not in self._lines:
             self._lines[label] = self._bar.add_task(label, total=total, detail=detail)
         self._bar.update(self._lines[label], completed=done, total=total, detail=detail)
+        if done == total:
+            self._bar.remove_task(self._lines.pop(label))
 
     def close(self) -> None:
         if self._bar is not None:

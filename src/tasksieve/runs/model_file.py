@@ -103,7 +103,15 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
 
 
 def load_model(folder: RunFolder) -> SavedModel:
-    """Read what `save_model` has written.
+    """Read the model of a run folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+
+    Returns
+    -------
+    SavedModel
 
     Raises
     ------
