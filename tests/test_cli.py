@@ -145,7 +145,8 @@ def assert_same_answer(one: Path, other: Path) -> None:
         ("graph-svm", ["--C", 2.0, "--graph", "complete", "--loss", "squared"], regression_csv),
         ("graph-svm", ["--graph", "complete", "--class-weight", "balanced"], classification_csv),
         ("calibrated", ["--alpha", 0.1], regression_csv),
-        ("calibrated", ["--alphas", 5, "--cv", 3], regression_csv),
+        ("calibrated", ["--alphas", 5, "--cv", 3, "--l2", "0,0.01"], regression_csv),
+        ("calibrated", ["--alpha", "universal"], regression_csv),
         ("owl", ["--alpha", 0.1, "--owl-weights", "slope"], regression_csv),
         ("owl", ["--alphas", 5, "--cv", 3], regression_csv),
     ],
@@ -376,7 +377,7 @@ def test_datasets_are_listed_and_written(cli: CommandLine, tmp_path: Path) -> No
 
 def test_demo(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
     result = cli("demo", "--out", tmp_path / "demo")
-    assert "10 task(s), 64 features" in result.out
+    assert "10 tasks, 64 features" in result.out
     assert reports[0].tasks.tolist() == [str(digit) for digit in range(10)]
     RunFolder(tmp_path / "demo" / "run").verify()
 
@@ -432,6 +433,8 @@ OPTIONS_IN_DOCS = (
         (["-y", "y", "-o", "r", "-m", "graph-svm", "--alpha", "5"], 2, "--alpha"),
         (["-y", "y", "-o", "r", "--alpha", "1", "--cv", "5"], 2, "--alpha gives one value"),
         (["-y", "y", "-o", "r", "--alphas", "a,b"], 2, "--alphas"),
+        (["-y", "y", "-o", "r", "--alpha", "universal"], 2, "--alpha"),
+        (["-y", "y", "-o", "r", "--alpha", "1,2"], 2, "Several are for --alphas"),
         (["-y", "y", "-o", "r", "--cv", "1"], 2, "at least 2"),
         (["-y", "y", "-o", "r", "--resume", "--overwrite"], 2, "one or the other"),
         (

@@ -30,8 +30,18 @@ from ..runs.results import (
 from ..tables import Table, TableProblem, prepare, read_table
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .graph_file import read_graph_file
-from .options import BY_KEY, DEFAULTS, PARAMETER, command_line, read_alphas, read_numbers, split_given
-from .progress import Progress, caught_warnings
+from .options import (
+    BY_KEY,
+    COMPARED,
+    DEFAULTS,
+    PARAMETER,
+    command_line,
+    read_alpha,
+    read_alphas,
+    read_numbers,
+    split_given,
+)
+from .progress import Progress, caught_warnings, counted
 from .report import REPORT, report_writer, write_run_report
 
 
@@ -224,10 +234,12 @@ def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
     for key, value in config.items():
         if key not in BY_KEY or BY_KEY[key].role != "param":
             continue
-        if key == "l1_ratio":
-            value = read_numbers(value, "--l1-ratio")
+        if key in COMPARED:
+            value = read_numbers(value, BY_KEY[key].long)
             if isinstance(value, list) and "cv" not in config:
-                raise UsageError("--l1-ratio: several values are for --cv to choose from")
+                raise UsageError(f"{BY_KEY[key].long}: several values are for --cv to choose from")
+        elif key == "alpha":
+            value = read_alpha(value, config["model"])
         elif key == "screening" and value == "none":
             value = None
         params[PARAMETER.get(key, key)] = value
@@ -396,10 +408,11 @@ def fit_estimator(
         model._store, model._watcher = pieces, progress.watch
         model.fit(X, y, **rows)
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        changed = {"l1_ratio": model.l1_ratio_} if hasattr(model, "l1_ratio_") else {}
+        changed = {name: getattr(model, f"{name}_") for name in COMPARED if hasattr(model, f"{name}_")}
         scores = model.cv_scores_
-        if scores.ndim == 3:  # one table of scores for each l1_ratio: that of the one chosen
-            scores = scores[int(np.flatnonzero(np.ravel(params["l1_ratio"]) == model.l1_ratio_)[0])]
+        if scores.ndim == 3:  # one table of scores for each value compared: that of the one chosen
+            name = next(name for name in COMPARED if isinstance(params.get(name), list))
+            scores = scores[params[name].index(changed[name])]
         return Fitted(
             as_single(kind.estimator(classes)(**{**params, **changed, "alpha": model.alpha_}), model),
             path,
@@ -433,6 +446,8 @@ def fit_estimator(
         model.fit(X, y, **rows)
     for warning in caught:  # on to whoever listens outside
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
+        model.set_params(alpha=float(model.alpha_))
     converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     return Fitted(model, None, -1, None, None, float(getattr(model, "_null_objective", np.nan)), converged)
 
@@ -556,13 +571,14 @@ def summary(
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
     lines = [
-        f"{type(model).__name__}: {problem.X.shape[0]:,} rows, {n_tasks:,} task(s), {coef.shape[1]:,} features; "
-        f"{seconds:.2f} s",
-        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {len(chosen):,} features selected",
+        f"{type(model).__name__}: {counted(problem.X.shape[0], 'row')}, {counted(n_tasks, 'task')}, "
+        f"{counted(coef.shape[1], 'feature')}; {seconds:.2f} s",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {counted(len(chosen), 'feature')} selected",
     ]
     if fitted.path is not None and fitted.cv_scores is None:
         lines[1] = (
-            f"{len(fitted.path)} values of alpha, up to {int(fitted.path.n_selected.max()):,} features selected"
+            f"{counted(len(fitted.path), 'value')} of alpha, "
+            f"up to {counted(int(fitted.path.n_selected.max()), 'feature')} selected"
         )
     strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
     if len(strongest):

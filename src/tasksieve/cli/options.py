@@ -69,7 +69,7 @@ OPTIONS = [
            "Model", "param"),
     Option("l1", "--l1", float, "Sparse group: cost of a single coefficient.", "Model", "param"),
     Option("group", "--group", float, "Sparse group: cost of a feature.", "Model", "param"),
-    Option("l2", "--l2", float, "Calibrated: ridge penalty.", "Model", "param"),
+    Option("l2", "--l2", str, "Calibrated: ridge penalty (with --cv several, 0,0.1).", "Model", "param"),
     Option("loss", "--loss", str, "Loss, for models that have several.", "Model", "param"),
     Option("owl_weights", "--owl-weights", Literal["oscar", "slope"], "OWL: the sorted weights.",
            "Model", "param"),
@@ -92,7 +92,8 @@ OPTIONS = [
     Option("tol", "--tol", float, "Stop at this relative duality gap. (default: 1e-6)", "Model", "param"),
     Option("max_iter", "--max-iter", int, "Iterations after which to give up.", "Model", "param"),
     Option("screening", "--screening", str, "Rule that discards features: auto, dpc, gap, none, ...", "Model", "param"),
-    Option("alpha", "--alpha", float, "Strength of the penalty; without it, it is chosen by cross-validation.",
+    Option("alpha", "--alpha", str, "Strength of the penalty (calibrated: or 'universal'); without it, it is chosen by "
+           "cross-validation.",
            "Strength", "param", ("fit",)),
     Option("C", "--C", float, "Graph SVM: weight of the loss.", "Strength", "param", ("fit",)),
     Option("cv", "--cv", int, "Folds of the cross-validation that chooses alpha. (default: 5)", "Strength", "config",
@@ -118,6 +119,8 @@ BY_KEY = {option.key: option for option in OPTIONS}
 DEFAULTS: dict[str, Any] = {"model": "lasso", "missing": "error", "max_categories": 100}
 # What a parameter is called in the estimator, where that is not its key.
 PARAMETER = {"owl_weights": "weights"}
+# Parameters of which cross-validation can compare several values.
+COMPARED = ("l1_ratio", "l2")
 
 
 def command(
@@ -178,6 +181,16 @@ def read_numbers(text: str, flag: str) -> float | list[float]:
     if not numbers:
         raise UsageError(f"{flag}: a number, or numbers separated by commas; got {text!r}")
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def read_alpha(text: str, model: str) -> float | str:
+    """``--alpha``: a number, or the word that one model knows."""
+    if text == "universal" and model == "calibrated":
+        return text
+    found = read_numbers(text, "--alpha")
+    if isinstance(found, list):
+        raise UsageError(f"--alpha: one number; got {text!r}. Several are for --alphas")
+    return found
 
 
 def command_line(config: dict[str, Any], out: str) -> str:

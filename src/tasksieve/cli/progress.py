@@ -17,6 +17,11 @@ PATIENCE = 1.0
 BETWEEN_LINES = 5.0
 
 
+def counted(n: int, noun: str) -> str:
+    """A number and what it counts: 1 task, 2 tasks."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 class Progress:
     """Tells the user and the log of a run how far it is.
 

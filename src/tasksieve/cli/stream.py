@@ -17,7 +17,7 @@ from ..runs.results import versions, write_coefficients
 from ..tables import Encoding, TableError, read_arrays, table_format
 from ..tables.chunks import STREAMED, ChunkReader
 from .exits import OK, State, UsageError, say
-from .progress import Progress, caught_warnings
+from .progress import Progress, caught_warnings, counted
 
 CHECKPOINT = "stream.npz"
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
@@ -174,8 +174,9 @@ def learn(
     if not call["quiet"]:
         selected = int(np.count_nonzero(np.any(model.coef_, axis=0)))
         print(
-            f"{type(model).__name__}: {model.n_rows_seen_:,} rows, {len(labels):,} task(s); {selected:,} of "
-            f"{model.n_features_in_:,} features selected; {seconds:.1f} s\neverything is in {folder.path}{os.sep}",
+            f"{type(model).__name__}: {counted(model.n_rows_seen_, 'row')}, {counted(len(labels), 'task')}; "
+            f"{selected:,} of {counted(model.n_features_in_, 'feature')} selected; {seconds:.1f} s\n"
+            f"everything is in {folder.path}{os.sep}",
             flush=True,
         )
     if folder.log_failed:

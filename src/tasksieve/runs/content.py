@@ -111,7 +111,7 @@ def _answered(
     if config.get("command") == "path" and path is not None:
         first = f"{len(path.alphas)} models, from {path.n_selected.min()} to {path.n_selected.max()} of {d:,} features."
         return f"{first} Shown first is the last one, with {n_selected} features. {proof}."
-    return f"{n_selected:,} of {d:,} features are used. {proof}."
+    return f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used. {proof}."
 
 
 def _facts(
