@@ -21,6 +21,7 @@ from ..runs.registry import MODELS, MissingModel
 from ..runs.results import csv_bytes, versions
 from ..tables import TableError
 from .exits import OK, UsageError, say
+from .progress import working
 
 EXTRAS = {
     "cli": ("typer", "rich"),
@@ -65,7 +66,8 @@ def run_datasets(name: str | None, out: str | None, settings: list[str]) -> int:
         print(inspect.getdoc(function))
         return OK
     options = read_settings(function, settings)
-    found = function(**options)
+    with working(name, quiet=False):
+        found = function(**options)
     X, y, task = found[0], found[1], found[2]
     task_names = getattr(found, "task_names", None)
     if task is not None and task_names:

@@ -41,7 +41,7 @@ from .options import (
     read_numbers,
     split_given,
 )
-from .progress import Progress, caught_warnings, counted
+from .progress import Progress, caught_warnings, counted, working
 from .report import REPORT, report_writer, write_run_report
 
 
@@ -83,9 +83,10 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
-    content = read_table(config["table"], config.get("format"), config.get("separator"))
-    digest = data_digest(config)
-    problem, classes = prepare_problem(kind, config, content)
+    with working(f"reading {os.path.basename(config['table'])}", quiet):
+        content = read_table(config["table"], config.get("format"), config.get("separator"))
+        digest = data_digest(config)
+        problem, classes = prepare_problem(kind, config, content)
     seconds_to_read = time.perf_counter() - began
     fresh = not folder.path.exists()
     with folder:
@@ -362,7 +363,8 @@ def solve(
     if fitted.cv_scores is not None:
         data["cv_measure"] = "held-out " + ("loss" if classes else "squared error") + ", mean over tasks"
     folder.write_json(DATA, data)
-    write_results(folder, config, kind, problem, classes, fitted)
+    with working("writing results", bool(call.get("quiet"))):
+        write_results(folder, config, kind, problem, classes, fitted)
     folder.write_json("timing.json", {"read": seconds_to_read, "fit": seconds, "threads": config["threads"]})
     folder.finish()
     if call.get("report", True):

@@ -13,6 +13,7 @@ from ..runs.atomic import write_atomically, write_bytes
 from ..runs.results import csv_bytes, read_path
 from ..tables import Table, TableError, prepare_rows, read_table
 from .exits import OK, UsageError, say
+from .progress import working
 from .stream import load_stream
 
 
@@ -40,8 +41,9 @@ def run_predict(
     else:
         saved = load_model(folder)
         choose_value(saved, folder, alpha)
-    content = read_table(table, format, separator)
-    columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
+    with working("predicting", quiet):
+        content = read_table(table, format, separator)
+        columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
     write_predictions(out, columns)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
     if n_empty and not quiet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -95,6 +96,27 @@ class Progress:
             self._bar.stop()
             self._bar = None
             self._lines.clear()
+
+
+@contextmanager
+def working(label: str, quiet: bool) -> Iterator[None]:
+    """While something without countable steps goes on: a line that moves, on a terminal, after a moment."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.status import Status
+
+    status = Status(label, console=Console(stderr=True))
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
 
 
 @contextmanager

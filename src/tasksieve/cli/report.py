@@ -11,7 +11,7 @@ from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
 from .exits import OK
-from .progress import Progress
+from .progress import Progress, working
 
 REPORT = "report.html"
 
@@ -33,12 +33,17 @@ def report_writer() -> Callable[[ReportContent, Path], None]:
 def write_run_report(folder: RunFolder, progress: Progress) -> None:
     """Write ``report.html`` into a run folder, atomically."""
     write_report = report_writer()
+    with working("writing the report", progress.quiet):
+        _write(folder, write_report)
+    progress.log("report.html written")
+
+
+def _write(folder: RunFolder, write_report: Callable[[ReportContent, Path], None]) -> None:
     content = report_content(folder)
     with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
         page = Path(scratch) / REPORT
         write_report(content, page)
         folder.replace(REPORT, page.read_bytes())
-    progress.log("report.html written")
 
 
 def run_report(run: str, quiet: bool) -> int:
