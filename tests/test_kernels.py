@@ -470,6 +470,50 @@ def test_factor_whiten_and_normal_matrix(rng, lengths, shared, count):
     assert np.array_equal(ours, ours.T)
 
 
+@pytest.mark.parametrize(("count", "known"), [(0, 0), (1, 0), (8, 8), (30, 11)])
+@pytest.mark.parametrize(("lengths", "shared"), LAYOUTS.values(), ids=LAYOUTS)
+def test_grams_and_what_is_made_of_them(rng, lengths, shared, count, known):
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, count)
+    tasks, matrices = len(lengths), 1 if shared else len(lengths)
+    grams = []
+    for module in (kernels, reference):
+        gram = np.full((matrices, count + 3, count + 3), np.nan)
+        module.extend_grams(x, offsets, columns[:known].copy(), 0, 2, gram)
+        module.extend_grams(x, offsets, columns, known, 2, gram)
+        grams.append(gram)
+    np.testing.assert_allclose(grams[0], grams[1], rtol=1e-10, atol=1e-10)
+    blocks = [slice(0, len(x))] if shared else map(slice, offsets[:-1], offsets[1:])
+    for gram, rows in zip(grams[0], blocks, strict=True):
+        np.testing.assert_allclose(
+            gram[:count, :count], x[rows][:, columns].T @ x[rows][:, columns], atol=1e-9
+        )
+
+    slots = rng.permutation(count)[: (3 * count + 3) // 4].astype(np.int64)
+    a = 0.1 + rng.random(len(slots))
+    products = rng.standard_normal((len(slots), tasks))
+    found = []
+    for module in (kernels, reference):
+        factors, w = np.zeros((matrices, len(slots), len(slots))), np.zeros(products.shape)
+        assert module.gram_factor(grams[0], slots, a, products, 2, factors, w)
+        found.append((np.triu(factors), w))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-8, atol=1e-10)
+
+    # Newton's matrix is the one that the samples' factors give
+    u = rng.standard_normal((len(slots), tasks))
+    ours, twin = both("gram_normal", (len(slots), len(slots)), found[0][0], a, u, 2, dtype=np.float32)
+    scale = np.abs(twin).max(initial=1e-30)
+    np.testing.assert_allclose(ours, twin, atol=1e-5 * scale)
+    chosen = columns[slots]
+    flat, r = np.empty(factor_size(lengths, shared)), np.empty(len(y))
+    assert reference.factor(x, offsets, shared, chosen, a, y, 1, flat, r)
+    z = np.empty((len(x), len(slots)), dtype=np.float32, order="F")
+    reference.whiten(x, offsets, shared, chosen, u, flat, 1, z)
+    whitened = np.empty((len(slots), len(slots)), dtype=np.float32)
+    reference.normal_matrix(z, u.astype(np.float32) if shared else None, 1, whitened)
+    np.testing.assert_allclose(ours, whitened, atol=1e-4 * scale)
+
+
 @pytest.mark.parametrize("tasks", [None, 1, 5])
 @pytest.mark.parametrize(("rows", "count"), [(10, 7), (1, 1), (3, 400), (520, 20)])
 def test_normal_product(rng, rows, count, tasks):

@@ -258,7 +258,7 @@ class Engine:
         if solver == "auto":
             solver = "cd" if squared else "prox-newton"
             plain = not shape.has_l1 and not shape.positive
-            self._may_switch = squared and plain and VariationalNewton.fits(self.packed)
+            self._may_switch = squared and plain
         else:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
@@ -285,7 +285,8 @@ class Engine:
         here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss)
         if self._solver == "newton":
             assert self._newton is not None
-            return self._newton.solve(here, rows, tol, max_iter)
+            if self._newton.fits(int(np.count_nonzero(rows.any(axis=1)))):
+                return self._newton.solve(here, rows, tol, max_iter)
         if self._solver == "prox-newton":
             assert self._prox_newton is not None
             return self._prox_newton.solve(here, rows, tol, max_iter, self.current.at.nuisance)

@@ -9,6 +9,7 @@
 
 #include "coordinate.hpp"
 #include "algebra.hpp"
+#include "gram.hpp"
 #include "passes.hpp"
 
 namespace nb = nanobind;
@@ -32,6 +33,8 @@ using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutRows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutColumns = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using FloatVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatRows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FloatColumns = nb::ndarray<float, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
@@ -248,6 +251,46 @@ void py_normal_product(Columns<float> z, std::optional<Rows<float>> u, Vector<fl
                    out.data());
 }
 
+void py_extend_grams(Columns<double> x, Vector<index_t> offsets, Vector<index_t> columns, index_t known, int threads,
+                     OutCube gram) {
+    const index_t rows = x.shape(0), total = columns.size(), matrices = gram.shape(0), capacity = gram.shape(1);
+    check_columns(columns.data(), total, x.shape(1));
+    require(known >= 0 && known <= total && total <= capacity, "gram is too small");
+    require(index_t(gram.shape(2)) == capacity, "gram must hold square matrices");
+    require(matrices == 1 || matrices == index_t(offsets.size()) - 1, "one Gram matrix, or one a task");
+    if (matrices > 1) check_offsets(offsets, rows);
+    nb::gil_scoped_release release;
+    extend_grams(x.data(), rows, offsets.data(), matrices, columns.data(), known, total, capacity, threads,
+                 gram.data());
+}
+
+void check_gram(const Cube &gram, const Vector<index_t> &slots, const Vector<double> &a, const Rows<double> &values) {
+    check_columns(slots.data(), slots.size(), gram.shape(1));
+    require(gram.shape(1) == gram.shape(2), "gram must hold square matrices");
+    require(a.size() == slots.size() && values.shape(0) == slots.size(), "one weight and one row a slot");
+    require(gram.shape(0) == 1 || gram.shape(0) == values.shape(1), "one Gram matrix, or one a task");
+}
+
+bool py_gram_factor(Cube gram, Vector<index_t> slots, Vector<double> a, Rows<double> products, int threads,
+                    OutCube factors, OutRows w) {
+    check_gram(gram, slots, a, products);
+    require(w.shape(0) == products.shape(0) && w.shape(1) == products.shape(1), "w has the wrong shape");
+    require(factors.shape(0) == gram.shape(0) && factors.shape(1) == slots.size() && factors.shape(2) == slots.size(),
+            "factors has the wrong shape");
+    nb::gil_scoped_release release;
+    return gram_factor(gram.data(), gram.shape(0), gram.shape(1), slots.data(), a.data(), slots.size(),
+                       products.data(), products.shape(1), threads, factors.data(), w.data());
+}
+
+bool py_gram_normal(Cube factors, Vector<double> a, Rows<double> u, int threads, FloatRows m) {
+    const size_t count = a.size();
+    require(factors.shape(1) == count && factors.shape(2) == count, "factors has the wrong shape");
+    require(u.shape(0) == count && (factors.shape(0) == 1 || factors.shape(0) == u.shape(1)), "u has the wrong shape");
+    require(m.shape(0) == count && m.shape(1) == count, "m has the wrong shape");
+    nb::gil_scoped_release release;
+    return gram_normal(factors.data(), factors.shape(0), a.data(), u.data(), count, u.shape(1), threads, m.data());
+}
+
 void py_combine(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> w,
                 int threads, OutVector out) {
     const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
@@ -289,6 +332,7 @@ void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
     take_pointer(blas_table, "dtrsm", blas.dtrsm);
     take_pointer(lapack_table, "dpotrf", blas.dpotrf);
     take_pointer(lapack_table, "dpotrs", blas.dpotrs);
+    take_pointer(lapack_table, "spotri", blas.spotri);
 }
 
 template <class T>
@@ -339,6 +383,12 @@ NB_MODULE(_core, m) {
           "m"_a.noconvert());
     m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(),
           "threads"_a, "out"_a.noconvert());
+    m.def("extend_grams", &py_extend_grams, "x"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
+          "known"_a, "threads"_a, "gram"_a.noconvert());
+    m.def("gram_factor", &py_gram_factor, "gram"_a.noconvert(), "slots"_a.noconvert(), "a"_a.noconvert(),
+          "products"_a.noconvert(), "threads"_a, "factors"_a.noconvert(), "w"_a.noconvert());
+    m.def("gram_normal", &py_gram_normal, "factors"_a.noconvert(), "a"_a.noconvert(), "u"_a.noconvert(), "threads"_a,
+          "m"_a.noconvert());
     m.def("reweight", &py_reweight, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(), "h"_a.noconvert());
     m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),

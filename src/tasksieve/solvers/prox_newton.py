@@ -39,8 +39,7 @@ class ProximalNewton:
         value = at.value + penalty.value(rows)
         epochs, share = 0, 0.3  # a model is solved to this share of the gap
         gap = np.inf
-        layout = ColumnBlock(self._buffer, packed.offsets, False, packed.n_threads)
-        may_use_newton = not penalty.has_l1 and not penalty.positive and VariationalNewton.fits(layout)
+        may_use_newton = not penalty.has_l1 and not penalty.positive
         while True:
             gap = problem.gap(rows, at, packed.correlate(at.residual, places))
             if gap <= tol or epochs >= max_iter:
@@ -76,9 +75,11 @@ class ProximalNewton:
                 block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
                 everything = np.arange(len(places))
                 target = right + block.combine(everything, proposal)
-                polished = VariationalNewton(block).minimise(everything, penalty, target, proposal, share * gap, 50)
-                proposal = polished.rows
-                epochs += polished.n_iter
+                newton = VariationalNewton(block)
+                if newton.fits(int(np.count_nonzero(proposal.any(axis=1)))):
+                    polished = newton.minimise(everything, penalty, target, proposal, share * gap, 50)
+                    proposal = polished.rows
+                    epochs += polished.n_iter
             moved = self._search(problem, rows, proposal, value, at.nuisance)
             if moved is None:
                 break

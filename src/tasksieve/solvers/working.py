@@ -56,7 +56,13 @@ class Solution:
 
 
 def duality_gap(
-    loss: Loss, penalty: RowPenalty, rows: Array, at: Evaluation, products: Array, gauges: Any, others: float = 0.0
+    loss: Loss,
+    penalty: RowPenalty,
+    rows: Array,
+    at: Evaluation,
+    products: Array,
+    gauges: Any,
+    others: float = 0.0,
 ) -> tuple[float, float]:
     """Duality gap at W with the best multiple of its residual as the dual point.
 
