@@ -110,7 +110,7 @@ void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool 
 void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
                         Vector<double> remainder, double shared_remainder, double radius, Vector<double> group,
                         std::optional<Vector<double>> l1, bool positive, int threads, OutVector estimate,
-                        OutVector upper) {
+                        OutVector upper, Indices chosen, std::optional<OutRows> moments) {
     const index_t features = norms.shape(0), tasks = coef.shape(1);
     std::vector<const float *> pointers;
     for (const auto &anchor : anchors) {
@@ -121,13 +121,16 @@ void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Row
     require(index_t(norms.shape(1)) == tasks || norms.shape(1) == 1, "norms shape");
     const bool one_norm = norms.shape(1) == 1;
     require(one_norm || index_t(remainder.size()) == tasks, "one remainder a task");
-    require(index_t(group.size()) == features && index_t(estimate.size()) == features &&
-                index_t(upper.size()) == features && (!l1 || index_t(l1->size()) == features),
-            "one entry a feature");
+    require(index_t(group.size()) == features && (!l1 || index_t(l1->size()) == features), "one entry a feature");
+    const index_t count = chosen ? chosen->size() : features;
+    if (chosen) check_columns(chosen->data(), count, features);
+    require(index_t(estimate.size()) == count && index_t(upper.size()) == count, "one entry a feature");
+    require(!moments || (index_t(moments->shape(0)) == count && moments->shape(1) == 3), "moments: three a feature");
     nb::gil_scoped_release release;
     anchored_ratios(pointers.data(), pointers.size(), coef.data(), norms.data(), one_norm ? 0 : tasks,
                     remainder.data(), shared_remainder, radius, group.data(), l1 ? l1->data() : nullptr, positive,
-                    features, tasks, threads, estimate.data(), upper.data());
+                    data_or_null(chosen), count, tasks, threads, estimate.data(), upper.data(),
+                    moments ? moments->data() : nullptr);
 }
 
 nb::tuple py_coordinate_descent(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
@@ -366,7 +369,7 @@ NB_MODULE(_core, m) {
     m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(),
           "norms"_a.noconvert(), "remainder"_a.noconvert(), "shared_remainder"_a, "radius"_a, "group"_a.noconvert(),
           "l1"_a.none().noconvert(), "positive"_a, "threads"_a, "estimate"_a.noconvert(),
-          "upper"_a.noconvert());
+          "upper"_a.noconvert(), "chosen"_a.noconvert() = nb::none(), "moments"_a.noconvert() = nb::none());
     m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a,
           "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a,

@@ -85,22 +85,27 @@ def ball_maximum(a, b, kappa, radius):
 
 
 def anchored_ratios(
-    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, threads, estimate, upper
-):
+    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, threads, estimate, upper,
+    chosen=None, moments=None,
+):  # fmt: skip
     """How close each row of ``X'v`` comes to its threshold, for every ``v`` in a ball.
 
     The centre is ``v_t = sum_m coef[m, t] anchor_{m,t} + e_t``; `anchors` hold the correlations of past vectors, and
     the remainder ``e_t`` is bounded by ``norms[j, t] remainder[t]`` (one matrix for all tasks: by ``norms[j]
     shared_remainder``). `estimate` ignores remainder and ball, `upper` is a bound over both; a row with ``upper < 1``
-    cannot be active.
+    cannot be active. `chosen`: only these features. `moments`: per feature ``||b||^2`` of the combination b, its inner
+    product with the first anchor, and the bound on what the remainder adds.
     """
     shared = norms.shape[1] == 1
-    for j in range(len(estimate)):
-        estimate[j] = upper[j] = 0.0
+    for i in range(len(estimate)):
+        j = i if chosen is None else chosen[i]
+        estimate[i] = upper[i] = 0.0
         b = sum((coef[m] * anchors[m][j].astype(np.float64) for m in range(len(anchors))), np.zeros(coef.shape[1]))
         a = norms[j].astype(np.float64)
         kappa = a.max()
         error = kappa * shared_remainder if shared else np.linalg.norm(a * remainder)
+        if moments is not None:
+            moments[i] = b @ b, b @ anchors[0][j] if len(anchors) else 0.0, error
         if positive:
             b = np.maximum(b, 0.0)
         entry = 0.0 if l1 is None else l1[j]
@@ -116,9 +121,9 @@ def anchored_ratios(
             if lower < group[j] ** 2:
                 bound = np.sqrt(ball_maximum(a, b, kappa, radius)) + error
         if group[j] > 0.0:
-            estimate[j], upper[j] = norm / group[j], bound / group[j]
+            estimate[i], upper[i] = norm / group[j], bound / group[j]
         elif entry > 0.0:
-            estimate[j], upper[j] = largest / entry, (largest + reach) / entry
+            estimate[i], upper[i] = largest / entry, (largest + reach) / entry
 
 
 def solve_row(c, h, group, l1, ridge, positive):
