@@ -85,7 +85,9 @@ class Engine:
         self.packed = PackedColumns(self.design)
         self._unit = problem.shape.at(1.0)
         products = problem.null_products()
-        self.levels = self._unit.gauges(products)  # lam at which each feature reaches its threshold, an estimate
+        self.levels = self._unit.gauges(
+            products
+        )  # lam at which each feature reaches its threshold, an estimate
         self.lam_max = float(np.max(self.levels, initial=0.0))
         self._all_in = self.design.n_features <= _FEW_FEATURES
         self._anchors: AnchoredCorrelations | None = None
@@ -262,11 +264,15 @@ class Engine:
         else:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
-            raise ValueError(f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'")
+            raise ValueError(
+                f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'"
+            )
         if solver == "prox-newton" and squared:
             raise ValueError("solver='prox-newton' is for other losses than the squared one; use 'auto'")
         if solver == "newton" and (shape.has_l1 or shape.positive):
-            raise ValueError("solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'")
+            raise ValueError(
+                "solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'"
+            )
         self._solver = solver
         self._coordinate = CoordinateDescent()
         self._newton = VariationalNewton(self.packed) if solver == "newton" else None
@@ -338,7 +344,9 @@ class Engine:
         at = solved.evaluation
         if at is None:
             at = here.evaluate(solved.rows, self.current.at.nuisance)
-        products = self.packed.correlate(at.residual, places)
+        products = solved.products
+        if products is None:
+            products = self.packed.correlate(at.residual, places)
         augmented = products - penalty.ridge * solved.rows if penalty.ridge else products
         own = here.penalty.gauges(augmented)
         violators = np.empty(0, dtype=np.int64)
@@ -356,7 +364,9 @@ class Engine:
         gap, _ = iterate.gap(self.loss, lam, penalty)
         return iterate, gap, violators
 
-    def _outside(self, lam: float, penalty: RowPenalty, working: Array, residual: Array) -> tuple[float, Array]:
+    def _outside(
+        self, lam: float, penalty: RowPenalty, working: Array, residual: Array
+    ) -> tuple[float, Array]:
         """Largest gauge outside the working set (bounded by 1 where it was not measured), and the violators."""
         assert self._anchors is not None
         estimate, upper = self._anchors.ratios(self._anchors.follow(residual), penalty)

@@ -53,6 +53,7 @@ class Solution:
     n_iter: int
     gap: float
     evaluation: Evaluation | None = None
+    products: Array | None = None  # correlations of the evaluation's residual with the working columns
 
 
 def duality_gap(
