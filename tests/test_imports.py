@@ -25,6 +25,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
+    ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names
 )
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
