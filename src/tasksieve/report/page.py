@@ -222,4 +222,4 @@ def small(value: Any) -> str:
 
 def _power(size: float, digits: int) -> str:
     factor, exponent = f"{size:.{digits}e}".split("e")
-    return f"{factor} × 10{str(int(exponent)).translate(RAISED)}"
+    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(RAISED)}"

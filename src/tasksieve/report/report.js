@@ -46,7 +46,7 @@
   const power = (size, digits) => {
     const [factor, exponent] = size.toExponential(digits).split("e");
     const ten = "10" + [...String(Number(exponent))].map((sign) => RAISED[sign]).join("");
-    return Number(factor) === 1 && digits === 0 ? ten : `${factor} × ${ten}`;
+    return Number(factor) === 1 && digits === 0 ? ten : `${factor}\u00a0×\u00a0${ten}`;
   };
   // three significant digits, as a person would write them
   const quantity = (value, sign = false) => {
@@ -607,9 +607,9 @@
     canvas.style.imageRendering = "pixelated";
     const pen = canvas.getContext("2d"), image = pen.createImageData(width, height);
     for (let i = 0; i < order.length; i++) {
-      const row = Math.floor(i / order.length * height);
+      const row = Math.floor(i * height / order.length);
       for (let t = 0; t < nTasks; t++) {
-        const at = 4 * (row * width + Math.floor(t / nTasks * width)), value = coefficient(order[i], t, now);
+        const at = 4 * (row * width + Math.floor(t * width / nTasks)), value = coefficient(order[i], t, now);
         const level = Math.round(255 * opacity(value));
         if (level <= image.data[at + 3]) continue;
         image.data.set(value < 0 ? NEGATIVE : POSITIVE, at);
@@ -703,7 +703,7 @@
   for (const quality of data.quality) {
     const best = Math.max(1, ...quality.values.filter((value) => value !== null));
     taskColumns.push({
-      label: quality.measure, number: true, down: false, sort: (t) => quality.values[t],
+      label: quality.measure, number: true, down: false, class: "wrap", sort: (t) => quality.values[t],
       cell: (t) => cell(meter((quality.values[t] || 0) / best, quantity(quality.values[t]), quality.values[t] < 0), "number"),
     });
   }
