@@ -17,7 +17,9 @@ def example_content(
     columns = np.sort(rng.choice(n_features, n_selected, replace=False))
     rows = rng.uniform(0.5, 1.0, (n_tasks, n_selected)) * rng.choice([-1.0, 1.0], (n_tasks, n_selected))
     rows *= np.linspace(2.0, 0.5, n_selected)
-    entry = np.linspace(1, max(1, n_values - 1), n_selected).astype(int) if n_values > 1 else np.zeros(n_selected)
+    entry = (
+        np.linspace(1, max(1, n_values - 1), n_selected).astype(int) if n_values > 1 else np.zeros(n_selected)
+    )
     coefs = []
     for k in range(n_values):
         present = np.flatnonzero(entry <= k)
@@ -48,7 +50,11 @@ def example_content(
         facts=[("Model", "MultiTaskLasso")],
         reproduce="tasksieve fit table.csv",
         versions={"tasksieve": "0.1.0"},
-        quality=[FitQuality("R² on the rows learnt from", rng.uniform(0.2, 1.0, n_tasks), np.arange(10, 10 + n_tasks))],
+        quality=[
+            FitQuality(
+                "R² on the rows learnt from", rng.uniform(0.2, 1.0, n_tasks), np.arange(10, 10 + n_tasks)
+            )
+        ],
     )
     if n_values > 1:
         content.alphas = np.geomspace(1.0, 0.01, n_values)

@@ -65,7 +65,9 @@ def test_packed_numbers_are_the_models() -> None:
     names = list(content.features)
     order = [names.index(name) for name in data["features"]]
     strength = np.array([np.sqrt(coef.power(2).sum(axis=0)) for coef in content.path_coefs])[:, order].T
-    np.testing.assert_allclose(unpacked(data["strengths"], 10), strength, rtol=0, atol=strength.max() / 30_000)
+    np.testing.assert_allclose(
+        unpacked(data["strengths"], 10), strength, rtol=0, atol=strength.max() / 30_000
+    )
     assert np.all(np.diff(strength[:, -1]) <= 0), "strongest first"
     # the blocks of the path: for each value, the rows of its features
     scale = np.frombuffer(base64.b64decode(data["pathCoefficients"]["scale"]), "<f4")
@@ -84,7 +86,9 @@ def test_packed_numbers_are_the_models() -> None:
 
 def test_only_exact_zeros_are_packed_as_zero() -> None:
     content = example_content(2, 3, n_values=1, n_features=5)
-    content.coef = scipy.sparse.csr_array(np.array([[0, 1.0, 0, 0, 0], [0, 1e-9, 0, 0, 0], [0, 0, 0, 0, 1.0]]))
+    content.coef = scipy.sparse.csr_array(
+        np.array([[0, 1.0, 0, 0, 0], [0, 1e-9, 0, 0, 0], [0, 0, 0, 0, 1.0]])
+    )
     data = page_data(render(content))
     values = np.frombuffer(base64.b64decode(data["coefficients"]["values"]), "<i2").reshape(2, 3)
     np.testing.assert_array_equal(values != 0, [[True, True, False], [False, False, True]])
@@ -353,7 +357,8 @@ def test_small() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objective", "gap"), [(1.7219689, 2.5e-7), (0.5, 0.0), (272.8819, 4e-3), (1e-9, 1e-12), (3e20, 1.0), (5.0, 70.0)]
+    ("objective", "gap"),
+    [(1.7219689, 2.5e-7), (0.5, 0.0), (272.8819, 4e-3), (1e-9, 1e-12), (3e20, 1.0), (5.0, 70.0)],
 )
 def test_the_printed_interval_holds_the_true_one(objective: float, gap: float) -> None:
     ends = optimum_interval({"objective": objective, "dual_gap": gap})

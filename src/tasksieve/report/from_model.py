@@ -231,7 +231,8 @@ def _content_from_path(
     names = path.feature_names if path.feature_names is not None else [f"x{j}" for j in range(n_features)]
     worst = float(np.max(path.relative_gaps))
     return ReportContent(
-        title=title or f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
+        title=title
+        or f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
         asked=asked
         if asked is not None
         else f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
@@ -367,8 +368,8 @@ def _answered(model: Any, content: ReportContent) -> str:
     gap = content.certificate.get("dual_gap")
     if gap is not None:
         sentences.append(
-            f"No other coefficients could lower the objective by more than {small(gap)}: that is the certificate, computed "
-            "from the data."
+            f"No other coefficients could lower the objective by more than {small(gap)}: that is the certificate, "
+            "computed from the data."
         )
     return " ".join(sentences)
 

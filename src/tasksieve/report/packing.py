@@ -186,7 +186,9 @@ def _path_data(content: ReportContent) -> dict[str, Any]:
     n_values = len(content.alphas)
     counts = content.n_selected
     if counts is None:
-        counts = np.array([np.count_nonzero(row_norms(scipy.sparse.csr_array(c))) for c in content.path_coefs])
+        counts = np.array(
+            [np.count_nonzero(row_norms(scipy.sparse.csr_array(c))) for c in content.path_coefs]
+        )
     path: dict[str, Any] = {
         "alphas": numbers(content.alphas),
         "chosen": content.chosen % n_values,

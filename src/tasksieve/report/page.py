@@ -39,7 +39,10 @@ def render(content: ReportContent) -> str:
     packed = pack(content)
     # everything is escaped; the two exceptions are our own files, and tojson escapes what HTML could read
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )
     environment.filters.update(quantity=quantity, small=small)
     script = (HERE / "report.js").read_text(encoding="utf-8")
@@ -98,7 +101,9 @@ def check(content: ReportContent) -> None:
             raise ValueError(f"chosen={content.chosen} is no index into the {n_values} alphas.")
     for name, values, wanted in lengths:
         if len(values) != wanted:
-            raise ValueError(f"{name} has {len(values)} entries, {wanted} are needed to match coef and alphas.")
+            raise ValueError(
+                f"{name} has {len(values)} entries, {wanted} are needed to match coef and alphas."
+            )
     for k, coef in enumerate(content.path_coefs):
         if coef.shape != content.coef.shape:
             raise ValueError(f"path_coefs[{k}] has shape {coef.shape}, coef has {content.coef.shape}.")
@@ -139,16 +144,24 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         values = np.asarray(quality.values, dtype=float)
         known = values[np.isfinite(values)]
         if known.size:
-            spread = f"from {quantity(known.min())} to {quantity(known.max())} over tasks" if known.size > 1 else ""
+            spread = (
+                f"from {quantity(known.min())} to {quantity(known.max())} over tasks"
+                if known.size > 1
+                else ""
+            )
             found.append((quantity(known.mean()), quality.measure, spread))
     if content.alphas is not None:
         chosen = content.chosen % len(content.alphas)
         share = content.alphas[chosen] / np.max(content.alphas)
-        found.append((quantity(content.alphas[chosen]), "penalty strength α", f"{share:.2g} × the largest on the path"))
+        found.append(
+            (quantity(content.alphas[chosen]), "penalty strength α", f"{share:.2g} × the largest on the path")
+        )
     gap = content.certificate.get("relative_gap", content.certificate.get("dual_gap"))
     if gap is not None:
         relative = "relative_gap" in content.certificate
-        found.append((small(gap), "distance to the optimum, at most", "of the empty model's loss" if relative else ""))
+        found.append(
+            (small(gap), "distance to the optimum, at most", "of the empty model's loss" if relative else "")
+        )
     return found
 
 
