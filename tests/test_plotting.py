@@ -57,7 +57,9 @@ def test_many_features_are_cut_and_none_is_no_error(data: tuple[np.ndarray, ...]
 def test_given_axes_and_names_are_used(data: tuple[np.ndarray, ...]) -> None:
     pandas = pytest.importorskip("pandas")
     X, y, task = data
-    frame = pandas.DataFrame(X, columns=[f"gene {j}" for j in range(9)] + ["a name that is far too long to be read"])
+    frame = pandas.DataFrame(
+        X, columns=[f"gene {j}" for j in range(9)] + ["a name that is far too long to be read"]
+    )
     _, (left, right) = plt.subplots(1, 2)
     model = ts.MultiTaskLassoCV(n_alphas=6, eps=0.05, cv=3).fit(frame, y, task=task)
     assert model.plot_coefficients(left) is left
@@ -90,7 +92,9 @@ def test_without_matplotlib(data: tuple[np.ndarray, ...], monkeypatch: pytest.Mo
     X, y, task = data
     model = ts.MultiTaskLassoCV(n_alphas=4, eps=0.1, cv=2).fit(X, y, task=task)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"MultiTaskLassoCV.plot_coefficients needs matplotlib: pip install"):
+    with pytest.raises(
+        ImportError, match=r"MultiTaskLassoCV.plot_coefficients needs matplotlib: pip install"
+    ):
         model.plot_coefficients()
     with pytest.raises(ImportError, match=r"plot_scores needs matplotlib"):
         model.plot_scores()

@@ -15,7 +15,9 @@ def new_axes(owner: type, method: str, **options: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'") from error
+        raise ImportError(
+            f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'"
+        ) from error
     return plt.subplots(layout="constrained", **options)[1]
 
 
@@ -56,7 +58,9 @@ def coefficient_map(
     return ax
 
 
-def score_curve(alphas: np.ndarray, scores: np.ndarray, alpha: float, loss: str, *, ax: Any, owner: type) -> Any:
+def score_curve(
+    alphas: np.ndarray, scores: np.ndarray, alpha: float, loss: str, *, ax: Any, owner: type
+) -> Any:
     """Mean over the folds of a held-out loss, one standard error around it, and the chosen alpha."""
     if ax is None:
         ax = new_axes(owner, "plot_scores", figsize=(6, 4))
@@ -64,7 +68,9 @@ def score_curve(alphas: np.ndarray, scores: np.ndarray, alpha: float, loss: str,
     mean = scores.mean(axis=1)
     if n_folds > 1:
         error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
-        ax.fill_between(alphas, mean - error, mean + error, alpha=0.2, linewidth=0, label="one standard error")
+        ax.fill_between(
+            alphas, mean - error, mean + error, alpha=0.2, linewidth=0, label="one standard error"
+        )
     ax.plot(alphas, mean, label=f"mean of {n_folds} folds")
     ax.axvline(alpha, color="C1", linestyle="--", label=f"chosen: {alpha:.3g}")
     ax.set(xscale="log", xlabel="alpha", ylabel=f"held-out {loss}")
