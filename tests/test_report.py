@@ -173,7 +173,8 @@ def test_only_our_own_script_may_run() -> None:
 
 def test_parts_may_be_missing() -> None:
     content = example_content(n_selected=3, n_tasks=2, n_values=1)
-    content.quality, content.certificate, content.facts, content.versions = [], {}, [], {}
+    content.quality, content.facts, content.versions = [], [], {}
+    content.certificate = {"objective": 1.0, "dual_gap": None, "relative_gap": None}  # type: ignore[dict-item]
     content.reproduce = ""
     page = render(content)
     assert "carries no certificate" in page

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def render(content: ReportContent) -> str:
         import jinja2
     except ImportError as error:
         raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    content = replace(
+        content,
+        tasks=np.asarray(content.tasks, dtype=object),
+        features=np.asarray(content.features, dtype=object),
+        certificate={name: value for name, value in content.certificate.items() if value is not None},
+    )
     check(content)
     packed = pack(content)
     # everything is escaped; the two exceptions are our own files, and tojson escapes what HTML could read

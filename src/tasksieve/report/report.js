@@ -135,7 +135,7 @@
       this.host = byId(id);
       Object.assign(this, { log: false, right: 12, note: "" }, options);
       this.name = html("span", {}, this.title);
-      this.output = html("output");
+      this.output = html("output", { "aria-live": "off" }); // the slider says it
       this.image = svg("svg", { role: "img", "aria-label": `${this.title}. ${this.note}` });
       this.host.append(html("figcaption", {}, this.name, this.output), this.image);
       if (this.note) this.host.append(html("p", { class: "note" }, this.note));
@@ -235,7 +235,7 @@
 
   // --- the path of coefficients -------------------------------------------------------------------------------------
 
-  let chosenTask = -1; // -1: strength over all tasks
+  let chosenTask = nTasks === 1 && along ? 0 : -1; // -1: strength over all tasks
   let pathPlot = null, highlighted = -1;
   const pathValue = (f, k) => chosenTask < 0 ? strength(f, k) : coefficient(f, chosenTask, k);
 
@@ -265,7 +265,7 @@
     byId("path-note").textContent = (drawn.length < nFeatures ? `The ${drawn.length} strongest of ${whole(nFeatures)} features. ` : "")
       + "Blue: in the model at the marked α; grey: not. The dashed line is the chosen model. Click or drag in a plot, or use the slider.";
     return {
-      title: chosenTask < 0 ? "Strength of each feature over all tasks" : `Coefficients in task ${cut(data.tasks[chosenTask], 40)}`,
+      title: nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? "Strength of each feature over all tasks" : `Coefficients in task ${cut(data.tasks[chosenTask], 40)}`,
       drawn, ends, low, high: high || 1,
       right: Math.min(130, 16 + 7 * Math.max(0, ...ends.map((f) => Math.min(16, data.features[f].length)))),
     };
@@ -540,6 +540,7 @@
   };
 
   const drawHeat = (table) => {
+    if (nTasks === 1) return; // the column "Coefficient" says it
     const head = table.heads[table.heads.length - 1];
     head.replaceChildren(html("span", { class: "hidden" }, "Coefficient in each task"));
     const shown = hasCoefficients(now);
@@ -548,6 +549,9 @@
     const width = Math.max(1, Math.round(cellWidth * nTasks));
     head.append(shown ? taskHeader(width) : html("span", { class: "explain" }, "Each task's coefficients are stored for the chosen model only"));
     table.scroll.classList.toggle("wide", width > room);
+    // what scrolls must be reachable by keyboard
+    if (width > room) { table.scroll.tabIndex = 0; table.scroll.setAttribute("role", "region"); table.scroll.setAttribute("aria-label", "Coefficients, scrollable"); }
+    else { table.scroll.removeAttribute("tabindex"); table.scroll.removeAttribute("role"); table.scroll.removeAttribute("aria-label"); }
     const ratio = Math.min(3, Math.max(2, devicePixelRatio || 1));
     for (const canvas of table.body.querySelectorAll("td.heat canvas")) {
       canvas.hidden = !shown;
@@ -572,7 +576,7 @@
   let mapOrder = null;
   const drawMap = () => {
     const host = byId("map"), order = selectedNow().sort((a, b) => ranks.get(a) - ranks.get(b));
-    host.hidden = order.length <= 50 || !hasCoefficients(now);
+    host.hidden = order.length <= 50 || nTasks === 1 || !hasCoefficients(now);
     if (host.hidden) return;
     if (!host.firstChild) {
       const canvas = html("canvas", { role: "img", "aria-label": "Heat map of all selected features, strongest at the top, by task" });
@@ -621,8 +625,7 @@
   };
 
   const details = (f) => {
-    const columns = nTasks > 1 || path ? 6 : 5;
-    const box = html("td", { colspan: columns });
+    const box = html("td", { colspan: featureColumns.length });
     if (path) {
       const first = Array.from({ length: nValues }, (_, k) => k).find((k) => present(f, k));
       box.append(html("p", {}, `Enters the model at α = ${quantity(path.alphas[first])}; strength ${quantity(strength(f, now))} at α = ${quantity(path.alphas[now])}.`));
@@ -660,13 +663,13 @@
     cell: (f) => cell(about(f) ? whole(about(f).used) : "–", "number optional"),
   });
   featureColumns.push({
-    label: nTasks > 1 ? "Largest" : "Coefficient", class: "optional", down: true, note: "The largest coefficient in size, and its task", sort: (f) => about(f) && about(f).largest,
+    label: nTasks > 1 ? "Largest" : "Coefficient", class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? "The largest coefficient in size, and its task" : null, sort: (f) => about(f) && about(f).largest,
     cell: (f) => {
       const known = about(f);
-      return html("td", { class: "optional name", title: known && data.tasks[known.at] }, known ? `${quantity(known.largest, true)}${nTasks > 1 ? ` in ${cut(data.tasks[known.at], 14)}` : ""}` : "–");
+      return html("td", { class: nTasks > 1 ? "optional name" : null, title: known && data.tasks[known.at] }, known ? `${quantity(known.largest, true)}${nTasks > 1 ? ` in ${cut(data.tasks[known.at], 14)}` : ""}` : "–");
     },
   });
-  featureColumns.push({ label: "Coefficient in each task", class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
+  if (nTasks > 1) featureColumns.push({ label: "Coefficient in each task", class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
 
   const features = new PagedTable(byId("feature-table"), {
     caption: "Selected features with their strength and the coefficient in each task", noun: "feature", columns: featureColumns, rows: selectedNow,
@@ -680,7 +683,7 @@
     drawHeat(features);
   }).observe(features.scroll);
 
-  if (heatScale) {
+  if (heatScale && nTasks > 1) {
     const bar = html("canvas", { width: 240, height: 20, style: { width: "120px", height: "10px" } });
     const pen = bar.getContext("2d");
     for (let i = 0; i < 240; i++) { pen.fillStyle = colour((i / 239 * 2 - 1) * heatScale); pen.fillRect(i, 0, 1, 20); }
