@@ -228,7 +228,7 @@ def quantity(value: Any, sign: bool = False) -> str:
         return "0"
     size = abs(value)
     before = "−" if value < 0 else "+" if sign else ""
-    if 1e-3 <= size < 1e5:
+    if 1e-4 <= size < 1e5:
         return f"{before}{size:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
     return before + _power(size, 2)
 

@@ -53,7 +53,7 @@
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (value === 0) return "0";
     const size = Math.abs(value), digits = Math.max(0, 2 - Math.floor(Math.log10(size)));
-    const text = size >= 1e-3 && size < 1e5 ? size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }) : power(size, 2);
+    const text = size >= 1e-4 && size < 1e5 ? size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }) : power(size, 2);
     return (value < 0 ? MINUS : sign ? "+" : "") + text;
   };
   const small = (value) => value === null ? "–" : value === 0 ? "0" : power(value, 1);
@@ -100,7 +100,7 @@
 
   const niceStep = (span, parts) => {
     const raw = span / parts, power = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].find((m) => m * power >= raw * 0.999) * power;
+    return [1, 2, 5, 10].find((m) => m * power >= raw * 0.7) * power;
   };
   const linearTicks = (low, high, parts) => {
     if (!(high > low)) return [low];
