@@ -120,6 +120,18 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_scores(best, models, grids, scores)
         return self
 
+    def _set_scores(
+        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
+    ) -> None:
+        self.alphas_ = grids[best]
+        self.cv_scores_ = scores[best]
+
+    def _grid(self, model: PathEstimator, problem: Any, data: TaskData) -> np.ndarray:
+        if self.alphas is None or isinstance(self.alphas, Integral):
+            n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
+            return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
+        return given_grid(self.alphas)
+
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
 
@@ -135,18 +147,6 @@ class PathEstimatorCV(TaskLinearModel):
         check_is_fitted(self, "cv_scores_")
         loss = {"squared": "squared error", "logistic": "logistic loss"}.get(self._loss, "loss")
         return score_curve(self.alphas_, self.cv_scores_, self.alpha_, loss, ax=ax, owner=type(self))
-
-    def _set_scores(
-        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
-    ) -> None:
-        self.alphas_ = grids[best]
-        self.cv_scores_ = scores[best]
-
-    def _grid(self, model: PathEstimator, problem: Any, data: TaskData) -> np.ndarray:
-        if self.alphas is None or isinstance(self.alphas, Integral):
-            n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
-            return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
-        return given_grid(self.alphas)
 
     def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
         """Folds as flat sample weights; every task must keep a row to be learned from."""
