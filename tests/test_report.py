@@ -310,6 +310,25 @@ def test_from_models_of_every_kind(problem: tuple[np.ndarray, ...]) -> None:
         assert page_data(render(content))["nTasks"] == len(content.tasks)
 
 
+def test_the_rows_of_a_multinomial_model_are_classes(problem: tuple[np.ndarray, ...]) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    X, y, _ = problem
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [-1.0, 1.0])]
+    model = LogisticRegression().fit(X, labels)
+    content = content_from_model(model, X, labels)
+    assert content.row_noun == "class"
+    assert list(content.tasks) == ["high", "low", "middle"]
+    assert content.quality[0].rows.tolist() == [int(np.sum(labels == name)) for name in content.tasks]
+    np.testing.assert_allclose(
+        content.quality[0].values @ content.quality[0].rows / len(labels), model.score(X, labels)
+    )
+    page = render(content)
+    assert "3 classes: which of the 12 features tell them apart?" in page
+    assert "How well each class is fitted" in page
+    assert "carries no certificate" in page
+
+
 def test_quality_of_tasks_that_are_absent(problem: tuple[np.ndarray, ...]) -> None:
     X, y, task = problem
     model = ts.MultiTaskLasso(alpha=0.3).fit(X, y, task=task)

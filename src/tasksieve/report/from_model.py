@@ -6,6 +6,7 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..linear.base import accuracy, r2
 from ..regularization_path import RegularizationPath
 from ..tasks import is_task_list, read_labels
 from .content import Array, FitQuality, ReportContent
+from .packing import plural
 from .page import small
 
 # The measure of each model's cross-validation, by the name of its loss.
@@ -97,7 +99,8 @@ def content_from_model(
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
     n_tasks, n_features = coef.shape
-    labels = np.asarray(getattr(model, "tasks_", getattr(model, "classes_", np.arange(n_tasks))))
+    by_class = _rows_are_classes(model)
+    labels = np.asarray(model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_tasks)))
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "path"):
         path = _path_to(model, X, y, task, sample_weight, n_alphas)
@@ -115,7 +118,8 @@ def content_from_model(
     certificate = _certificate(model, path)
     scores = getattr(model, "cv_scores_", None) if path is getattr(model, "path_", None) else None
     content = ReportContent(
-        title=title or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
+        title=title
+        or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'class' if by_class else 'task')}",
         asked="",
         answered="",
         tasks=_names(task_names, labels, n_tasks, "task_names"),
@@ -136,6 +140,7 @@ def content_from_model(
         if scores is not None
         else "",
         quality=quality,
+        row_noun="class" if by_class else "task",
         warnings=[] if path is None else _path_warnings(path),
         **_along(path),
         chosen=chosen,
@@ -153,6 +158,8 @@ def task_quality(
 ) -> FitQuality:
     """R² or accuracy of a fitted model, task by task; NaN for a task with too few labels to say.
 
+    For a multinomial model class by class: the share of its rows that are recognised.
+
     Parameters
     ----------
     model : fitted estimator
@@ -164,8 +171,16 @@ def task_quality(
     Returns
     -------
     FitQuality
-        In the order of ``tasks_``.
+        In the order of ``tasks_``, or of ``classes_``.
     """
+    if _rows_are_classes(model):
+        right = np.asarray(model.predict(X)) == np.asarray(y)
+        members = [np.asarray(y) == label for label in model.classes_]
+        return FitQuality(
+            f"Share recognised, {where}",
+            np.array([right[rows].mean() if rows.any() else np.nan for rows in members]),
+            np.array([np.count_nonzero(rows) for rows in members]),
+        )
     if is_task_list(X):
         rows: Any = [item.shape[0] for item in X]
     else:
@@ -209,7 +224,7 @@ def versions() -> dict[str, str]:
 
 def count(n: int, noun: str) -> str:
     """ "1 feature", "5,000 features" """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------
@@ -275,7 +290,10 @@ def _along(path: RegularizationPath | None) -> dict[str, Any]:
 
 def _path_to(model: Any, X: Any, y: Any, task: Any, sample_weight: Any, n_alphas: int) -> Any:
     """The path from the empty model down to the model's own alpha."""
-    largest = model.alpha_max(X, y, task=task, sample_weight=sample_weight)
+    given = (
+        {"sample_weight": sample_weight} if task is None else {"sample_weight": sample_weight, "task": task}
+    )
+    largest = model.alpha_max(X, y, **given)
     if n_alphas == 1 or largest <= model.alpha:
         grid = np.array([model.alpha])
     else:
@@ -283,7 +301,13 @@ def _path_to(model: Any, X: Any, y: Any, task: Any, sample_weight: Any, n_alphas
         grid[-1] = model.alpha
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report itself says which values did not converge
-        return model.path(X, y, task=task, sample_weight=sample_weight, alphas=grid)
+        return model.path(X, y, **given, alphas=grid)
+
+
+def _rows_are_classes(model: Any) -> bool:
+    """A multinomial model has a row of coefficients per class, and its rows of data belong to no task."""
+    n_classes = len(getattr(model, "classes_", ()))
+    return n_classes == len(model.coef_) and "task" not in signature(model.predict).parameters
 
 
 def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, float]:
@@ -345,13 +369,16 @@ def _names(given: Sequence[Any] | None, default: Any, n: int, argument: str) -> 
 
 
 def _asked(model: Any, content: ReportContent) -> str:
-    n_tasks, n_features = content.coef.shape
+    n_rows, n_features = content.coef.shape
+    features = count(n_features, "feature")
+    if content.row_noun == "class":
+        return f"{n_rows} classes: which of the {features} tell them apart?"
     kind = "classification" if is_classifier(model) else "regression"
-    if n_tasks == 1:
-        return f"One {kind}: which of its {count(n_features, 'feature')} matter?"
+    if n_rows == 1:
+        return f"One {kind}: which of its {features} matter?"
     return (
-        f"{count(n_tasks, f'related {kind}')}: which of the {count(n_features, 'feature')} matter, when all tasks must "
-        "make do with the same ones?"
+        f"{count(n_rows, f'related {kind}')}: which of the {features} matter, when all tasks must make do with the "
+        "same ones?"
     )
 
 
@@ -363,7 +390,7 @@ def _answered(model: Any, content: ReportContent) -> str:
         known = quality.values[np.isfinite(quality.values)]
         if known.size:
             value = f"{known.mean():.1%}" if is_classifier(model) else f"{known.mean():.3f}"
-            over = ", mean over tasks" if len(quality.values) > 1 else ""
+            over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
             sentences.append(f"{quality.measure}: {value}{over}.")
     gap = content.certificate.get("dual_gap")
     if gap is not None:

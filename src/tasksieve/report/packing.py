@@ -59,7 +59,7 @@ def pack(content: ReportContent) -> Packed:
     left_out: list[str] = []
     coef = scipy.sparse.csr_array(content.coef)
     n_tasks, n_features = coef.shape
-    tasks = _kept_tasks(coef, left_out)
+    tasks = _kept_tasks(coef, content.row_noun, left_out)
     strength = row_norms(coef)
     n_selected = int(np.count_nonzero(strength))
 
@@ -84,13 +84,14 @@ def pack(content: ReportContent) -> Packed:
     data: dict[str, Any] = {
         "tasks": shorten(content.tasks[tasks]),
         "features": shorten(content.features[order]),
+        "rowNoun": content.row_noun,
         "nFeatures": n_features,
         "nTasks": n_tasks,
         "nSelected": n_selected,
         "nKept": kept_selected,
         "quality": [
             {
-                "measure": quality.measure,
+                "measure": capital(quality.measure),
                 "values": numbers(np.asarray(quality.values)[tasks]),
                 "rows": numbers(np.asarray(quality.rows)[tasks]),
             }
@@ -132,6 +133,15 @@ def shorten(names: Sequence[Any]) -> list[str]:
     return [text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…" for text in texts]
 
 
+def plural(noun: str) -> str:
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def capital(text: str) -> str:
+    """The first letter large, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def number(value: Any) -> float | None:
     """A number for JSON: six digits, None where it is missing or not finite."""
     if value is None or not np.isfinite(value):
@@ -143,14 +153,14 @@ def numbers(values: Any) -> list[float | None]:
     return [number(value) for value in np.asarray(values, dtype=np.float64).ravel()]
 
 
-def _kept_tasks(coef: scipy.sparse.csr_array, left_out: list[str]) -> np.ndarray:
+def _kept_tasks(coef: scipy.sparse.csr_array, noun: str, left_out: list[str]) -> np.ndarray:
     n_tasks = coef.shape[0]
     if n_tasks <= MAX_TASKS:
         return np.arange(n_tasks)
     squares = np.asarray(coef.power(2).sum(axis=1)).ravel()
     left_out.append(
-        f"Of the {n_tasks:,} tasks the {MAX_TASKS:,} with the largest coefficients are in this file; strengths count "
-        "all."
+        f"Of the {n_tasks:,} {plural(noun)} the {MAX_TASKS:,} with the largest coefficients are in this "
+        "file; strengths count all."
     )
     return np.sort(np.argsort(-squares, kind="stable")[:MAX_TASKS])
 
@@ -202,7 +212,7 @@ def _path_data(content: ReportContent) -> dict[str, Any]:
         folds = scores.shape[1]
         spread = scores.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(n_values)
         path["cv"] = {
-            "measure": content.cv_measure,
+            "measure": capital(content.cv_measure),
             "folds": folds,
             "mean": numbers(scores.mean(axis=1)),
             "error": numbers(spread),
@@ -224,8 +234,8 @@ def _path_coefficients(
     total = int(np.count_nonzero(strengths)) * len(tasks)
     if total > MAX_PATH_COEFFICIENTS:
         left_out.append(
-            f"The coefficients of each task are in this file for the chosen model only (those of the whole path are "
-            f"{total:,} numbers); along the path it holds the strength of every feature."
+            f"The coefficients of each {content.row_noun} are in this file for the chosen model only (those of the "
+            f"whole path are {total:,} numbers); along the path it holds the strength of every feature."
         )
         return None
     scale = np.zeros(len(order))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .content import ReportContent
-from .packing import Packed, number, pack, shorten
+from .packing import Packed, number, pack, plural, shorten
 
 HERE = Path(__file__).parent
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -65,6 +65,7 @@ def render(content: ReportContent) -> str:
         rows=static_rows(content, packed),
         interval=optimum_interval(content.certificate),
         has_path=packed.data["path"] is not None,
+        row_nouns=plural(content.row_noun),
     )
 
 
@@ -144,7 +145,11 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     n_selected = packed.data["nSelected"]
     found = [
         (f"{n_selected:,}", "features selected", f"of {n_features:,}"),
-        (f"{n_tasks:,}", "task" if n_tasks == 1 else "tasks", _rows_remark(content)),
+        (
+            f"{n_tasks:,}",
+            content.row_noun if n_tasks == 1 else plural(content.row_noun),
+            _rows_remark(content),
+        ),
     ]
     if content.quality:
         quality = content.quality[-1]
@@ -152,7 +157,7 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         known = values[np.isfinite(values)]
         if known.size:
             spread = (
-                f"from {quantity(known.min())} to {quantity(known.max())} over tasks"
+                f"from {quantity(known.min())} to {quantity(known.max())} over {plural(content.row_noun)}"
                 if known.size > 1
                 else ""
             )

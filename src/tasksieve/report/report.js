@@ -58,7 +58,10 @@
   };
   const small = (value) => value === null ? "–" : value === 0 ? "0" : power(value, 1);
   const whole = (value) => value.toLocaleString("en");
-  const count = (n, noun) => `${whole(n)} ${noun}${n === 1 ? "" : "s"}`;
+  const plural = (noun) => noun + (noun.endsWith("s") ? "es" : "s");
+  const count = (n, noun) => `${whole(n)} ${n === 1 ? noun : plural(noun)}`;
+  const ROW_NOUN = data.rowNoun, ROW_NOUNS = plural(ROW_NOUN); // what the rows of coefficients are: tasks, or classes
+  const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
   // --- small helpers ------------------------------------------------------------------------------------------------
 
@@ -265,7 +268,7 @@
     byId("path-note").textContent = (drawn.length < nFeatures ? `The ${drawn.length} strongest of ${whole(nFeatures)} features. ` : "")
       + "Blue: in the model at the marked α; grey: not. The dashed line is the chosen model. Click or drag in a plot, or use the slider.";
     return {
-      title: nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? "Strength of each feature over all tasks" : `Coefficients in task ${cut(data.tasks[chosenTask], 40)}`,
+      title: nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? `Strength of each feature over all ${ROW_NOUNS}` : `Coefficients in ${ROW_NOUN} ${cut(data.tasks[chosenTask], 40)}`,
       drawn, ends, low, high: high || 1,
       right: Math.min(130, 16 + 7 * Math.max(0, ...ends.map((f) => Math.min(16, data.features[f].length)))),
     };
@@ -318,8 +321,8 @@
   if (path) {
     if (along && nTasks > 1) {
       const pick = byId("pick");
-      pick.append(html("option", { value: -1 }, "strength over all tasks"));
-      data.tasks.forEach((name, t) => pick.append(html("option", { value: t }, `task ${cut(name, 40)}`)));
+      pick.append(html("option", { value: -1 }, `strength over all ${ROW_NOUNS}`));
+      data.tasks.forEach((name, t) => pick.append(html("option", { value: t }, `${ROW_NOUN} ${cut(name, 40)}`)));
       pick.addEventListener("change", () => { chosenTask = Number(pick.value); pathPlot.change(pathScene()); });
       byId("pick-label").hidden = false;
     }
@@ -356,7 +359,7 @@
     new PathPlot("plot-count", {
       title: "Features selected", height: 270, low: 0, high: Math.max(1, ...path.nSelected),
       readout: (k) => `${whole(path.nSelected[k])} of ${whole(data.nFeatures)}`, value: (k) => path.nSelected[k],
-      note: "Features with a non-zero coefficient in at least one task.",
+      note: "Features with a non-zero coefficient in at least one " + ROW_NOUN + ".",
       draw: (frame, plot) => frame.append(svg("path", { class: "mean", d: plot.line(path.nSelected) })),
     });
     if (path.rejection) new PathPlot("plot-rejection", {
@@ -409,7 +412,7 @@
       this.sizes = html("select", { onchange: () => { this.size = Number(this.sizes.value); this.page = 0; this.show(); } },
         ...PAGE_SIZES.map((n) => html("option", { value: n, selected: n === size }, String(n))));
       this.pager = html("div", { class: "pager" }, this.back, this.place, this.next, html("label", {}, "Rows per page ", this.sizes));
-      this.tools = html("div", { class: "tools" }, html("label", {}, `Filter ${noun}s `, this.search), this.status);
+      this.tools = html("div", { class: "tools" }, html("label", {}, `Filter ${plural(noun)} `, this.search), this.status);
       host.replaceChildren(this.tools, this.scroll, this.pager);
       this.show();
     }
@@ -519,7 +522,7 @@
     canvas.feature = f;
     canvas.addEventListener("pointermove", (event) => {
       const t = Math.max(0, Math.min(nTasks - 1, Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cellWidth)));
-      showTip(event, `${cut(data.features[f], 60)}, task ${cut(data.tasks[t], 60)}: ${quantity(coefficient(f, t, now), true)}`);
+      showTip(event, `${cut(data.features[f], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(f, t, now), true)}`);
     });
     canvas.addEventListener("pointerleave", hideTip);
     return canvas;
@@ -542,12 +545,12 @@
   const drawHeat = (table) => {
     if (nTasks === 1) return; // the column "Coefficient" says it
     const head = table.heads[table.heads.length - 1];
-    head.replaceChildren(html("span", { class: "hidden" }, "Coefficient in each task"));
+    head.replaceChildren(html("span", { class: "hidden" }, `Coefficient in each ${ROW_NOUN}`));
     const shown = hasCoefficients(now);
     const room = Math.max(110, head.clientWidth - 2);
     cellWidth = Math.min(MOST, Math.max(LEAST, room / nTasks));
     const width = Math.max(1, Math.round(cellWidth * nTasks));
-    head.append(shown ? taskHeader(width) : html("span", { class: "explain" }, "Each task's coefficients are stored for the chosen model only"));
+    head.append(shown ? taskHeader(width) : html("span", { class: "explain" }, "The coefficients of each " + ROW_NOUN + " are stored for the chosen model only"));
     table.scroll.classList.toggle("wide", width > room);
     // what scrolls must be reachable by keyboard
     if (width > room) { table.scroll.tabIndex = 0; table.scroll.setAttribute("role", "region"); table.scroll.setAttribute("aria-label", "Coefficients, scrollable"); }
@@ -579,7 +582,7 @@
     host.hidden = order.length <= 50 || nTasks === 1 || !hasCoefficients(now);
     if (host.hidden) return;
     if (!host.firstChild) {
-      const canvas = html("canvas", { role: "img", "aria-label": "Heat map of all selected features, strongest at the top, by task" });
+      const canvas = html("canvas", { role: "img", "aria-label": "Heat map of all selected features, strongest at the top, by " + ROW_NOUN });
       const place = (event) => {
         const box = canvas.getBoundingClientRect();
         return [Math.min(mapOrder.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * mapOrder.length))),
@@ -587,7 +590,7 @@
       };
       canvas.addEventListener("pointermove", (event) => {
         const [i, t] = place(event);
-        showTip(event, `Rank ${whole(i + 1)}, ${cut(data.features[mapOrder[i]], 60)}, task ${cut(data.tasks[t], 60)}: ${quantity(coefficient(mapOrder[i], t, now), true)}`);
+        showTip(event, `Rank ${whole(i + 1)}, ${cut(data.features[mapOrder[i]], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(mapOrder[i], t, now), true)}`);
       });
       canvas.addEventListener("pointerleave", hideTip);
       canvas.addEventListener("click", (event) => {
@@ -621,7 +624,7 @@
       }
     }
     pen.putImageData(image, 0, 0);
-    host.lastChild.textContent = `All ${whole(order.length)} features at a glance, strongest at the top; one column per task. Click to go there in the table.`;
+    host.lastChild.textContent = `All ${whole(order.length)} features at a glance, strongest at the top; one column per ${ROW_NOUN}. Click to go there in the table.`;
   };
 
   const details = (f) => {
@@ -631,7 +634,7 @@
       box.append(html("p", {}, `Enters the model at α = ${quantity(path.alphas[first])}; strength ${quantity(strength(f, now))} at α = ${quantity(path.alphas[now])}.`));
     }
     if (!hasCoefficients(now)) {
-      box.append(html("p", {}, "Each task's coefficient is stored for the chosen model only."));
+      box.append(html("p", {}, "The coefficient of each " + ROW_NOUN + " is stored for the chosen model only."));
       return html("tr", { class: "detail" }, box);
     }
     const order = [...data.tasks.keys()].map((t) => [t, coefficient(f, t, now)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
@@ -641,7 +644,7 @@
       const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${(value < 0 ? NEGATIVE : POSITIVE).join(",")})` } });
       return html("li", {}, html("span", { title: data.tasks[t] }, data.tasks[t]), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
     })));
-    if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, "task")} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
+    if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
     return html("tr", { class: "detail" }, box);
   };
 
@@ -656,23 +659,23 @@
         return html("th", { scope: "row", onpointerenter: () => highlight(f), onpointerleave: () => highlight(-1) }, button);
       },
     },
-    { label: "Strength", number: true, down: true, note: "Length of the vector of coefficients over all tasks", sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
+    { label: "Strength", number: true, down: true, note: `Length of the vector of coefficients over all ${ROW_NOUNS}`, sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
   ];
   if (nTasks > 1) featureColumns.push({
-    label: "Tasks", number: true, down: true, class: "optional", note: "Tasks in which the coefficient is not zero", sort: (f) => (about(f) || { used: null }).used,
+    label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,
     cell: (f) => cell(about(f) ? whole(about(f).used) : "–", "number optional"),
   });
   featureColumns.push({
-    label: nTasks > 1 ? "Largest" : "Coefficient", class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? "The largest coefficient in size, and its task" : null, sort: (f) => about(f) && about(f).largest,
+    label: nTasks > 1 ? "Largest" : "Coefficient", class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? `The largest coefficient in size, and its ${ROW_NOUN}` : null, sort: (f) => about(f) && about(f).largest,
     cell: (f) => {
       const known = about(f);
       return html("td", { class: nTasks > 1 ? "optional name" : null, title: known && data.tasks[known.at] }, known ? `${quantity(known.largest, true)}${nTasks > 1 ? ` in ${cut(data.tasks[known.at], 14)}` : ""}` : "–");
     },
   });
-  if (nTasks > 1) featureColumns.push({ label: "Coefficient in each task", class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
+  if (nTasks > 1) featureColumns.push({ label: `Coefficient in each ${ROW_NOUN}`, class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
 
   const features = new PagedTable(byId("feature-table"), {
-    caption: "Selected features with their strength and the coefficient in each task", noun: "feature", columns: featureColumns, rows: selectedNow,
+    caption: `Selected features with their strength and the coefficient in each ${ROW_NOUN}`, noun: "feature", columns: featureColumns, rows: selectedNow,
     text: (f) => data.features[f], size: 25, sorted: 2, down: true, detail: details, after: (table) => { drawHeat(table); drawMap(); },
   });
   followers.push(() => { rank(); features.show(); });
@@ -701,7 +704,7 @@
     used[t]++;
     if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
   }
-  const taskColumns = [{ label: "Task", sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, data.tasks[t])) }];
+  const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, data.tasks[t])) }];
   if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
   for (const quality of data.quality) {
     const best = Math.max(1, ...quality.values.filter((value) => value !== null));
@@ -713,13 +716,13 @@
   taskColumns.push(
     { label: "Features in use", number: true, down: true, class: "optional", sort: (t) => used[t], cell: (t) => cell(whole(used[t]), "number optional") },
     {
-      label: "Its largest", class: "optional", note: "The feature with the largest coefficient in this task", sort: (t) => leading[t] < 0 ? null : data.features[leading[t]],
+      label: "Its largest", class: "optional", note: "The feature with the largest coefficient here", sort: (t) => leading[t] < 0 ? null : data.features[leading[t]],
       cell: (t) => html("td", { class: "optional name" }, leading[t] < 0 ? "–" : `${cut(data.features[leading[t]], 24)} (${quantity(coefficient(leading[t], t, chosen), true)})`),
     },
     { label: "Intercept", number: true, down: true, class: "optional", sort: (t) => data.intercept[t], cell: (t) => cell(quantity(data.intercept[t], true), "number optional") },
   );
-  const taskTable = new PagedTable(byId("task-table"), {
-    caption: "Tasks: rows, quality of fit, features in use", noun: "task", columns: taskColumns, rows: () => [...data.tasks.keys()], text: (t) => data.tasks[t],
+  new PagedTable(byId("task-table"), {
+    caption: `${capital(ROW_NOUNS)}: rows, quality of fit, features in use`, noun: ROW_NOUN, columns: taskColumns, rows: () => [...data.tasks.keys()], text: (t) => data.tasks[t],
     size: nTasks <= 25 ? 25 : 10, sorted: data.quality.length ? 1 + data.quality.length : 0, down: false,
   });
 
@@ -737,12 +740,12 @@
       for (const value of values) counts[Math.min(bins - 1, Math.floor((value - from) / step + 1e-9))]++;
       const most = Math.max(...counts), left = 44;
       const x = (value) => left + (value - from) / (bins * step) * (width - left - 12), y = (n) => bottom - n / most * (bottom - 8);
-      const image = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Histogram: ${quality.measure}, ${count(values.length, "task")}, from ${quantity(low)} to ${quantity(high)}` });
+      const image = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Histogram: ${quality.measure}, ${count(values.length, ROW_NOUN)}, from ${quantity(low)} to ${quantity(high)}` });
       for (const tick of linearTicks(0, most, 3)) if (Number.isInteger(tick)) image.append(svg("line", { class: "rule", x1: left, x2: width - 12, y1: y(tick), y2: y(tick) }), svg("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, tickText(tick)));
       counts.forEach((n, i) => { if (n) image.append(svg("rect", { class: "bar", x: x(from + i * step) + 1, width: Math.max(1, x(from + step) - x(from) - 2), y: y(n), height: bottom - y(n) })); });
       image.append(svg("line", { class: "axis", x1: left, x2: width - 12, y1: bottom, y2: bottom }));
       for (const tick of linearTicks(from, from + bins * step, Math.max(3, Math.floor(width / 110)))) image.append(svg("text", { x: x(tick), y: bottom + 17, "text-anchor": "middle" }, tickText(tick)));
-      image.append(svg("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, `${quality.measure} (height: number of tasks)`));
+      image.append(svg("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, `${quality.measure} (height: number of ${ROW_NOUNS})`));
       host.replaceChildren(image);
     };
     host.hidden = false;
