@@ -263,6 +263,16 @@ def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, schem
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_nightfall_changes_the_heat_map(open_report: Opener) -> None:
+    page = open_report(example_content(n_selected=60, n_tasks=5), color_scheme="light")
+    picture = "document.querySelector('td.heat canvas').toDataURL() + document.querySelector('#map canvas').toDataURL()"
+    day = page.evaluate(picture)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(picture) != day
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(picture) == day
+
+
 def test_five_thousand_features_and_five_hundred_tasks(open_report: Opener, tmp_path: Path) -> None:
     """Loads, and follows the slider, within a few seconds even on a busy machine."""
     content = example_content(n_selected=5_000, n_tasks=500, n_values=20, n_features=20_000)

@@ -25,6 +25,7 @@ from .page import small
 HELD_OUT_LOSS = {
     "squared": "Squared error on held-out rows",
     "logistic": "Logistic loss on held-out rows",
+    "multinomial": "Multinomial loss on held-out rows",
 }
 
 
@@ -133,7 +134,7 @@ def content_from_model(
         intercept=np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_tasks),
         certificate=certificate,
         facts=[*_facts(model, path, quality, chosen), *facts],
-        reproduce=_code(model) if reproduce is None else reproduce,
+        reproduce=_code(model, task is not None) if reproduce is None else reproduce,
         versions=versions(),
         cv_scores=scores,
         cv_measure=HELD_OUT_LOSS.get(getattr(model, "_loss", ""), "Loss on held-out rows")
@@ -177,7 +178,7 @@ def task_quality(
         right = np.asarray(model.predict(X)) == np.asarray(y)
         members = [np.asarray(y) == label for label in model.classes_]
         return FitQuality(
-            f"Share recognised, {where}",
+            f"Share recognised on {where}",
             np.array([right[rows].mean() if rows.any() else np.nan for rows in members]),
             np.array([np.count_nonzero(rows) for rows in members]),
         )
@@ -401,9 +402,10 @@ def _answered(model: Any, content: ReportContent) -> str:
     return " ".join(sentences)
 
 
-def _code(model: Any) -> str:
+def _code(model: Any, with_task: bool) -> str:
+    task = ", task=task" if with_task else ""
     return (
         f"import tasksieve as ts\n\nmodel = ts.{model!r}\n"
-        "model.fit(X, y, task=task)\n"
-        'ts.write_report(model, "report.html", X=X, y=y, task=task)'
+        f"model.fit(X, y{task})\n"
+        f'ts.write_report(model, "report.html", X=X, y=y{task})'
     )

@@ -7,7 +7,9 @@
   const nValues = path ? path.alphas.length : 1;
   const PAGE_SIZES = [10, 25, 50, 100];
   const CURVES = 80; // drawn in the path plot: more cannot be told apart
-  const NEGATIVE = [203, 88, 18], POSITIVE = [30, 104, 186]; // told apart by every kind of colour vision
+  // orange and blue are told apart by every kind of colour vision; lighter ones by night
+  const night = matchMedia("(prefers-color-scheme: dark)");
+  const hue = (value) => night.matches ? (value < 0 ? [236, 130, 62] : [86, 158, 240]) : (value < 0 ? [203, 88, 18] : [30, 104, 186]);
   const byId = (id) => document.getElementById(id);
 
   // --- numbers ------------------------------------------------------------------------------------------------------
@@ -346,7 +348,7 @@
       const low = Math.min(...bottoms), high = Math.max(...tops), room = 0.05 * (high - low || Math.abs(high) || 1);
       new PathPlot("plot-cv", {
         title: measure, height: 270, low: low - room, high: high + room,
-        note: `Mean over tasks and ${folds} folds, and one standard error. Smaller is better.`,
+        note: `Mean over ${ROW_NOUN === "task" && nTasks > 1 ? "tasks and " : ""}${folds} folds, and one standard error. Smaller is better.`,
         readout: (k) => `${quantity(mean[k])} ± ${quantity(error[k])}`, value: (k) => mean[k],
         draw(frame, plot) {
           const back = bottoms.map((value, k) => `L${plot.x(k).toFixed(1)} ${plot.y(value).toFixed(1)}`).reverse().join("");
@@ -482,7 +484,7 @@
   if (!heatScale && along) for (let f = 0; f < nFeatures; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(coefficient(f, t, nValues - 1)));
   // Strong colours for large coefficients, none for zero: it reads on paper, by day and by night.
   const opacity = (value) => value === 0 ? 0 : Math.max(0.1, Math.min(1, Math.abs(value) / (heatScale || 1)) ** 0.65);
-  const colour = (value) => `rgba(${(value < 0 ? NEGATIVE : POSITIVE).join(",")},${opacity(value).toFixed(3)})`;
+  const colour = (value) => `rgba(${hue(value).join(",")},${opacity(value).toFixed(3)})`;
 
   const summary = new Map(); // feature -> tasks in use and the largest coefficient, at `now`
   const about = (f) => {
@@ -619,7 +621,7 @@
         const at = 4 * (row * width + Math.floor(t * width / nTasks)), value = coefficient(order[i], t, now);
         const level = Math.round(255 * opacity(value));
         if (level <= image.data[at + 3]) continue;
-        image.data.set(value < 0 ? NEGATIVE : POSITIVE, at);
+        image.data.set(hue(value), at);
         image.data[at + 3] = level;
       }
     }
@@ -641,7 +643,7 @@
     const list = order.slice(0, 60), largest = Math.abs(order[0][1]) || 1;
     box.append(html("ul", {}, ...list.map(([t, value]) => {
       const share = 50 * Math.abs(value) / largest;
-      const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${(value < 0 ? NEGATIVE : POSITIVE).join(",")})` } });
+      const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
       return html("li", {}, html("span", { title: data.tasks[t] }, data.tasks[t]), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
     })));
     if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
@@ -689,7 +691,12 @@
   if (heatScale && nTasks > 1) {
     const bar = html("canvas", { width: 240, height: 20, style: { width: "120px", height: "10px" } });
     const pen = bar.getContext("2d");
-    for (let i = 0; i < 240; i++) { pen.fillStyle = colour((i / 239 * 2 - 1) * heatScale); pen.fillRect(i, 0, 1, 20); }
+    const paint = () => {
+      pen.clearRect(0, 0, 240, 20);
+      for (let i = 0; i < 240; i++) { pen.fillStyle = colour((i / 239 * 2 - 1) * heatScale); pen.fillRect(i, 0, 1, 20); }
+    };
+    paint();
+    night.addEventListener("change", () => { paint(); mapOrder = null; features.show(); });
     byId("legend").append(html("span", {}, `coefficient  ${quantity(-heatScale)}`), bar, html("span", {}, quantity(heatScale, true)));
     byId("legend").hidden = false;
   }
