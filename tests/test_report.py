@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import subprocess
 import sys
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -422,3 +423,13 @@ def test_report_content_is_plain() -> None:
         "t", "a", "b", content.tasks, content.features, content.coef, content.intercept, content.certificate
     )
     assert render(least).startswith("<!doctype html>")
+
+
+def test_the_demo_leaves_its_reports(tmp_path: Path) -> None:
+    demo = Path(__file__).parent.parent / "examples" / "demo.py"
+    run = subprocess.run(
+        [sys.executable, demo, "--out", tmp_path, "--features", "300"], capture_output=True, text=True, check=True
+    )
+    assert "accuracy on the test images" in run.stdout
+    assert "Which pixels tell ten digits apart?" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "A path of 100 models" in (tmp_path / "path.html").read_text(encoding="utf-8")

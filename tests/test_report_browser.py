@@ -244,7 +244,9 @@ def test_names_are_shown_as_they_are_and_run_nothing(open_report: Opener) -> Non
     content.tasks[1] = "</script><script>document.title='broken'</script>"
     content.title = "<b>bold</b>"
     page = open_report(content)
-    assert content.features[0] in first_names(page)
+    titles = [button.get_attribute("title") for button in page.locator("#feature-table tbody button").all()]
+    assert content.features[0] in titles
+    assert any(name.startswith("<img src=x") for name in first_names(page))
     assert page.title() == "<b>bold</b>"
     page.locator("#feature-table tbody button").first.click()
     page.locator("#feature-table td.heat canvas").first.hover()
@@ -255,11 +257,16 @@ def test_names_are_shown_as_they_are_and_run_nothing(open_report: Opener) -> Non
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, scheme: str) -> None:
-    page = open_report(
-        example_content(n_selected=30, n_tasks=60),
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,
-    )
+    content = example_content(n_selected=30, n_tasks=60)
+    content.title = content.asked = content.reproduce = "/a/very/long/path" * 20
+    content.warnings = ["x" * 300]
+    content.features[::2] = [
+        f"chr17:43044295-43125483 insertion, {'heterozygous ' * 6}{j}" for j in range(32)
+    ]
+    content.tasks[:] = [
+        f"University Hospital of Saint-Étienne, building {t // 10}, ward {t}" for t in range(60)
+    ]
+    page = open_report(content, viewport={"width": width, "height": 800}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

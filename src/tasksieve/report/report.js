@@ -80,7 +80,8 @@
   };
   const html = make((tag) => document.createElement(tag));
   const svg = make((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
-  const cut = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
+  // long names often differ at their end only, so it is the middle that goes
+  const cut = (text, length) => text.length > length ? text.slice(0, Math.ceil(length / 2) - 1) + "…" + text.slice(-Math.floor(length / 2)) : text;
 
   const tip = byId("tip");
   const showTip = (event, text) => {
@@ -644,7 +645,7 @@
     box.append(html("ul", {}, ...list.map(([t, value]) => {
       const share = 50 * Math.abs(value) / largest;
       const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
-      return html("li", {}, html("span", { title: data.tasks[t] }, data.tasks[t]), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
+      return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
     })));
     if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
     return html("tr", { class: "detail" }, box);
@@ -655,7 +656,7 @@
     {
       label: "Feature", sort: (f) => data.features[f],
       cell: (f, table) => {
-        const button = html("button", { type: "button", title: data.features[f], "aria-expanded": String(table.open.has(f)), onclick: () => table.toggle(f) }, data.features[f]);
+        const button = html("button", { type: "button", title: data.features[f], "aria-expanded": String(table.open.has(f)), onclick: () => table.toggle(f) }, cut(data.features[f], 32));
         button.addEventListener("focus", () => highlight(f));
         button.addEventListener("blur", () => highlight(-1));
         return html("th", { scope: "row", onpointerenter: () => highlight(f), onpointerleave: () => highlight(-1) }, button);
@@ -711,7 +712,7 @@
     used[t]++;
     if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
   }
-  const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, data.tasks[t])) }];
+  const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, cut(data.tasks[t], 32))) }];
   if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
   for (const quality of data.quality) {
     const best = Math.max(1, ...quality.values.filter((value) => value !== null));
