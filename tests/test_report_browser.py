@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -345,3 +347,38 @@ def test_the_report_of_a_real_model(open_report: Opener, tmp_path: Path) -> None
     )
     strongest = int(np.argmax(np.linalg.norm(model.coef_, axis=0)))
     assert first_names(page)[0] == f"x{strongest}"
+
+
+TABLE = """clinic,age,smoker,dose,marker,<b>bmi</b>,response
+North,61,yes,0.2,1.1,22.0,1.9
+North,45,no,1.4,0.3,25.1,4.1
+North,70,yes,0.9,0.8,23.4,3.2
+North,52,no,0.1,0.2,29.9,1.4
+North,38,no,1.9,1.3,21.7,5.2
+North,66,yes,1.1,0.5,24.8,3.6
+South,49,no,0.4,0.9,26.3,0.9
+South,57,yes,1.6,0.1,22.6,3.4
+South,63,no,0.7,1.2,27.0,1.6
+South,41,no,1.2,0.6,23.9,2.5
+South,72,yes,0.3,0.4,25.5,0.8
+South,55,no,1.8,0.7,28.1,3.7
+"""
+
+
+def test_from_a_table_to_the_browser(open_report: Opener, tmp_path: Path) -> None:
+    """A table written by hand, `tasksieve fit`, and its report."""
+    pytest.importorskip("tasksieve.cli", reason="no command line in this version")
+    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
+    options = ["--target", "response", "--task", "clinic", "--cv", "3", "--alphas", "20", "--out", "run"]
+    subprocess.run(
+        [sys.executable, "-m", "tasksieve", "fit", "table.csv", *options], cwd=tmp_path, check=True
+    )
+    page = open_report(tmp_path / "run" / "report.html")
+    assert "dose" in first_names(page)
+    assert page.locator("#task-table tbody tr").count() == 2
+    expect(page.locator("#task-table")).to_contain_text("North")
+    expect(page.locator("#details pre")).to_contain_text("tasksieve fit")
+    count = page.locator("#selected-now").inner_text()
+    page.locator("#alpha").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#selected-now")).not_to_have_text(count)

@@ -268,8 +268,9 @@
     }
     const ends = drawn.filter((f) => pathValue(f, nValues - 1) !== 0)
       .sort((a, b) => Math.abs(pathValue(b, nValues - 1)) - Math.abs(pathValue(a, nValues - 1))).slice(0, NAMED);
-    byId("path-note").textContent = (drawn.length < nFeatures ? `The ${drawn.length} strongest of ${whole(nFeatures)} features. ` : "")
-      + "Blue: in the model at the marked α; grey: not. The dashed line is the chosen model. Click or drag in a plot, or use the slider.";
+    byId("path-note").replaceChildren((drawn.length < nFeatures ? `The ${drawn.length} strongest of ${whole(nFeatures)} features. ` : "")
+      + "Blue: in the model at the marked α; grey: not. The dashed line is the chosen model. ",
+    html("span", { class: "screen" }, "Click or drag in a plot, or use the slider."));
     return {
       title: nTasks === 1 ? "Coefficient of each feature" : chosenTask < 0 ? `Strength of each feature over all ${ROW_NOUNS}` : `Coefficients in ${ROW_NOUN} ${cut(data.tasks[chosenTask], 40)}`,
       drawn, ends, low, high: high || 1,
