@@ -118,6 +118,14 @@ def test_a_report_of_thousands_of_features_and_hundreds_of_tasks_is_bounded(tmp_
     assert file.stat().st_size < 20e6
 
 
+def test_a_report_of_very_many_features_is_bounded(tmp_path: Path) -> None:
+    content = example_content(n_selected=60_000, n_tasks=1, n_values=1, n_features=60_000)
+    content.features = np.array([f"{j} {'long ' * 40}" for j in range(60_000)], dtype=object)
+    file = write_report(content, tmp_path / "report.html")
+    assert file.stat().st_size < 20e6
+    assert "Of the 60,000 selected features the 20,000 strongest" in file.read_text(encoding="utf-8")
+
+
 # --- names are text, never markup ------------------------------------------------------------------------------------
 
 NASTY = [

@@ -21,6 +21,7 @@ from .content import ReportContent
 MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
 MAX_PATH_COEFFICIENTS = 1_000_000  # of the models along the path
 MAX_STRENGTHS = 2_000_000  # features x values of alpha
+MAX_FEATURES = 20_000
 MAX_TASKS = 2_000
 NAME_LENGTH = 120
 
@@ -66,8 +67,9 @@ def pack(content: ReportContent) -> Packed:
     columns, along = _strengths_along_path(content, strength)
     ever = len(columns)
     place = np.lexsort((columns, -along.max(axis=0, initial=0.0), -strength[columns]))
-    kept_selected = min(n_selected, MAX_COEFFICIENTS // max(1, len(tasks)), MAX_STRENGTHS // len(along))
-    kept = kept_selected if kept_selected < n_selected else min(ever, MAX_STRENGTHS // len(along))
+    room = min(MAX_FEATURES, MAX_STRENGTHS // len(along))
+    kept_selected = min(n_selected, room, MAX_COEFFICIENTS // max(1, len(tasks)))
+    kept = kept_selected if kept_selected < n_selected else min(ever, room)
     if kept_selected < n_selected:
         left_out.append(
             f"Of the {n_selected:,} selected features the {kept_selected:,} strongest are in this file; all are in "
