@@ -9,10 +9,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from demo import path_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
+from path_figure import path_figure
+from report_figure import screenshot
 
 import tasksieve as ts
 
@@ -23,6 +24,7 @@ def main() -> None:
     save(certified_path(), "path.png")
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
+    screenshot(FOLDER / "report.png")
 
 
 def certified_path() -> Figure:

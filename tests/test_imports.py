@@ -15,7 +15,7 @@ PACKAGE = Path(tasksieve.__file__).parent
 
 # The parts of the library from the ground up. A part imports from its own level or from those below it.
 LEVELS = (
-    ("_kernels", "datasets"),
+    ("_kernels", "datasets", "plotting"),
     ("design",),
     ("losses", "penalties"),
     ("screening",),
@@ -25,6 +25,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
+    ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names
 )
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -32,6 +32,7 @@ _HOME = {
     "TaskKFold": "model_selection",
     "WeightedDegreeHasher": "graph",
     "task_scorer": "model_selection",
+    "write_report": "report",
 }
 
 # Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
@@ -45,6 +46,7 @@ _PARTS = (
     "online",
     "path",
     "penalties",
+    "report",
     "screening",
     "solvers",
     "tasks",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .regularization_path import RegularizationPath as RegularizationPath
+    from .report import write_report as write_report
 
 __all__ = ["__version__", *_HOME]
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..design import Design, thread_count
 from ..path import solve_path
+from ..plotting import coefficient_map
 from ..problem import Problem
 from ..regularization_path import RegularizationPath
 from ..tasks import (
@@ -239,6 +240,25 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
         if X.shape[1] == 0 and not self.get_support().any():
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
         return super().inverse_transform(X)
+
+    def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Any:
+        """Draw the coefficients of the selected features as a heat map, strongest feature on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        most : int, default=50
+            Features drawn; the title says how many are selected.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self, "coef_")
+        return coefficient_map(
+            self.coef_, self.tasks_, getattr(self, "feature_names_in_", None), ax=ax, most=most, owner=type(self)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

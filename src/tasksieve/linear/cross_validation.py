@@ -11,8 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
 
 from ..model_selection import TaskKFold
+from ..plotting import score_curve
 from ..regularization_path import RegularizationPath
 from ..tasks import TaskData, is_task_list
 from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
@@ -129,6 +131,22 @@ class PathEstimatorCV(TaskLinearModel):
             n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
+
+    def plot_scores(self, ax: Any = None) -> Any:
+        """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self, "cv_scores_")
+        loss = {"squared": "squared error", "logistic": "logistic loss"}.get(self._loss, "loss")
+        return score_curve(self.alphas_, self.cv_scores_, self.alpha_, loss, ax=ax, owner=type(self))
 
     def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
         """Folds as flat sample weights; every task must keep a row to be learned from."""

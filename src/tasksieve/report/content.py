@@ -59,6 +59,8 @@ class ReportContent:
     quality : sequence of FitQuality
     warnings : sequence of str
         What the reader must know: missing values dropped, no convergence.
+    row_noun : str
+        What the rows of `coef` are: "task", or "class" for a multinomial model.
     """
 
     title: str
@@ -83,3 +85,4 @@ class ReportContent:
     cv_measure: str = ""
     quality: Sequence[FitQuality] = ()
     warnings: Sequence[str] = ()
+    row_noun: str = "task"
