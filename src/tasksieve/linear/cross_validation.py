@@ -196,7 +196,7 @@ def held_out_scores(
     solution = model._solve(training, model._problem(training, n_threads), alphas, progress=model._progress(label))
     if solution.interrupted:
         raise KeyboardInterrupt
-    loss = squared_error if model._loss == "squared" else logistic_loss
+    loss = logistic_loss if model._loss == "logistic" else squared_error
     scores = path_losses(data, test, solution.points, loss)
     return scores, sum(not point.converged for point in solution.points)
 
