@@ -7,6 +7,7 @@ engine's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,19 +62,77 @@ class CalibratedIterate(Iterate):
 class CalibratedSieve(Sieve):
     """Screening by the directions of the residuals (`screening.calibrated`), on all features through the anchors."""
 
-    def __init__(self, problem: Problem, rule: Rule, anchors: AnchoredCorrelations, lam_max: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        rule: Rule,
+        anchors: AnchoredCorrelations,
+        lam_max: float,
+        predict: Callable[[float], CalibratedIterate | None],
+        lazy: bool,
+    ) -> None:
         self.rule = rule
+        self._predicted, self._lazy = predict, lazy
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
         self._anchors = anchors
         unit = problem.shape.at(1.0)
         self._penalised = unit.group + unit.l1 > 0.0
         self._lam_max = lam_max
+        self._reach: float | None = None  # the least max_t ||x_jt||/u_j
+
+    def before(self, last: Iterate, lam: float, penalty: RowPenalty) -> Array:
+        """Rows that are zero at a new strength: from the pair of the last one.
+
+        Where a pass a value is allowed (not `lazy`), also from the pair that the secant predicts, which is nearer.
+        """
+        if lam >= self._lam_max:
+            return self._penalised.copy()
+        assert isinstance(last, CalibratedIterate)
+        pairs = [last]
+        guess = None if self._lazy else self._predicted(lam)
+        if guess is not None:
+            pairs.append(guess)
+        mask = np.zeros(self._design.n_features, dtype=bool)
+        standing = self._anchors.current
+        for pair in pairs:
+            if not self._hopeful(pair, penalty):
+                continue
+            if pair is guess:
+                self._measure(pair)
+            pair.pair_gap = self._gap(pair, penalty)
+            mask |= self._rejects(pair, lam, penalty)
+            self._anchors.current = standing
+        self.rule.sequential_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def _hopeful(self, iterate: CalibratedIterate, penalty: RowPenalty) -> bool:
+        """Whether the rule could reject anything if no feature outside the support stood in the way of the gap."""
+        loss = self._loss
+        own = penalty.restrict(iterate.features)
+        gap = self._pair_gap(iterate, own, correlation_sizes(own, iterate.products), own.group)
+        ball = direction_ball(iterate.noise, gap, loss.null.value)
+        if not ball.bounded.any():
+            return False
+        if self._reach is None:
+            norms = self._design.norms()
+            norms = norms[:, 0] if self._design.uniform else norms.max(axis=1)
+            unit = self._problem.shape.weights
+            self._reach = float(np.min(norms[unit > 0.0] / unit[unit > 0.0], initial=np.inf))
+        lam = float(penalty.group[self._penalised][0] / self._problem.shape.weights[self._penalised][0])
+        return ball.radius * float(np.min(ball.stretch[ball.bounded])) * self._reach < lam
+
+    def _measure(self, pair: CalibratedIterate) -> None:
+        """A full pass: the pair becomes an anchor."""
+        products = self._design.correlate(pair.at.residual)
+        products[self._design.unpenalised] = 0.0
+        self._anchors.add(pair.at.residual, products)
+        self._anchors.stand_at(len(self._anchors) - 1)
 
     def _rejects(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Array:
+        """From the pair's gap at this strength, with the anchors standing at its dual point."""
         assert isinstance(iterate, CalibratedIterate) and isinstance(self._loss, SquareRoot)
         loss, anchors = self._loss, self._anchors
-        gap = iterate.pair_gap if lam == iterate.lam else self._gap(iterate, penalty)
-        ball = direction_ball(iterate.noise, gap, loss.null.value)
+        ball = direction_ball(iterate.noise, iterate.pair_gap, loss.null.value)
         # The centre is the direction of the residual; the anchors know the dual point, nearly a multiple of it.
         dual, centre = iterate.at.residual, loss.scaled(iterate.residual, ball.factors)
         squares = loss.task_products(dual, dual)
@@ -95,18 +154,20 @@ class CalibratedSieve(Sieve):
 
     def _gap(self, iterate: CalibratedIterate, penalty: RowPenalty) -> float:
         """The gap of a pair at another strength; of features outside the support bounds are known."""
-        loss = self._loss
-        assert isinstance(loss, SquareRoot)
-        own = penalty.restrict(iterate.features)
         _, upper = self._anchors.ratios(self._anchors.current, penalty)
         sizes = upper * penalty.group
+        own = penalty.restrict(iterate.features)
         sizes[iterate.features] = correlation_sizes(own, iterate.products)
-        along = float(iterate.at.residual @ loss.target)
-        scale = best_multiple(along, sizes, penalty.group, penalty.ridge)
+        return self._pair_gap(iterate, own, sizes, penalty.group)
+
+    def _pair_gap(self, iterate: CalibratedIterate, own: RowPenalty, sizes: Array, strengths: Array) -> float:
+        assert isinstance(self._loss, SquareRoot)
+        along = float(iterate.at.residual @ self._loss.target)
+        scale = best_multiple(along, sizes, strengths, own.ridge)
         dual = scale * along
-        if penalty.ridge:
-            over = np.maximum(scale * sizes - penalty.group, 0.0)
-            dual -= float(over @ over) / (2.0 * penalty.ridge)
+        if own.ridge:
+            over = np.maximum(scale * sizes - strengths, 0.0)
+            dual -= float(over @ over) / (2.0 * own.ridge)
         primal = iterate.at.value + own.value(iterate.rows)
         return max(primal - dual, 1e-14 * primal)
 
@@ -124,7 +185,9 @@ class CalibratedEngine(Engine):
         self._calibrated: CalibratedNewton | None = None
         newton = not self.problem.shape.positive and CalibratedNewton.fits(self.packed)
         if solver == "newton" and not newton:
-            raise ValueError("solver='newton' is for coefficients of any sign and tasks of moderate size; use 'auto'")
+            raise ValueError(
+                "solver='newton' is for coefficients of any sign and tasks of moderate size; use 'auto'"
+            )
         if newton and solver in ("auto", "newton") and self.lam_max > 0.0:
             self._calibrated = CalibratedNewton(self.packed, self.loss)
         self._hybrid = solver == "auto"
@@ -135,7 +198,24 @@ class CalibratedEngine(Engine):
 
     def _make_sieve(self, rule: Rule, products: Array) -> Sieve:
         assert self._anchors is not None
-        return CalibratedSieve(self.problem, rule, self._anchors, self.lam_max)
+        return CalibratedSieve(
+            self.problem, rule, self._anchors, self.lam_max, self._predicted_iterate, self._lazy
+        )
+
+    def _predicted_iterate(self, lam: float) -> CalibratedIterate | None:
+        """The pair that the secant of the last two solutions leads to; None where there is nothing to go by."""
+        if self._cold or self.previous is None or self.previous.lam == self.current.lam:
+            return None
+        features, rows = self._predict(lam)
+        live = rows.any(axis=1)
+        features, rows = features[live], rows[live]
+        places = self.packed.places(features)
+        at = self.loss.evaluate(self.packed.combine(places, rows))
+        residual = self.loss.target - self.packed.combine(places, rows)
+        products = self.packed.correlate(at.residual, places)
+        return CalibratedIterate(
+            lam, features, rows, at, products, np.inf, self.loss.sizes(residual), residual, np.inf
+        )
 
     def _empty_iterate(self, lam: float) -> CalibratedIterate:
         empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
@@ -207,7 +287,9 @@ class CalibratedEngine(Engine):
         spent, noise = 0, self._predicted_noise(lam, here, rows)
         if self._hybrid and self._cold and not rows.any():
             first = self._first_order_steps(newton, here)
-            warm = dual_first_order(here, "d-pg", rows, np.zeros_like(self.loss.target), tol, min(first, max_iter))
+            warm = dual_first_order(
+                here, "d-pg", rows, np.zeros_like(self.loss.target), tol, min(first, max_iter)
+            )
             spent = warm.n_iter
             if warm.gap <= tol:
                 return warm
@@ -221,7 +303,13 @@ class CalibratedEngine(Engine):
         return solved
 
     def _rescue(
-        self, lam: float, here: WorkingProblem, solved: CalibratedSolution, tol: float, max_iter: int, spent: int
+        self,
+        lam: float,
+        here: WorkingProblem,
+        solved: CalibratedSolution,
+        tol: float,
+        max_iter: int,
+        spent: int,
     ) -> tuple[CalibratedSolution, int]:
         newton = self._calibrated
         assert newton is not None

@@ -65,7 +65,7 @@ class Point:
 class Engine:
     """The state that is carried from one strength to the next."""
 
-    solvers = SOLVERS
+    solvers: tuple[str, ...] = SOLVERS
 
     def __init__(
         self,

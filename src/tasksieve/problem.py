@@ -20,7 +20,9 @@ _LOSSES: dict[str, type[Squared] | type[SquareRoot] | type[Logistic]] = {
 
 
 class Problem:
-    """``sum of losses + lam sum_j u_j (l1_j ||W_j||_1 + group ||W_j||_2) + (lam ridge_ratio + unit fixed_ridge)/2 ||W||_F^2``.
+    """``sum of losses + lam sum_j u_j (l1_j ||W_j||_1 + group ||W_j||_2) + ridge/2 ||W||_F^2``.
+
+    ``ridge = lam ridge_ratio + unit fixed_ridge``.
 
     Parameters
     ----------

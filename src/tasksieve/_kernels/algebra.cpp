@@ -76,13 +76,14 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
     return ok;
 }
 
+template <class Real>
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, float *z, bool shared) {
+                  const double *u, index_t count, const double *factors, int threads, Real *z, bool shared) {
     const auto start = factor_starts(offsets, tasks);
     const index_t samples = offsets[tasks];
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
         std::vector<double> inverse;
-        std::vector<float> inverse_single, block;
+        std::vector<Real> inverse_single, block;
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             if (n == 0) continue;
@@ -96,12 +97,18 @@ void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t
             for (index_t k = 0; k < count; ++k) {
                 const double *column = x + columns[k] * rows + (shared ? 0 : lo);
                 const double scale = u[k * tasks + t];
-                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<float>(scale * column[i]);
+                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<Real>(scale * column[i]);
             }
-            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, 0.0f, z + lo, samples);
+            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, Real(0), z + lo,
+                 samples);
         }
     });
 }
+
+template void whiten_tasks<float>(const double *, index_t, const index_t *, index_t, const index_t *, const double *,
+                                  index_t, const double *, int, float *, bool);
+template void whiten_tasks<double>(const double *, index_t, const index_t *, index_t, const index_t *, const double *,
+                                   index_t, const double *, int, double *, bool);
 
 bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
                            const double *diagonal, const double *y, index_t tasks, int threads, double *factors,

@@ -17,9 +17,10 @@ bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns
 
 // Z[:, k] = L_t^-1 (x_kt u_kt), stacked over tasks (rows x count, column-major). Single precision: Z only shapes the
 // Newton system, whose solution is corrected by the next step; gradients and certificates never see it. With `shared`
-// all tasks have the same columns, but factors of their own.
+// all tasks have the same columns, but factors of their own; nearly singular factors need double precision.
+template <class Real>
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, float *z, bool shared = false);
+                  const double *u, index_t count, const double *factors, int threads, Real *z, bool shared = false);
 
 // One matrix for all tasks: K, its factor, R = K^-1 Y (rows x tasks).
 bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,

@@ -257,8 +257,9 @@ bool py_factor_shifted(Columns<double> x, Vector<index_t> offsets, bool shared, 
                         factors.data(), r.data(), diagonal.data());
 }
 
+template <class Whitened>
 void py_whiten_each(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> u,
-                    Vector<double> factors, int threads, FloatColumns z) {
+                    Vector<double> factors, int threads, Whitened z) {
     const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
     check_columns(columns.data(), count, x.shape(1));
     check_own_layout(offsets, rows, shared);
@@ -379,7 +380,9 @@ NB_MODULE(_core, m) {
     m.def("factor_shifted", &py_factor_shifted, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "a"_a.noconvert(), "diagonal"_a.noconvert(), "y"_a.noconvert(), "threads"_a,
           "factors"_a.noconvert(), "r"_a.noconvert());
-    m.def("whiten_each", &py_whiten_each, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+    m.def("whiten_each", &py_whiten_each<FloatColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("whiten_each", &py_whiten_each<OutColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
     m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a,
           "m"_a.noconvert());

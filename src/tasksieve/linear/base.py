@@ -456,7 +456,7 @@ class PathEstimator(TaskLinearModel):
     L2,1 norm, says so in `_penalty` and `_strength`.
     """
 
-    alpha: float
+    alpha: Any
     fit_intercept: bool
     standardize: bool
     positive: bool

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.optimize import brentq
+from scipy.stats import gamma
 
 from ..calibrated_engine import PUBLISHED
 from ..problem import Problem
@@ -22,13 +23,13 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss = "square-root"
+    _loss: ClassVar[Literal["squared", "square-root", "logistic"]] = "square-root"
 
     def _unit(self, data: TaskData) -> float:
         return float(np.sqrt(data.n_bar))
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
-        super()._set_solution(data, point)  # type: ignore[misc]
+        super()._set_solution(data, point)
         totals = np.sqrt(data.weight_per_task)
         sizes = point.residual_norms / data.task_weights
         self.noise_ = np.divide(sizes, totals, out=np.zeros_like(sizes), where=totals > 0.0)
@@ -44,8 +45,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
     labels / the number of tasks, and u, v, s the weights of features, tasks and samples. The loss of a task is the norm
-    of its residual, not its square: a noisy task does not shout down a quiet one, and the right ``alpha`` does not depend
-    on the noise of any task.
+    of its residual, not its square: a noisy task does not shout down a quiet one, and the right ``alpha`` does not
+    depend on the noise of any task.
 
     Parameters
     ----------
@@ -121,9 +122,11 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     *The universal alpha.* Noise e_t alone selects nothing if ``alpha`` reaches
     :math:`\max_j \lVert (\langle x_{jt}, e_t \rangle / \lVert e_t \rVert)_t \rVert / (u_j \sqrt{\bar n})`. For
     Gaussian noise the directions :math:`e_t / \lVert e_t \rVert` are uniform on spheres whatever the variances, so its
-    distribution is known: it is *pivotal*. Each squared norm is close to a weighted sum of chi-squared variables with
-    weights :math:`\lVert x_{jt} \rVert^2 / m_t`, m_t the dimension of the sphere. We match two moments and take the quantile
-    :math:`1 - 0.05/d` (a union bound over the features, so correlated features make it cautious).
+    distribution is known: it is *pivotal*. The squared norm of feature j is a sum of
+    :math:`\lVert x_{jt} \rVert^2 B_t` with independent
+    :math:`B_t \sim \text{Beta}(1/2, (m_t - 1)/2)`, m_t the dimension of the sphere. We take the gamma
+    distribution with the same mean and variance, and the alpha at which the probabilities of all features add up to 5 %
+    (a union bound, so correlated features make it cautious).
 
     References
     ----------
@@ -161,7 +164,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha  # type: ignore[assignment]
+        self.alpha: Any = alpha
         self.l2 = l2
         self.solver = solver
         self.fit_intercept = fit_intercept
@@ -195,26 +198,44 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     def _universal(self, data: TaskData, problem: Problem) -> float:
         design, weights = problem.design, problem.shape.weights
         # The sphere of a task: its rows, less what intercept and unpenalised features explain.
-        present = np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)
+        present = (
+            np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)
+        )
         lengths = design.task_sums(present) - sum(design.task_sums(b * b) for b in design.nuisance_basis)
         inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.5)
-        share = np.square(design.norms()) * inverse
-        mean, square = share.sum(axis=1), np.square(share).sum(axis=1)
+        # <x, u>^2 for u uniform on a sphere is ||x||^2 times a Beta(1/2, (m - 1)/2) variable
+        squares = np.square(design.norms())
+        mean = (squares * inverse).sum(axis=1)
+        spread = np.where(lengths > 1.5, 2.0 * (lengths - 1.0) * inverse**2 / (lengths + 2.0), 0.0)
+        variance = (np.square(squares) * spread).sum(axis=1)
         live = (weights > 0.0) & (mean > 0.0)
         if not live.any():
             return 1.0
-        mean, square = mean[live], square[live]
-        # mean and variance of the weighted sum are those of (square/mean) chi2 with mean^2/square degrees of freedom
-        quantiles = square / mean * chi2.isf(_LEVEL / np.count_nonzero(live), mean * mean / square)
-        return float(np.max(np.sqrt(quantiles) / weights[live]) / self._unit(data))
+        mean, variance, weights = (
+            mean[live],
+            np.maximum(variance[live], 1e-12 * mean[live] ** 2),
+            weights[live],
+        )
+        shape, scale = mean * mean / variance, variance / mean
+
+        def excess(alpha: float) -> float:
+            return float(np.sum(gamma.sf(np.square(alpha * weights), shape, scale=scale))) - _LEVEL
+
+        high = float(np.max(np.sqrt(gamma.isf(_LEVEL / len(mean), shape, scale=scale)) / weights))
+        low = float(np.min(np.sqrt(mean) / weights)) * 1e-3
+        return float(brentq(excess, min(low, 0.5 * high), high * (1.0 + 1e-9))) / self._unit(data)
 
     def _check_alpha(self) -> None:
         if not (isinstance(self.alpha, str) and self.alpha == "universal"):
             if isinstance(self.alpha, str):
-                raise ValueError(f"The 'alpha' parameter must be a number > 0 or 'universal'; got {self.alpha!r}.")
+                raise ValueError(
+                    f"The 'alpha' parameter must be a number > 0 or 'universal'; got {self.alpha!r}."
+                )
             check_number(self.alpha, "alpha", low=0, closed=False)
 
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
+        if hasattr(self, "history_"):
+            del self.history_
         self.alpha_ = self._universal(data, problem) if isinstance(self.alpha, str) else float(self.alpha)
         return self.alpha_
 

@@ -4,14 +4,14 @@ For *any* W with residuals ``r_t = y_t - X_t w_t`` and a gap G at most ``P(W) - 
 
     sum_t ||r_t||/2 ||u_t* - r_t/||r_t|| ||^2  <=  P(W) - P*  <=  G,                                        (*)
 
-for every dual optimum u*. Proof: with Omega the penalty (ridge included), ``D(u*) = <u*, y> - Omega*(X'u*)`` and Fenchel's
-inequality ``Omega(W) + Omega*(X'u*) >= <X'u*, W>``,
+for every dual optimum u*. Proof: with Omega the penalty (ridge included), ``D(u*) = <u*, y> - Omega*(X'u*)`` and
+Fenchel's inequality ``Omega(W) + Omega*(X'u*) >= <X'u*, W>``,
 
     P(W) - P* = P(W) - D(u*) >= sum_t ( ||r_t|| - <u_t*, r_t> ),
 
 and ``1 - <u, v> >= ||u - v||^2/2`` for ``||u|| <= 1 = ||v||``. So the u_t* lie in an ellipsoid with half-axes
-``sqrt(2 G/||r_t||)`` around the directions of the residuals, and row j is zero if ``||X_j'u|| < lam_j`` on all of it: for an
-optimal W* the j-th row of ``X'u*`` has norm ``lam_j + ridge ||W_j*||`` or more wherever ``W_j* != 0``.
+``sqrt(2 G/||r_t||)`` around the directions of the residuals, and row j is zero if ``||X_j'u|| < lam_j`` on all of it:
+for an optimal W* the j-th row of ``X'u*`` has norm ``lam_j + ridge ||W_j*||`` or more wherever ``W_j* != 0``.
 
 Nothing but (*) is used: neither a ridge (the published models are strongly convex, this needs no strong convexity),
 nor a lower bound on the residuals of the optimum, nor that the pair is anywhere near it. A task that is fitted so well
@@ -32,8 +32,9 @@ _FLOOR = 1e-14  # of sum_t ||y_t||: a computed gap of 0 is no proof of exactness
 
 @dataclass
 class DirectionBall:
-    """The set that holds u*: ``sum_t ||u_t - centre_t||^2/stretch_t^2 <= radius^2`` over the `bounded` tasks, and the unit
-    ball in the others.
+    """The set that holds u*.
+
+    ``sum_t ||u_t - centre_t||^2/stretch_t^2 <= radius^2`` over the `bounded` tasks, and the unit ball in the others.
 
     Attributes
     ----------
@@ -82,8 +83,8 @@ def zero_rows(
 ) -> Array:
     """Rows that are certainly zero, from correlations of the ball's centre with all features, in plain NumPy.
 
-    The largest norm over the ellipsoid is bounded by that of the centre plus the longest half-axis; the path uses the exact
-    maximum (`certificate.AnchoredCorrelations.ratios`).
+    The largest norm over the ellipsoid is bounded by that of the centre plus the longest half-axis; the path uses the
+    exact maximum (`certificate.AnchoredCorrelations.ratios`).
 
     Parameters
     ----------

@@ -156,4 +156,3 @@ def primal_dual(
         gap += float(over @ over) / (2.0 * penalty.ridge)
     objective = float(sizes.sum() + penalty.group @ row_sizes + 0.5 * penalty.ridge * squares.sum())
     return PrimalDual(rows, residual, sizes, dual, products, scale, objective, gap)
-

@@ -1,4 +1,4 @@
-"""What an algorithm for the calibrated model has reached: the best pair so far, and the history for people who study it."""
+"""What an algorithm for the calibrated model has reached: the best pair so far, and the history for study."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Record:
         self._primal: PrimalDual | None = None
         self._dual: PrimalDual | None = None
 
-    def see(self, rows: Array, dual: Array, products: Array | None = None, image: Array | None = None) -> bool:
+    def see(
+        self, rows: Array, dual: Array, products: Array | None = None, image: Array | None = None
+    ) -> bool:
         """Takes note of a pair; True when the gap is small enough."""
         self.last = primal_dual(self._problem, rows, dual, products, image=image)
         if self._primal is None or self.last.objective <= self._primal.objective:
@@ -59,6 +61,11 @@ class Record:
             return np.inf
         own = min(self._primal.gap, self._dual.gap)  # free of cancellation
         return max(min(own, self._primal.objective - self._dual.dual_value), 0.0)
+
+    @property
+    def objective(self) -> float:
+        """The lowest so far."""
+        return np.inf if self._primal is None else self._primal.objective
 
     @property
     def done(self) -> bool:

@@ -13,8 +13,8 @@ The Newton system in its secular form (on ``1/||c_j|| = (1 - ridge a_j)/lam_j`` 
 ``K_t = L_t L_t'``,
 
     M v = b,  v >= lower,   M = Z'Z + diag(ridge ||c_j||/lam_j ; 0),
-    Z_j = (L_t^-1 x_jt c_jt)_t / ||c_j||,          b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||,
-    Z_t = L_t^-1 u_t / ||u_t||,                    b_t = ||u_t|| ( ||u_t|| - 1 ),                  dsigma_t = v_t/||u_t||.
+    Z_j = (L_t^-1 x_jt c_jt)_t / ||c_j||,     b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||,
+    Z_t = L_t^-1 u_t / ||u_t||,               b_t = ||u_t|| ( ||u_t|| - 1 ),               dsigma_t = v_t/||u_t||.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
 from .._kernels import kernels
 from ..design import PackedColumns
@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 _FLOOR = 1e-3  # of the tolerance: sigma below this cannot be seen in the gap
 _SMALLEST = 1e-12  # of ||y_t||: what K can still be factored with
-_FALL = 0.05  # of the relative gap: sigma falls with the gap, never ahead of it
+_FALL = 0.01  # of the relative gap: sigma falls with the gap, never ahead of it
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)
 _STALL = 12  # steps without halving the gap: give up, another start will do better
 
@@ -165,17 +165,23 @@ class CalibratedNewton:
     def _step(self, point: _Point, places: Array, penalty: RowPenalty, lowest: Array) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
         lam, ridge = penalty.group, penalty.ridge
-        for damping in (None, 0.0, *_DAMPING):
+        for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
             direction = self._direction(point, places, lam, ridge, lowest, damping)
             if direction is None:
-                return None
+                continue
             following = self._search(point, direction, places, lam, ridge, lowest)
             if following is not None:
                 return following
         return None
 
     def _search(
-        self, point: _Point, direction: tuple[Array, Array], places: Array, lam: Array, ridge: float, lowest: Array
+        self,
+        point: _Point,
+        direction: tuple[Array, Array],
+        places: Array,
+        lam: Array,
+        ridge: float,
+        lowest: Array,
     ) -> _Point | None:
         """Backtracking on Phi; the full step is nearly always taken."""
         da, dnoise = direction
@@ -214,10 +220,12 @@ class CalibratedNewton:
         count = len(chosen) + len(tasks)
         if count == 0:
             return None
+        # Without a ridge M is nearly singular wherever tasks are fitted exactly: single precision would cost steps.
+        precise = damping is not None or ridge == 0.0
         size = np.concatenate([point.sizes[chosen], point.lengths[tasks]])
-        z = self._columns(point, places, chosen, tasks, precise=damping is not None)
+        z = self._columns(point, places, chosen, tasks, precise)
         m: Array
-        if damping is None:
+        if not precise:
             m = np.empty((count, count), dtype=np.float32)
             kernels.normal_matrix(z, None, self._threads, m)
         else:
@@ -242,7 +250,7 @@ class CalibratedNewton:
         m /= unit.astype(m.dtype)[:, None]
         m /= unit.astype(m.dtype)[None, :]
         if not np.all(np.isfinite(m)):
-            return None if damping is not None else (np.zeros_like(point.a), np.zeros_like(point.noise))
+            return None
         lower = np.concatenate([-a * own, np.minimum(lowest - point.noise, 0.0)[tasks] * length])
         v = bounded_direct(m, right / unit, lower * unit) / unit
         da, dnoise = np.zeros_like(point.a), np.zeros_like(point.noise)
@@ -258,33 +266,25 @@ class CalibratedNewton:
         packed, offsets = self._packed, self._packed.offsets
         u = point.products[chosen] / point.sizes[chosen][:, None]
         count, samples = len(chosen) + len(tasks), int(offsets[-1])
-        z: Array
-        if precise:
-            z = np.zeros((samples, count), order="F")
-        else:
-            # Kept between steps: fresh memory of this size costs as much as filling it.
-            if self._whitened.shape[1] < count:
-                self._whitened = np.empty((samples, 2 * count), dtype=np.float32, order="F")
-            z = self._whitened[:, :count]
-            kernels.whiten_each(
-                packed.x,
-                offsets,
-                packed.shared,
-                places[chosen],
-                u,
-                self._factors,
-                self._threads,
-                z[:, : len(chosen)],
-            )
+        kind = np.float64 if precise else np.float32
+        # Kept between steps: fresh memory of this size costs as much as filling it.
+        if self._whitened.dtype != kind or self._whitened.shape[1] < count:
+            self._whitened = np.empty((samples, 2 * count), dtype=kind, order="F")
+        z = self._whitened[:, :count]
+        kernels.whiten_each(
+            packed.x,
+            offsets,
+            packed.shared,
+            places[chosen],
+            u,
+            self._factors,
+            self._threads,
+            z[:, : len(chosen)],
+        )
         z[:, len(chosen) :] = 0.0
-        for t in range(len(offsets) - 1):
+        for k, t in enumerate(tasks):
             own, n = slice(offsets[t], offsets[t + 1]), int(self._lengths[t])
             lower = self._factors[self._starts[t] : self._starts[t + 1]].reshape(n, n, order="F")
-            if precise:
-                block = packed.x[:, places[chosen]] if packed.shared else packed.x[own][:, places[chosen]]
-                z[own, : len(chosen)] = solve_triangular(lower, block * u[:, t], lower=True, check_finite=False)
-            k = int(np.searchsorted(tasks, t))
-            if k < len(tasks) and tasks[k] == t:
-                whitened = solve_triangular(lower, point.dual[own], lower=True, check_finite=False)
-                z[own, len(chosen) + k] = whitened / point.lengths[t]
+            whitened, _ = lapack.dtrtrs(lower, point.dual[own], lower=1)
+            z[own, len(chosen) + k] = whitened / point.lengths[t]
         return z

@@ -4,16 +4,17 @@
 
     s_mu(W) = sum_t h_mu(||y_t - X_t w_t||) + ridge/2 ||W||^2,    grad = -X'v + ridge W,    v_t = r_t/max(mu, ||r_t||),
 
-and run SpaRSA or FISTA on ``s_mu + sum_j lam_j ||W_j||``. v is a dual point of the unsmoothed model, so the certificate is
-true; smoothing costs at most mu/2 a task, and nothing where ``||r_t|| >= mu``. The papers fix mu; here it starts at
-a tenth of the tasks' norms and falls tenfold whenever the smoothed problem is solved better than it fits the true one.
+and run SpaRSA or FISTA on ``s_mu + sum_j lam_j ||W_j||``. v is a dual point of the unsmoothed model, so the
+certificate is true; smoothing costs at most mu/2 a task, and nothing where ``||r_t|| >= mu``. The papers fix mu; here
+it starts at a tenth of the tasks' norms and falls tenfold whenever the smoothed problem is solved better
+than it fits the true one.
 
 "p-admm" splits off the residual, ``z = y - XW`` with multiplier u (scaled by rho):
 
     W = argmin rho/2 ||XW - (y - z + u/rho)||^2 + Omega(W)      (row coordinate descent, warm started),
     z_t = (1 - 1/(rho ||v_t||))_+ v_t,   v = u/rho + y - XW,    u = rho (v - z),
 
-after which ``||u_t|| <= 1`` holds by itself. rho is balanced by the sizes of the two residuals (Boyd et al. 2011, 3.4.1).
+after which ``||u_t|| <= 1`` holds by itself. rho balances the sizes of the two residuals (Boyd et al. 2011, 3.4.1).
 """
 
 from __future__ import annotations

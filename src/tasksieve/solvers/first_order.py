@@ -51,8 +51,8 @@ Watch = Callable[[Smooth, Smooth], bool]
 def sparsa(problem: Composite, start: Array, bound: float, watch: Watch, max_iter: int) -> tuple[Smooth, int]:
     """Spectral proximal gradient with a non-monotone line search (Wright, Nowak and Figueiredo 2009).
 
-    ``x+ = prox(x - g/al, al)``, accepted when ``F(x+) <= max of the last 10 F - 1e-4/2 al ||x+ - x||^2``, else al doubles;
-    the next al is ``<dx, dg>/<dx, dx>`` (Barzilai and Borwein) within ``[1e-12 L, 100 L]``.
+    ``x+ = prox(x - g/al, al)``, accepted when ``F(x+) <= max of the last 10 F - 1e-4/2 al ||x+ - x||^2``, else al
+    doubles; the next al is ``<dx, dg>/<dx, dx>`` (Barzilai and Borwein) within ``[1e-12 L, 100 L]``.
 
     Parameters
     ----------
