@@ -46,7 +46,8 @@ _REJECT = 1.0 - 1e-9
 _PRODUCT_RATE = 2.5e9
 _NEWTON_RATE = 2e10
 _OVERHEAD = 1.5e-4
-_FIRST_STEPS = 6.0  # Newton steps' worth of first-order iterations at a cold start
+_NEWTON_STEPS = 8.0  # that Newton's method takes from a cold start
+_LOOK_BACK = 20  # first-order iterations over which their rate is measured
 _CONTINUATION = ((5, 1e-3), (12, 1e-3))  # values on the way from lam_max, and their tolerance
 
 
@@ -268,7 +269,7 @@ class CalibratedEngine(Engine):
         self.history = History()
         record = Record(here, tol, self.history)
         start = self.current
-        dual = start.at.residual if len(start.features) else np.zeros_like(self.loss.target)
+        dual = start.at.residual if len(start.features) else self._null_dual(here)
         if self._solver in ("d-pg", "d-fista"):
             return dual_first_order(here, self._solver, rows, dual, tol, max_iter, record)
         if self._solver in ("p-spg", "p-sfista"):
@@ -286,10 +287,8 @@ class CalibratedEngine(Engine):
         assert newton is not None
         spent, noise = 0, self._predicted_noise(lam, here, rows)
         if self._hybrid and self._cold and not rows.any():
-            first = self._first_order_steps(newton, here)
-            warm = dual_first_order(
-                here, "d-pg", rows, np.zeros_like(self.loss.target), tol, min(first, max_iter)
-            )
+            record = Record(here, tol, hopeless=self._hopeless(newton, here, tol))
+            warm = dual_first_order(here, "d-pg", rows, self._null_dual(here), tol, max_iter, record)
             spent = warm.n_iter
             if warm.gap <= tol:
                 return warm
@@ -342,11 +341,30 @@ class CalibratedEngine(Engine):
                 solved = found
         return solved, spent
 
-    def _first_order_steps(self, newton: CalibratedNewton, here: WorkingProblem) -> int:
+    def _null_dual(self, here: WorkingProblem) -> Array:
+        """The best multiple of the dual point of W = 0: where the dual methods start."""
+        u = self.loss.null.residual
+        sizes = correlation_sizes(here.penalty, self.packed.correlate(u, here.places))
+        return best_multiple(self.loss.null.value, sizes, here.penalty.group, here.penalty.ridge) * u
+
+    def _hopeless(
+        self, newton: CalibratedNewton, here: WorkingProblem, tol: float
+    ) -> Callable[[list[float]], bool]:
+        """Whether first-order steps, at their present rate, would cost more than Newton's method from here."""
         count = len(here.places)
         iteration = _OVERHEAD + 4.0 * self.design.n_samples * count / _PRODUCT_RATE
-        step = newton.step_work(min(count, self.design.n_samples) // 2) / _NEWTON_RATE
-        return int(np.clip(_FIRST_STEPS * step / iteration, 20, 300))
+        step = _OVERHEAD + newton.step_work(min(count, self.design.n_samples) // 2) / _NEWTON_RATE
+        affordable = _NEWTON_STEPS * step / iteration
+
+        def hopeless(gaps: list[float]) -> bool:
+            spent = len(gaps)
+            if spent < _LOOK_BACK + 2 or gaps[-1] <= tol:
+                return False
+            fall = gaps[-1 - _LOOK_BACK] / gaps[-1]
+            left = np.inf if fall <= 1.01 else _LOOK_BACK * np.log(gaps[-1] / tol) / np.log(fall)
+            return bool(left > affordable or spent > 3.0 * affordable + 50)
+
+        return hopeless
 
     def _predicted_noise(self, lam: float, here: WorkingProblem, rows: Array) -> Array:
         now, before = self.current, self.previous

@@ -7,6 +7,7 @@ layout), and the sorted indices of the features that truly matter.
 References
 ----------
 J. Wang and J. Ye, Safe screening for multi-task feature learning with multiple data matrices, ICML 2015.
+P. Gong, J. Zhou, W. Fan and J. Ye, Efficient multi-task feature learning with calibration, KDD 2014.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "TaskDataset",
     "data_folder",
     "load_digits_tasks",
+    "make_calibration_synthetic",
     "make_genotypes",
     "make_shared_regression",
     "make_task_classification",
@@ -93,6 +95,49 @@ def make_wang_synthetic(
     task = np.repeat(np.arange(n_tasks), n_rows)
     y = _predict_by_task(X, support, coefficients, n_rows)
     y += 0.01 * rng.standard_normal(y.size)
+    return TaskDataset(X, y, task, support)
+
+
+def make_calibration_synthetic(
+    n_tasks: int = 10,
+    n_rows: int = 100,
+    n_features: int = 200,
+    zero_rows: float = 0.95,
+    random_state: int | np.random.Generator | None = None,
+) -> TaskDataset:
+    r"""The synthetic data of Gong et al. (2014), section 4.1: tasks of falling noise.
+
+    .. math::  y_t = X_t w_t^* + 2 \sqrt 2 \cdot 2^{-(t-1)/4}\,\epsilon, \qquad \epsilon \sim N(0, I)
+
+    The rows of X_t are Gaussian, independent over tasks, with correlation 0.5 between all features, and every column of
+    X_t is scaled to length 1. The coefficients of the features that matter, the same in every task, are uniform in
+    (-10, 10).
+
+    Parameters
+    ----------
+    n_tasks, n_rows, n_features : int
+        Tasks, rows of each task, features.
+    zero_rows : float
+        Share of the features that do not matter.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    TaskDataset
+        ``X`` of shape (n_tasks * n_rows, n_features), Fortran order.
+    """
+    rng = np.random.default_rng(random_state)
+    n_true = n_features - round(zero_rows * n_features)
+    support = np.sort(rng.choice(n_features, n_true, replace=False))
+    coefficients = rng.uniform(-10.0, 10.0, (n_true, n_tasks))
+    X = _gaussian_design(rng, n_tasks * n_rows, n_features, 0.0)
+    X += rng.standard_normal((n_tasks * n_rows, 1))  # the common half of the variance
+    for start in range(0, n_tasks * n_rows, n_rows):
+        X[start : start + n_rows] /= np.linalg.norm(X[start : start + n_rows], axis=0)
+    task = np.repeat(np.arange(n_tasks), n_rows)
+    y = _predict_by_task(X, support, coefficients, n_rows)
+    y += 2.0 * np.sqrt(2.0) * 2.0 ** (-task / 4.0) * rng.standard_normal(y.size)
     return TaskDataset(X, y, task, support)
 
 

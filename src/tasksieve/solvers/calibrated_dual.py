@@ -5,8 +5,8 @@ With a ridge the dual is smooth on a product of unit balls:
     max_u  D(u) = <u, y> - sum_j (||c_j(u)|| - lam_j)_+^2/(2 ridge),     ||u_t|| <= 1,
     grad D(u) = y - X W(u),     W_j(u) = (1 - lam_j/||c_j||)_+ c_j/ridge,
 
-and the gap ``P(W(u)) - D(u)`` is free at every iterate. "d-pg" is SpaRSA, "d-fista" is FISTA on it. Started from u = 0:
-the paper's random start lies outside the balls, where D is no bound.
+and the gap ``P(W(u)) - D(u)`` is free at every iterate. "d-pg" is SpaRSA, "d-fista" is FISTA on it. They start from
+the best multiple of ``y_t/||y_t||``: the paper's random start lies outside the balls, where D is no bound.
 
 Without a ridge: the proximal point method on W (mathematics, section 5). ``rho/2 ||W - W_k||^2`` takes the ridge's
 place, its dual has ``c + rho W_k`` in place of c, and ``W_{k+1} = W(u)``; the certificate is the problem's own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,8 +35,17 @@ class History:
 class Record:
     """The best primal and the best dual point seen: together they are the certificate."""
 
-    def __init__(self, problem: WorkingProblem, tol: float, history: History | None = None) -> None:
-        self._problem, self._tol, self._history = problem, tol, history
+    def __init__(
+        self,
+        problem: WorkingProblem,
+        tol: float,
+        history: History | None = None,
+        hopeless: Callable[[list[float]], bool] | None = None,
+    ) -> None:
+        """`hopeless` is asked after each pair, with the gaps so far, whether to give up."""
+        self._problem, self._tol, self._history, self._hopeless = problem, tol, history, hopeless
+        self._gaps: list[float] = []
+        self._given_up = False
         self.iterations = 0
         self.last: PrimalDual
         self._primal: PrimalDual | None = None
@@ -52,6 +62,9 @@ class Record:
             self._dual = self.last
         if self._history is not None:
             self._history.add(self.last, self.gap)
+        if self._hopeless is not None:
+            self._gaps.append(self.gap)
+            self._given_up = self._hopeless(self._gaps)
         return self.done
 
     @property
@@ -69,7 +82,7 @@ class Record:
 
     @property
     def done(self) -> bool:
-        return self.gap <= self._tol
+        return self._given_up or self.gap <= self._tol
 
     def solution(self) -> CalibratedSolution:
         assert self._primal is not None and self._dual is not None

@@ -52,7 +52,7 @@ def sparsa(problem: Composite, start: Array, bound: float, watch: Watch, max_ite
     """Spectral proximal gradient with a non-monotone line search (Wright, Nowak and Figueiredo 2009).
 
     ``x+ = prox(x - g/al, al)``, accepted when ``F(x+) <= max of the last 10 F - 1e-4/2 al ||x+ - x||^2``, else al
-    doubles; the next al is ``<dx, dg>/<dx, dx>`` (Barzilai and Borwein) within ``[1e-12 L, 100 L]``.
+    doubles; the next al is ``<dx, dg>/<dx, dx>`` (Barzilai and Borwein) within ``[1e-6 L, 100 L]``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def sparsa(problem: Composite, start: Array, bound: float, watch: Watch, max_ite
         before, at = at, following
         if watch(at, before) or square == 0.0:
             return at, iteration
-        al = float(np.clip(product / square, 1e-12 * bound, 100.0 * bound))
+        al = float(np.clip(product / square, 1e-6 * bound, 100.0 * bound))
     return at, max_iter
 
 
