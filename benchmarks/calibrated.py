@@ -4,7 +4,8 @@
     python benchmarks/calibrated.py --only figure
 
 Figure 1 of Gong et al. (2014) from our histories: all five algorithms of the paper and "auto" on its synthetic data
-(10 tasks, 100 x 200, correlation 0.5), with lam1 = lam2 as there. D-PG "as published" touches all features at every iteration; "with working sets" it has the
+(10 tasks, 100 x 200, correlation 0.5), with lam1 = lam2 as there. D-PG "as published"
+touches all features at every iteration; "with working sets" it has the
 screening, working sets and certificates of "auto". Both are ours, of the same kernels, and start every value from the
 last solution. A rival that runs out of its time is compared on the values it has finished.
 """

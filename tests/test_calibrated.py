@@ -350,6 +350,24 @@ def test_cross_validation_over_two_parameters():
     np.testing.assert_allclose(alone.coef_, model.coef_)
 
 
+def test_cross_validation_scores_are_root_mean_squared_errors():
+    rng = np.random.default_rng(4)
+    X, task = rng.standard_normal((60, 8)), np.repeat([0, 1, 2], 20)
+    y = X[:, 0] * [1.0, 2.0, 3.0][0] + np.where(task == 0, 5.0, 0.1) * rng.standard_normal(60)
+    grid = [0.5, 0.2, 0.05]
+    folds = list(ts.TaskKFold(3).split(X, groups=task))
+    model = ts.CalibratedMultiTaskLassoCV(grid, cv=ts.TaskKFold(3), l2=0.01, task_weights="balanced", tol=1e-10)
+    model.fit(X, y, task=task)
+    for k, alpha in enumerate(grid):
+        for f, (train, test) in enumerate(folds):
+            alone = ts.CalibratedMultiTaskLasso(alpha, l2=0.01, task_weights="balanced", tol=1e-10)
+            alone.fit(X[train], y[train], task=task[train])
+            squares = (y[test] - alone.predict(X[test], task=task[test])) ** 2
+            roots = [np.sqrt(squares[task[test] == t].mean()) for t in range(3)]
+            assert model.cv_scores_[k, f] == pytest.approx(np.mean(roots), rel=1e-5)
+    assert model.alpha_ == grid[int(np.argmin(model.cv_scores_.mean(axis=1)))]
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 

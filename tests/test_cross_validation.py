@@ -57,7 +57,6 @@ def logistic(fitted, X, y, task):
         (ts.MultiTaskLassoCV, ts.MultiTaskLasso, {"task_weights": "balanced", "standardize": True}),
         (ts.MultiTaskLassoCV, ts.MultiTaskLasso, {"fit_intercept": False, "positive": True}),
         (ts.MultiTaskElasticNetCV, ts.MultiTaskElasticNet, {"l1_ratio": 0.7}),
-        (ts.CalibratedMultiTaskLassoCV, ts.CalibratedMultiTaskLasso, {"l2": 0.01, "task_weights": "balanced"}),
         (ts.MultiTaskLogisticRegressionCV, ts.MultiTaskLogisticRegression, {"feature_weights": [0.5] * 5 + [2] * 5}),
     ],
 )

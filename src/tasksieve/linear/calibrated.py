@@ -292,9 +292,11 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     r"""`CalibratedMultiTaskLasso` with ``alpha``, and ``l2`` where several are given, chosen by cross-validation.
 
     .. math:: (\alpha, l_2)^\star = \arg\min_{\alpha, l_2} \frac1F \sum_f \frac1T \sum_t
-        \text{MSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha, l_2) + b_t^{(-f)}(\alpha, l_2)\bigr)
+        \text{RMSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha, l_2) + b_t^{(-f)}(\alpha, l_2)\bigr)
 
-    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+    over folds f, each predicted by a model of the other folds. The score is the model's own loss, the root mean squared
+    error of each task: with its square the noisiest task alone would choose ``alpha``. Folds are row weights: X is
+    neither copied nor cut.
 
     Parameters
     ----------
@@ -325,7 +327,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         The ridge chosen.
     alphas_ : ndarray of shape (K,), or (n_l2, K) where ``l2`` is a list
     cv_scores_ : ndarray of shape (K, n_folds), or (n_l2, K, n_folds) where ``l2`` is a list
-        Mean over tasks of the held-out mean squared error.
+        Mean over tasks of the held-out root mean squared error.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
     coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
