@@ -86,11 +86,11 @@ def figure(args: Any, report: Report) -> None:
             for _ in range(1 if args.quick else args.repeats):
                 if solver == "auto":
                     for level in LEVELS:
-                        fitted = fit(model, data, alpha, "auto", level, limit)
-                        times[level].append(fitted[1])
+                        problem = problem_of(data, alpha * unit, args.threads)
+                        solved = solve_path(problem, [alpha * unit], tol=level)
+                        times[level].append(solved.points[0].seconds)
                     continue
-                fitted = fit(model, data, alpha, solver, LEVELS[-1], limit)
-                history = fitted[0].history_
+                history = fit(model, data, alpha, solver, LEVELS[-1], limit).history_
                 histories[fraction, solver] = {name: values.tolist() for name, values in history.items()}
                 for level in LEVELS:
                     done = np.flatnonzero(history["gap"] * unit <= level * null)
@@ -126,16 +126,14 @@ def figure(args: Any, report: Report) -> None:
         draw(histories)
 
 
-def fit(model: Any, data: Any, alpha: float, solver: str, tol: float, limit: int) -> tuple[Any, float]:
+def fit(model: Any, data: Any, alpha: float, solver: str, tol: float, limit: int) -> Any:
     model = ts.CalibratedMultiTaskLasso(
         **{**model.get_params(), "alpha": alpha, "solver": solver, "tol": tol}
     )
     model.set_params(max_iter=limit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        model.fit(data.X, data.y, task=data.task)
-    return model, time.perf_counter() - start
+        return model.fit(data.X, data.y, task=data.task)
 
 
 def draw(histories: dict[tuple[float, str], Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from calibrated_figure import calibrated_figure
 from demo import path_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
@@ -23,6 +24,7 @@ def main() -> None:
     save(certified_path(), "path.png")
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
+    save(calibrated_figure(), "calibrated.png")
 
 
 def certified_path() -> Figure:
