@@ -14,7 +14,7 @@ BLUE, RED, GREY = "#2a6fbb", "#c0392b", "0.75"
 
 
 def calibrated_figure() -> Figure:
-    """Errors of the cross-validated models, and where cross-validation puts alpha, before and after task 0 gets noisy."""
+    """Where cross-validation puts alpha, and the error of each task, before and after task 0 gets noisy."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N_TASKS * N_ROWS, N_FEATURES))
     task = np.repeat(np.arange(N_TASKS), N_ROWS)

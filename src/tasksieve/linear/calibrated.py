@@ -143,7 +143,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     >>> model.get_support(indices=True)
     array([0])
     >>> model.noise_.round(1)
-    array([3. , 0.2])
+    array([3.5, 0.1])
     """
 
     def __init__(
