@@ -36,6 +36,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "online_speed": ("online_speed.py",),
     "online_optimum": ("online_optimum.py",),
     "online_school": ("online_school.py",),
+    "calibrated": ("calibrated.py",),
+    "calibrated_accuracy": ("calibrated_accuracy.py",),
     "graph_svm_kernel": ("graph_svm.py", "--only", "kernel"),
     "graph_svm_liblinear_dense": ("graph_svm.py", "--only", "liblinear-dense"),
     "graph_svm_liblinear_sparse": ("graph_svm.py", "--only", "liblinear-sparse"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from calibrated_figure import calibrated_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
@@ -25,6 +26,7 @@ def main() -> None:
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
     screenshot(FOLDER / "report.png")
+    save(calibrated_figure(), "calibrated.png")
 
 
 def certified_path() -> Figure:

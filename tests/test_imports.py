@@ -20,7 +20,7 @@ LEVELS = (
     ("losses", "penalties"),
     ("screening",),
     ("certificate", "solvers"),
-    ("problem", "sieve", "engine", "path"),
+    ("problem", "sieve", "engine", "calibrated_engine", "path"),
     ("tasks", "model_selection", "regularization_path"),
     ("linear",),
     ("online",),

@@ -513,6 +513,47 @@ def test_grams_and_what_is_made_of_them(rng, lengths, shared, count, known):
     reference.normal_matrix(z, u.astype(np.float32) if shared else None, 1, whitened)
     np.testing.assert_allclose(ours, whitened, atol=1e-4 * scale)
 
+@pytest.mark.parametrize("count", [0, 1, 8, 300])
+@pytest.mark.parametrize(("lengths", "shared"), LAYOUTS.values(), ids=LAYOUTS)
+def test_factor_shifted_and_whiten_each(rng, lengths, shared, count):
+    """A diagonal for each task; the factors, and so the whitened columns, are then each task's own."""
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, count)
+    a, diagonal = rng.random(count), rng.uniform(0.1, 3.0, len(lengths))
+    size = factor_size(lengths, False)
+    factors, solved = [], []
+    for module in (kernels, reference):
+        flat, r = np.full(size, np.nan), np.full(len(y), np.nan)
+        assert module.factor_shifted(x, offsets, shared, columns, a, diagonal, y, 2, flat, r)
+        factors.append(flat)
+        solved.append(r)
+    for ours, twin in zip(*[lower_triangles(f, lengths, False) for f in factors], strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(solved[0], solved[1], rtol=1e-8, atol=1e-10)
+    u = rng.standard_normal((count, len(lengths)))
+    for dtype, tol in ((np.float32, 1e-5), (np.float64, 1e-11)):
+        ours, twin = both(
+            "whiten_each",
+            (len(y), count),
+            x,
+            offsets,
+            shared,
+            columns,
+            u,
+            factors[0],
+            2,
+            order="F",
+            dtype=dtype,
+        )
+        np.testing.assert_allclose(ours, twin, rtol=tol, atol=tol)
+    with pytest.raises(ValueError, match="one diagonal a task"):
+        kernels.factor_shifted(
+            x, offsets, shared, columns, a, diagonal[:-1].copy(), y, 1, factors[0], solved[0]
+        )
+    with pytest.raises(ValueError, match="factors has the wrong size"):
+        kernels.factor_shifted(
+            x, offsets, shared, columns, a, diagonal, y, 1, factors[0][:-1].copy(), solved[0]
+        )
+
 
 @pytest.mark.parametrize("tasks", [None, 1, 5])
 @pytest.mark.parametrize(("rows", "count"), [(10, 7), (1, 1), (3, 400), (520, 20)])

@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 # Public names, one per line, and where they live.
 _HOME = {
+    "CalibratedMultiTaskLasso": "linear",
+    "CalibratedMultiTaskLassoCV": "linear",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
+    from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
+    from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso

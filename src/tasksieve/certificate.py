@@ -184,19 +184,26 @@ class AnchoredCorrelations:
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 
     def ratios(
-        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0
+        self,
+        vector: Anchored,
+        penalty: RowPenalty,
+        *,
+        radius: float = 0.0,
+        ridge: float = 0.0,
+        stretch: Array | None = None,
     ) -> tuple[Array, Array]:
         """How close each feature comes to its threshold: an estimate, and an upper bound over a ball around `vector`.
 
         A feature whose bound stays below 1 cannot be active. With a ridge the ball lives in the augmented space,
         whose column norms are ``sqrt(||x||^2 + ridge)``; rows of the current support need the ridge's correction
-        too and are not judged here.
+        too and are not judged here. `stretch` (one positive number a task) makes the ball an ellipsoid: a vector e
+        belongs to it if ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``.
         """
         estimate, upper = self._estimate, self._upper
         notes = None
         if vector is self.current and radius == 0.0 and self._can_note(penalty, ridge):
             self._judged, notes = vector, self._moments
-        self._bounds(vector, penalty, radius, ridge, estimate, upper, moments=notes)
+        self._bounds(vector, penalty, radius, ridge, estimate, upper, stretch=stretch, moments=notes)
         return estimate, upper
 
     def ball_bounds(
@@ -247,6 +254,7 @@ class AnchoredCorrelations:
         estimate: Array,
         upper: Array,
         *,
+        stretch: Array | None = None,
         chosen: Array | None = None,
         moments: Array | None = None,
     ) -> None:
@@ -255,11 +263,17 @@ class AnchoredCorrelations:
             self._ridge_norms = self._upwards(wide.astype(np.float32))
             self._ridge = ridge
         norms = self._ridge_norms if ridge else self._norms
+        remainder = vector.remainder
+        if stretch is not None and norms.shape[1] > 1:
+            norms = self._upwards((norms * stretch).astype(np.float32))
+            remainder = remainder / stretch
+        elif stretch is not None:  # one norm a feature: the ball around the ellipsoid
+            radius = radius * float(np.max(stretch))
         kernels.anchored_ratios(
             self._products,
             vector.coef * np.array(self._units)[:, None],
             norms,
-            vector.remainder * self._unit,
+            remainder * self._unit,
             vector.spectral * self._unit,
             radius * self._unit,
             penalty.group,

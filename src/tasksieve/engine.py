@@ -59,10 +59,13 @@ class Point:
     n_rejected_dynamic: int
     seconds: float
     converged: bool
+    residual_norms: Array | None = None  # of each task, where the loss is made of them
 
 
 class Engine:
     """The state that is carried from one strength to the next."""
+
+    solvers: tuple[str, ...] = SOLVERS
 
     def __init__(
         self,
@@ -97,14 +100,21 @@ class Engine:
             self._anchors = AnchoredCorrelations(self.design, capacity=5 if self.design.n_tasks > 1 else 16)
             self._anchors.add(self.loss.null.residual, products)
             if screens:
-                self._sieve = Sieve(problem, rule, self.packed, self._anchors, products)
-        empty = np.empty((0, self.design.n_tasks))
-        none = np.empty(0, dtype=np.int64)
-        self.current = Iterate(self.lam_max, none, empty, self.loss.null, empty, self.lam_max)
+                self._sieve = self._make_sieve(rule, products)
+        self.current = self._empty_iterate(self.lam_max)
         self.previous: Iterate | None = None
         self._guess = start
         self._choose_solvers(solver)
         problem.forget_null_products()
+
+    def _make_sieve(self, rule: Rule, products: Array) -> Sieve:
+        assert self._anchors is not None
+        return Sieve(self.problem, rule, self.packed, self._anchors, products)
+
+    def _empty_iterate(self, lam: float) -> Iterate:
+        """W = 0 at a strength."""
+        empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
+        return Iterate(lam, none, empty, self.loss.null, empty, self.lam_max)
 
     # -- one value ------------------------------------------------------------------------------------------------
 
@@ -122,7 +132,8 @@ class Engine:
             iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
             while True:
                 allowed = self._patience(self.max_iter - iterations)
-                solved = self._solve(lam, working, rows, penalty, inner, allowed)
+                asked = self._accuracy(lam, inner, gap)
+                solved = self._solve(lam, working, rows, penalty, asked, allowed)
                 iterations += solved.n_iter
                 iterate, gap, violators = self._certify(lam, penalty, working, solved)
                 if gap <= goal or iterations >= self.max_iter:
@@ -147,15 +158,17 @@ class Engine:
                     inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
                     if inner < 1e-17 * self.loss.null.value:
                         break
-                elif solved.n_iter < allowed:
+                elif solved.gap > asked and solved.n_iter < allowed:
                     break  # the solver has reached its limits
         self.previous, self.current = self.current, iterate
         return self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
 
+    def _accuracy(self, lam: float, inner: float, gap: float) -> float:
+        """How well to solve on the working set, given the last gap over all features."""
+        return inner
+
     def _null_iterate(self, lam: float, penalty: RowPenalty) -> tuple[Iterate, float, int]:
-        empty = np.empty((0, self.design.n_tasks))
-        none = np.empty(0, dtype=np.int64)
-        iterate = Iterate(lam, none, empty, self.loss.null, empty, self.lam_max)
+        iterate = self._empty_iterate(lam)
         gap, _ = iterate.gap(self.loss, lam, penalty)
         if self._anchors is not None:
             self._anchors.stand_at(0)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .calibrated_engine import CalibratedEngine
 from .design import one_blas_thread
-from .engine import SOLVERS, Engine, Point
+from .engine import Engine, Point
 from .problem import Problem
 from .screening.rules import Rule, get_rule
 
@@ -25,6 +26,8 @@ class PathSolution:
     null_objective: float
     points: list[Point] = field(default_factory=list)
     passes: float = 0.0
+    #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
+    history: Any = None
     interrupted: bool = False
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
@@ -57,7 +60,8 @@ def solve_path(
     screening : {"auto", "dpc", "dpc-published", "gap", None} or Rule
     solver : {"auto", "cd", "newton", "prox-newton", "apgd"}
         "auto" begins with coordinate descent and moves to the variational Newton method where the counted work
-        says so; for other losses than the squared one it is the proximal Newton method.
+        says so; for the logistic loss it is the proximal Newton method. The square-root loss has solvers of its
+        own, `calibrated_engine.SOLVERS`.
     working_set : bool
         False: every row that screening leaves is solved for, as in the papers on screening.
     lazy : bool
@@ -75,8 +79,9 @@ def solve_path(
     PathSolution
         After a KeyboardInterrupt: the finished values, marked `interrupted`.
     """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}")
+    engine_of_loss = CalibratedEngine if problem.loss.name == "square-root" else Engine
+    if solver not in engine_of_loss.solvers:
+        raise ValueError(f"solver must be one of {engine_of_loss.solvers}; got {solver!r}")
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
     shape = problem.shape
@@ -85,7 +90,7 @@ def solve_path(
     )
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = Engine(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
+        engine = engine_of_loss(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
@@ -100,4 +105,5 @@ def solve_path(
             solution.interrupted = True
     solution.passes = problem.design.passes
     solution.wrong_rejections = engine.wrong_rejections
+    solution.history = getattr(engine, "history", None)
     return solution

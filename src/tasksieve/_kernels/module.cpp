@@ -236,6 +236,48 @@ void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<i
                      z.data());
 }
 
+// The factors of `factor_shifted`: one a task, also where all tasks share the matrix.
+index_t own_factor_cells(const Vector<index_t> &offsets) { return factor_cells(offsets, 0, false); }
+
+void check_own_layout(const Vector<index_t> &offsets, index_t rows, bool shared) {
+    if (!shared) return check_offsets(offsets, rows);
+    for (size_t t = 0; t < offsets.size(); ++t)
+        require(offsets.data()[t] == index_t(t) * rows, "offsets of a shared matrix must be multiples of its rows");
+}
+
+bool py_factor_shifted(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
+                       Vector<double> a, Vector<double> diagonal, Vector<double> y, int threads, OutVector factors,
+                       OutVector r) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    require(index_t(a.size()) == count, "one weight a column");
+    require(index_t(diagonal.size()) == tasks, "one diagonal a task");
+    check_columns(columns.data(), count, x.shape(1));
+    check_own_layout(offsets, rows, shared);
+    require(y.size() == r.size() && index_t(y.size()) == (shared ? rows * tasks : rows), "y has the wrong size");
+    require(index_t(factors.size()) == own_factor_cells(offsets), "factors has the wrong size");
+    nb::gil_scoped_release release;
+    if (shared)
+        return factor_shared_shifted(x.data(), rows, columns.data(), a.data(), count, diagonal.data(), y.data(), tasks,
+                                     threads, factors.data(), r.data());
+    return factor_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), a.data(), count, y.data(), threads,
+                        factors.data(), r.data(), diagonal.data());
+}
+
+template <class Whitened>
+void py_whiten_each(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> u,
+                    Vector<double> factors, int threads, Whitened z) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    check_columns(columns.data(), count, x.shape(1));
+    check_own_layout(offsets, rows, shared);
+    require(index_t(u.shape(0)) == count && index_t(u.shape(1)) == tasks, "u must be count x tasks");
+    require(index_t(z.shape(0)) == (shared ? rows * tasks : rows) && index_t(z.shape(1)) == count,
+            "z has the wrong shape");
+    require(index_t(factors.size()) == own_factor_cells(offsets), "factors has the wrong size");
+    nb::gil_scoped_release release;
+    whiten_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), u.data(), count, factors.data(), threads,
+                 z.data(), shared);
+}
+
 void py_normal_matrix(Columns<float> z, std::optional<Rows<float>> u, int threads, FloatRows m) {
     const index_t rows = z.shape(0), count = z.shape(1);
     require(index_t(m.shape(0)) == count && index_t(m.shape(1)) == count, "m has the wrong shape");
@@ -382,6 +424,13 @@ NB_MODULE(_core, m) {
           "a"_a.noconvert(), "y"_a.noconvert(), "threads"_a, "factors"_a.noconvert(), "r"_a.noconvert());
     m.def("whiten", &py_whiten, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("factor_shifted", &py_factor_shifted, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "a"_a.noconvert(), "diagonal"_a.noconvert(), "y"_a.noconvert(), "threads"_a,
+          "factors"_a.noconvert(), "r"_a.noconvert());
+    m.def("whiten_each", &py_whiten_each<FloatColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("whiten_each", &py_whiten_each<OutColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
     m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a,
           "m"_a.noconvert());
     m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(),

@@ -275,6 +275,32 @@ def whiten(x, offsets, shared, columns, u, factors, threads, z):
         z[rows] = solve_triangular(lower, block, lower=True)
 
 
+def factor_shifted(x, offsets, shared, columns, a, diagonal, y, threads, factors, r):
+    """`factor` with ``K_t = diagonal_t I + sum_k a_k x_kt x_kt'``: a factor for each task, of a shared matrix too."""
+    start = 0
+    try:
+        for t, rows in enumerate(_segments(offsets)):
+            block = (x if shared else x[rows])[:, columns] * np.sqrt(a)
+            n = block.shape[0]
+            lower = cholesky(diagonal[t] * np.eye(n) + block @ block.T, lower=True)
+            factors[start : start + n * n] = lower.ravel(order="F")
+            start += n * n
+            r[rows] = cho_solve((lower, True), y[rows])
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def whiten_each(x, offsets, shared, columns, u, factors, threads, z):
+    """Stacked ``L_t^-1 x_kt u_kt`` with the factors of `factor_shifted`; a shared matrix is unrolled over the tasks."""
+    start = 0
+    for t, rows in enumerate(_segments(offsets)):
+        n = rows.stop - rows.start
+        lower = factors[start : start + n * n].reshape(n, n, order="F")
+        start += n * n
+        z[rows] = solve_triangular(lower, (x if shared else x[rows])[:, columns] * u[:, t], lower=True)
+
+
 def normal_matrix(z, u, threads, m):
     """``Z'Z``, with `u` times ``U U'`` entry by entry."""
     m[...] = z.T @ z

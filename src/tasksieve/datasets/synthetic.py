@@ -224,40 +224,42 @@ def make_gong_synthetic(
     n_tasks: int = 10,
     n_rows: int = 100,
     n_features: int = 200,
+    zero_rows: float = 0.95,
     random_state: int | np.random.Generator | None = None,
 ) -> TaskDataset:
-    r"""The synthetic data of Gong et al. (2014), section 4: tasks whose noise differs.
+    r"""The synthetic data of Gong et al. (2014), section 4.1: tasks of falling noise.
 
-    .. math::  y_t = X_t w_t + 2\sqrt{2}\,\delta_t, \qquad \delta_t \sim N(0, \sigma_t^2 I),
-               \quad \sigma_t = 2^{-(t-1)/4}
+    .. math::  y_t = X_t w_t^* + 2 \sqrt 2 \cdot 2^{-(t-1)/4}\,\epsilon, \qquad \epsilon \sim N(0, I)
 
-    Rows of X_t are Gaussian with variance 1 and correlation 0.5 between any two features; then every column is
-    scaled to length 1 within its task. 5 % of the rows of W are uniform on (-10, 10), the others zero.
+    The rows of X_t are Gaussian, independent over tasks, with correlation 0.5 between all features, and every column of
+    X_t is scaled to length 1. The coefficients of the features that matter, the same in every task, are uniform in
+    (-10, 10).
 
     Parameters
     ----------
     n_tasks, n_rows, n_features : int
-        Tasks, rows of each task, features; the paper's by default.
+        Tasks, rows of each task, features.
+    zero_rows : float
+        Share of the features that do not matter.
     random_state : int, Generator or None
         Seed.
 
     Returns
     -------
     TaskDataset
-        Task 0 has the most noise.
+        ``X`` of shape (n_tasks * n_rows, n_features), Fortran order.
     """
     rng = np.random.default_rng(random_state)
-    support = np.sort(rng.choice(n_features, max(1, round(0.05 * n_features)), replace=False))
-    coefficients = rng.uniform(-10.0, 10.0, (support.size, n_tasks))
-    # a part common to all features gives the correlation
-    common = rng.standard_normal(n_tasks * n_rows)
-    by_feature = np.sqrt(0.5) * (rng.standard_normal((n_features, n_tasks * n_rows)) + common)
-    blocks = by_feature.reshape(n_features, n_tasks, n_rows)
-    blocks /= np.linalg.norm(blocks, axis=2, keepdims=True)
-    X = by_feature.T
+    n_true = n_features - round(zero_rows * n_features)
+    support = np.sort(rng.choice(n_features, n_true, replace=False))
+    coefficients = rng.uniform(-10.0, 10.0, (n_true, n_tasks))
+    X = _gaussian_design(rng, n_tasks * n_rows, n_features, 0.0)
+    X += rng.standard_normal((n_tasks * n_rows, 1))  # the common half of the variance
+    for start in range(0, n_tasks * n_rows, n_rows):
+        X[start : start + n_rows] /= np.linalg.norm(X[start : start + n_rows], axis=0)
     task = np.repeat(np.arange(n_tasks), n_rows)
-    noise = 2.0 ** (-task / 4) * rng.standard_normal(task.size)
-    y = _predict_by_task(X, support, coefficients, n_rows) + 2.0 * np.sqrt(2.0) * noise
+    y = _predict_by_task(X, support, coefficients, n_rows)
+    y += 2.0 * np.sqrt(2.0) * 2.0 ** (-task / 4.0) * rng.standard_normal(y.size)
     return TaskDataset(X, y, task, support)
 
 

@@ -1,11 +1,14 @@
 """Linear models of several tasks."""
 
+from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
+    "CalibratedMultiTaskLasso",
+    "CalibratedMultiTaskLassoCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
     "MultiTaskLasso",

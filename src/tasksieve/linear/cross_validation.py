@@ -214,8 +214,8 @@ def held_out_scores(
     solution = model._solve(training, model._problem(training, n_threads), alphas, progress=model._progress(label))
     if solution.interrupted:
         raise KeyboardInterrupt
-    loss = squared_error if model._loss == "squared" else logistic_loss
-    scores = path_losses(data, test, solution.points, loss)
+    loss = logistic_loss if model._loss == "logistic" else squared_error
+    scores = path_losses(data, test, solution.points, loss, root=model._loss == "square-root")
     return scores, sum(not point.converged for point in solution.points)
 
 
@@ -227,8 +227,12 @@ def logistic_loss(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.logaddexp(0.0, -y * scores)
 
 
-def path_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any) -> np.ndarray:
+def path_losses(
+    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
+) -> np.ndarray:
     """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
+
+    With `root`, of its square root: a task's norm, as in the calibrated model.
 
     The columns of all features selected anywhere on the path are read once, a bounded number at a time.
     """
@@ -254,7 +258,8 @@ def path_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any], loss
     losses = np.zeros(len(points))
     for t in kept:
         flat = data.offsets[t] + chosen[t]
-        losses += np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+        losses += np.sqrt(own) if root else own
     return losses / len(kept)
 
 

@@ -42,6 +42,7 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
+_JITTER_DOUBLE = 1e-13  # where M is held in double precision
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
 
 
@@ -193,7 +194,7 @@ class VariationalNewton:
         if v is None:
             m = system.matrix()
             m[np.diag_indices(count)] += diagonal
-            v = _bounded_direct(m, right, lower)
+            v = bounded_direct(m, right, lower)
         direction = np.zeros_like(point.a)
         direction[chosen] = v / size
         # A row that has no correlation left carries nothing.
@@ -209,23 +210,25 @@ def _solve_symmetric(matrix: Array, right: Array) -> Array:
         return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-14)[0])
 
 
-def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
+def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``, by block pivoting on one factor of M.
 
     A set B of rows sits at its bound; the others follow from the factor of the whole M and the small system
     ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
     """
     count = len(right)
-    jitter = _JITTER * float(np.mean(np.diag(m)))
+    single = m.dtype == np.float32
+    factorise, substitute = (lapack.spotrf, lapack.spotrs) if single else (lapack.dpotrf, lapack.dpotrs)
+    jitter = (_JITTER if single else _JITTER_DOUBLE) * float(np.mean(np.diag(m)))
     for _ in range(30):  # the last is far beyond any M
         m[np.diag_indices(count)] += jitter
-        factor, info = lapack.spotrf(m.T, lower=1)  # symmetric: the transpose is the Fortran view
+        factor, info = factorise(m.T, lower=1)  # symmetric: the transpose is the Fortran view
         if info == 0:
             break
         jitter *= 30.0
 
     def solve(b: Array) -> Array:
-        return np.asarray(lapack.spotrs(factor, b, lower=1)[0], dtype=np.float64)
+        return np.asarray(substitute(factor, b, lower=1)[0], dtype=np.float64)
 
     free = solve(right)
     fixed = np.flatnonzero(free < lower)
