@@ -165,6 +165,13 @@ class Design:
         weighted = self._weighted(vector)
         return np.array([self.task_sums(row * weighted) for row in self._solvers]).reshape(-1, self.n_tasks)
 
+    def nuisance_loadings(self, features: Array) -> Array:
+        """The same coefficients for raw columns of the storage: (n_nuisance, len(features), n_tasks)."""
+        out = np.empty((len(self._solvers), len(features), self.n_tasks))
+        for z, row in enumerate(self._solvers):
+            out[z] = self._products(self._weighted(row), features)
+        return out
+
     # -- the three verbs ------------------------------------------------------------------------------------------
 
     def norms(self) -> Array:
