@@ -24,8 +24,12 @@ _HOME = {
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
+    "MultiTaskOWL": "linear",
+    "MultiTaskOWLCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
     "MultiTaskSparseGroupLassoCV": "linear",
+    "MultinomialOWL": "linear",
+    "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
     "RegularizationPath": "regularization_path",
@@ -60,6 +64,10 @@ if TYPE_CHECKING:
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
+    from .linear import MultinomialOWL as MultinomialOWL
+    from .linear import MultinomialOWLCV as MultinomialOWLCV
+    from .linear import MultiTaskOWL as MultiTaskOWL
+    from .linear import MultiTaskOWLCV as MultiTaskOWLCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .model_selection import TaskKFold as TaskKFold

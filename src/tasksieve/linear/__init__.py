@@ -3,6 +3,7 @@
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
@@ -12,6 +13,10 @@ __all__ = [
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
+    "MultiTaskOWL",
+    "MultiTaskOWLCV",
     "MultiTaskSparseGroupLasso",
     "MultiTaskSparseGroupLassoCV",
+    "MultinomialOWL",
+    "MultinomialOWLCV",
 ]
