@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from .design import Design
 from .losses import Evaluation
@@ -40,22 +40,41 @@ class Multinomial:
         self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
         self._total = float(self._weights.sum())
         self._counts = self._y @ self._weights
+        self._codes = np.argmax(self._y, axis=0)
+        self._index = np.arange(n)
         self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
         self.floor = 1e-12 * self._total
         self.null = self.evaluate(np.zeros(design.n_samples))
 
-    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
-        raw = z.reshape(self._classes, -1) * self._inverse_root
+    def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
+        """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
+        return self.evaluate(z, start, accuracy=1e-8)
+
+    def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
+        raw = z.reshape(self._classes, -1)
+        if self._design.root_weights is not None:
+            raw = raw * self._inverse_root
         nuisance = np.empty((0, self._classes))
         if self._design.fit_intercept:
-            b = self._best_intercepts(raw, start)
+            b = self._best_intercepts(raw, start, accuracy)
             raw = raw + b[:, None]
             nuisance = b[None, :]
-        log_p = self._log_softmax(raw)
-        p = np.exp(log_p)
-        picked = np.einsum("ki,ki->i", self._y, np.where(self._absent[:, None], 0.0, log_p))
-        residual = (self._root * (self._y - p)).ravel()
-        return Evaluation(-float(self._weights @ picked), residual, nuisance, margin=log_p)
+        if self._absent.any():
+            raw = np.where(self._absent[:, None], -np.inf, raw)
+        p, totals, shifted = _exponentials(raw)
+        logs = np.log(totals)
+        value = float(self._weights @ logs) - float(self._weights @ self._picked(shifted))
+        p /= totals
+        residual = self._y - p
+        if self._design.root_weights is not None:
+            residual *= self._root
+        shifted -= logs
+        return Evaluation(value, residual.ravel(), nuisance, margin=shifted)
+
+    def _picked(self, values: Array) -> Array:
+        """The entry of each row's class; 0 where the row has weight 0."""
+        picked = values[self._codes, self._index]
+        return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
 
     def gap_terms(self, at: Evaluation, scale: float) -> float:
         log_p = at.margin
@@ -70,56 +89,60 @@ class Multinomial:
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         return max(min(1.0, limit), 0.0)
 
-    def _log_softmax(self, raw: Array) -> Array:
-        if self._absent.any():
-            raw = np.where(self._absent[:, None], -np.inf, raw)
-        return np.asarray(raw - logsumexp(raw, axis=0, keepdims=True))
-
-    def _best_intercepts(self, raw: Array, start: Array | None) -> Array:
+    def _best_intercepts(self, raw: Array, start: Array | None, accuracy: float) -> Array:
         live = np.flatnonzero(~self._absent)
-        z, y, s = raw[live], self._y[live], self._weights
-        counts = self._counts[live]
+        z = raw if len(live) == self._classes else raw[live]
+        counts, s = self._counts[live], self._weights
         if start is not None and start.shape == (1, self._classes):
-            b = start[0, live].copy()
+            b = start[0, live] - start[0, live].mean()
         else:
-            b = np.log(np.maximum(counts, 1e-300))
+            b = np.log(counts)
             b -= b.mean()
+        # sum_i s_i <Y_i, z_i> does not depend on b
+        fixed = float(s @ self._picked(raw))
 
-        def value_of(b: Array) -> tuple[float, Array]:
-            shifted = z + b[:, None]
-            log_p = shifted - logsumexp(shifted, axis=0, keepdims=True)
-            return -float(s @ np.einsum("ki,ki->i", y, log_p)), log_p
+        def value_of(b: Array) -> tuple[float, Array, Array]:
+            e, totals, shifted = _exponentials(z + b[:, None])
+            tops = z[0] + b[0] - shifted[0]
+            return float(s @ (np.log(totals) + tops)) - fixed - float(counts @ b), e, totals
 
-        value, log_p = value_of(b)
+        value, e, totals = value_of(b)
+        error = np.inf
         for _ in range(100):
-            p = np.exp(log_p)
-            gradient = p @ s - counts
-            if np.max(np.abs(gradient)) <= 1e-15 * len(s) ** 0.5 * self._total:
-                break
-            weighted = p * s
-            hessian = np.diag(weighted.sum(axis=1)) - weighted @ p.T
+            share = s / totals
+            gradient = e @ share - counts
+            before, error = error, float(np.max(np.abs(gradient)))
+            if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or error >= before:
+                break  # done, or as near as rounding lets it come
+            weighted = e * share
+            hessian = np.diag(weighted.sum(axis=1)) - (weighted / totals) @ e.T
             size = float(np.mean(np.diag(hessian)))
             # All intercepts may move together without effect: that direction is made harmless.
             hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
             move = np.linalg.solve(hessian, gradient)
             longest = float(np.max(np.abs(move)))
+            negligible = float(gradient @ move) <= 1e-11 * abs(value)
             scale = min(1.0, 10.0 / longest) if longest > 0.0 else 1.0
             for _ in range(60):
                 candidate = b - scale * move
                 candidate -= candidate.mean()
-                new_value, new_log_p = value_of(candidate)
-                if new_value <= value + 1e-15 * abs(value):
+                new_value, e, totals = value_of(candidate)
+                # near the optimum the value no longer tells: the gradient does
+                if negligible or new_value <= value:
                     break
                 scale *= 0.5
-            else:
-                break
-            # Near the optimum the value no longer tells: the gradient does.
-            stuck = new_value >= value and np.max(np.abs(np.exp(new_log_p) @ s - counts)) >= np.max(np.abs(gradient))
-            if stuck:
-                break
-            b, value, log_p = candidate, new_value, new_log_p
+            if scale < 1.0:
+                error = np.inf  # far from the optimum gradients may grow
+            b, value = candidate, new_value
         out = np.empty(self._classes)
         out[live] = b
         if len(live) < self._classes:
             out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
         return out
+
+
+def _exponentials(raw: Array) -> tuple[Array, Array, Array]:
+    """``exp(raw - top)`` with the top of each column, their sums, and ``raw - top``."""
+    shifted = raw - raw.max(axis=0)
+    e = np.exp(shifted)
+    return e, e.sum(axis=0), shifted

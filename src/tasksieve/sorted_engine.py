@@ -262,7 +262,8 @@ class SortedEngine:
             shrink=shrink,
             nuisance=self._nuisance,
         )
-        self._curvature = max(self._curvature, curvature)
+        # What one value learned about the curvature, the next begins with.
+        self._curvature = 1.2 * curvature if self._solver == "auto" else max(self._curvature, curvature)
         return solved
 
     def _compiled(self, here: SortedWorking, rows: Array, tol: float, max_iter: int) -> SortedSolution:

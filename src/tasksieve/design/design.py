@@ -108,6 +108,11 @@ class Design:
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
+        if self.uniform and self.n_tasks > 1:  # the same basis for all tasks: products of small matrices
+            block = vector.reshape(self.n_tasks, -1)
+            for column in self._basis[:, : block.shape[1]]:
+                block = block - np.outer(block @ column, column)
+            return block.ravel()
         for column in self._basis:
             vector = vector - column * self.per_sample(self.task_sums(column * vector))
         return vector
