@@ -58,14 +58,14 @@ if TYPE_CHECKING:
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
+    from .linear import MultinomialOWL as MultinomialOWL
+    from .linear import MultinomialOWLCV as MultinomialOWLCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
-    from .linear import MultinomialOWL as MultinomialOWL
-    from .linear import MultinomialOWLCV as MultinomialOWLCV
     from .linear import MultiTaskOWL as MultiTaskOWL
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from .design import Design
 from .losses import Evaluation
@@ -79,11 +78,15 @@ class Multinomial:
     def gap_terms(self, at: Evaluation, scale: float) -> float:
         log_p = at.margin
         assert log_p is not None
-        mixed = (1.0 - scale) * self._y + scale * np.exp(log_p)
+        if scale == 1.0:  # p = softmax(z)
+            return 0.0
+        mixed = scale * np.exp(log_p)
+        mixed += (1.0 - scale) * self._y
         mixed[self._absent] = 0.0
         # log p rather than p: it does not underflow
-        logs = np.where(self._absent[:, None], 0.0, log_p)
-        terms = np.sum(xlogy(mixed, mixed) - mixed * logs, axis=0)
+        logs = np.log(np.maximum(mixed, 1e-300))
+        logs -= np.where(self._absent[:, None], 0.0, log_p) if self._absent.any() else log_p
+        terms = np.einsum("ki,ki->i", mixed, logs)
         return float(self._weights @ np.maximum(terms, 0.0))
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:

@@ -1,8 +1,8 @@
 """The engine for penalties that sort the rows (Group OWL): screen, solve on a working set, certify, go on.
 
-It differs from `engine` in one thing: dual feasibility is not a matter of each row alone but of cumulative sums of sorted
-row norms. So bounds on all row norms (from the anchors, `certificate`) are sorted together with the exact ones, and only
-features whose bounds could lift a cumulative sum above its limit are looked at in the data.
+It differs from `engine` in one thing: dual feasibility is not a matter of each row alone but of cumulative sums of
+sorted row norms. So bounds on all row norms (from the anchors, `certificate`) are sorted together with the exact
+ones, and only features whose bounds could lift a cumulative sum above its limit are looked at in the data.
 """
 
 from __future__ import annotations
@@ -364,7 +364,9 @@ class SortedEngine:
         kappa = np.max(self.design.norms(), axis=1)
         upper = np.minimum(upper, scale * state.sizes + (radius + self._rounding()) * kappa)
         if self.problem.squared:
-            on_residual, on_target, radius = self._cut_ball(state.at, state.rows, state.products, penalty, scale)
+            on_residual, on_target, radius = self._cut_ball(
+                state.at, state.rows, state.products, penalty, scale
+            )
             centre = anchors.current.scaled(on_residual) + anchors.anchor(0).scaled(on_target)
             upper = np.minimum(upper, self._bounds(centre, radius))
         return np.asarray(self._test(upper, penalty.weights))

@@ -2,9 +2,9 @@
 
     J(W) = sum_k weight_k ||W||_[k],    ||W||_[1] >= ||W||_[2] >= ...,   weight_1 >= weight_2 >= ... >= 0
 
-Its dual ball is ``{M : cumsum(sorted ||M_j||)_k <= cumsum(weight)_k for all k}`` (mathematics, sections 4 and 6), so the
-one number that stands for feasibility is a maximum of ratios of cumulative sums. Rows that are known to be zero take the
-smallest weights: the norm on m rows has the first m weights, whichever rows they are.
+Its dual ball is ``{M : cumsum(sorted ||M_j||)_k <= cumsum(weight)_k for all k}`` (mathematics, sections 4 and 6),
+so the one number that stands for feasibility is a maximum of ratios of cumulative sums. Rows that are known to be
+zero take the smallest weights: the norm on m rows has the first m weights, whichever rows they are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0,
             return oscar_weights(n_features, oscar_ratio)
         if weights == "slope":
             return slope_weights(n_features, fdr)
-        raise ValueError(f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}.")
+        raise ValueError(
+            f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}."
+        )
     if weights is None or isinstance(weights, Real):
         raise ValueError(
             f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}. Equal weights "

@@ -12,7 +12,8 @@ def _norms(rows, positive):
 
 def pool_adjacent(values):
     """The non-increasing sequence nearest to `values`: neighbours in the wrong order are replaced by their mean."""
-    sums, sizes = [], []
+    sums: list[float] = []
+    sizes: list[int] = []
     for value in values:
         total, size = float(value), 1
         while sums and sums[-1] * size <= total * sizes[-1]:
@@ -99,7 +100,9 @@ class SortedFista:
             point_products = products + beta * (products - previous_products)
             for _ in range(41):
                 following = np.empty_like(rows)
-                norm.prox(point + point_products / curvature, weights[:count], 1.0 / curvature, positive, following)
+                norm.prox(
+                    point + point_products / curvature, weights[:count], 1.0 / curvature, positive, following
+                )
                 value, following_products = correlate(following)
                 move = following - point
                 length = float(np.vdot(move, move))

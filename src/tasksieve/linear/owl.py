@@ -84,20 +84,20 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         \lVert W_{[1]} \rVert_2 \ge \lVert W_{[2]} \rVert_2 \ge \dots,\quad \omega_1 \ge \omega_2 \ge \dots \ge 0
 
     with row j of W the coefficients of feature j in all tasks, rows sorted by norm, :math:`\bar n` the total sample
-    weight of the observed labels / the number of tasks, and v, s the weights of tasks and samples. Each task has its own
-    data matrix, or all share one. The larger a row, the larger its weight: correlated features are drawn to equal norms
-    and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one task it is OWL,
-    that is OSCAR or SLOPE.
+    weight of the observed labels / the number of tasks, and v, s the weights of tasks and samples. Each task has
+    its own data matrix, or all share one. The larger a row, the larger its weight: correlated features are drawn
+    to equal norms and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one
+    task it is OWL, that is OSCAR or SLOPE.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which nothing is
-        selected.
+        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
+        nothing is selected.
     weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
         :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
-        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is taken
-        as it is: non-negative and not increasing.
+        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
+        taken as it is: non-negative and not increasing.
     oscar_ratio : float, default=1.0
         For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0 is `MultiTaskLasso`.
     fdr : float, default=0.1
@@ -120,8 +120,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
         "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
     solver : {"auto", "apgd", "spgd"}, default="auto"
-        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1 (batch) and
-        2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
+        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
@@ -224,8 +224,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
-        ask for them. Rows are counted in the order given (lists: stacked).
+        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if
+        they ask for them. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     weights, oscar_ratio, fdr, fit_intercept, positive, standardize, task_weights, tol, max_iter, screening, solver
@@ -324,7 +324,9 @@ class ManyClasses(ClassifierMixin):
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         name = type(self).__name__
         if task is not None:
-            raise ValueError(f"{name} has one matrix for all classes: drop task, or fit one model for each task.")
+            raise ValueError(
+                f"{name} has one matrix for all classes: drop task, or fit one model for each task."
+            )
         if is_task_list(X):
             raise ValueError(f"{name} takes one matrix X, not a list of matrices: stack them with np.vstack.")
         warn_column(y)
@@ -361,7 +363,7 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n, n_classes)
             With two classes (n,), the score of the second minus that of the first: its log-odds.
         """
-        scores = self._scores(X, None)  # type: ignore[attr-defined]
+        scores = self._scores(X, None)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -376,7 +378,7 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(softmax(self._scores(X, None), axis=1))  # type: ignore[attr-defined]
+        return np.asarray(softmax(self._scores(X, None), axis=1))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -389,7 +391,7 @@ class ManyClasses(ClassifierMixin):
         -------
         ndarray of shape (n,)
         """
-        return np.asarray(self.classes_[np.argmax(self._scores(X, None), axis=1)])  # type: ignore[attr-defined]
+        return np.asarray(self.classes_[np.argmax(self._scores(X, None), axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.
@@ -427,18 +429,18 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         + \alpha \sum_r \omega_r \lVert W_{[r]} \rVert_2, \qquad z_{ik} = x_i \cdot w_k + b_k
 
     with row j of W the coefficients of feature j for all classes, rows sorted by norm,
-    :math:`\omega_1 \ge \omega_2 \ge \dots \ge 0`, and s the weights of samples. A feature is in the model for all classes
-    or for none, and correlated features are drawn to equal norms (`clusters_`).
+    :math:`\omega_1 \ge \omega_2 \ge \dots \ge 0`, and s the weights of samples. A feature is in the model for all
+    classes or for none, and correlated features are drawn to equal norms (`clusters_`).
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which nothing is
-        selected.
+        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
+        nothing is selected.
     weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
         :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
-        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is taken
-        as it is: non-negative and not increasing.
+        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
+        taken as it is: non-negative and not increasing.
     oscar_ratio : float, default=1.0
         For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0: equal weights.
     fdr : float, default=0.1
@@ -456,8 +458,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
         "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
     solver : {"auto", "apgd", "spgd"}, default="auto"
-        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1 (batch) and
-        2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
+        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional

@@ -1,8 +1,8 @@
 """Safe tests for the sorted norm: which rows of a Group OWL model are certainly zero.
 
-Both take upper bounds ``U_j >= ||m_j(u*)||`` (a ball around a dual point gives them) and the weights of the norm. With
-them they look at the sorted bounds only, so what they keep is always a prefix of the sorted order, and repeating a test on
-the rows it left costs nothing: O(d log d) in all.
+Both take upper bounds ``U_j >= ||m_j(u*)||`` (a ball around a dual point gives them) and the weights of the norm.
+With them they look at the sorted bounds only, so what they keep is always a prefix of the sorted order, and
+repeating a test on the rows it left costs nothing: O(d log d) in all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _MARGIN = 1e-9  # a bound must be below its threshold by more than rounding
 def bao_test(upper: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Rows with ``U_j < weight_|A|``, A the rows not yet rejected, repeated (Bao et al. 2025, eq. 20).
 
-    Safe, since every active row has ``||m_j|| >= weight_|A*| >= weight_|A|``; rows rejected take the smallest weights.
+    Safe, since every active row has ``||m_j|| >= weight_|A*| >= weight_|A|``; rows rejected take the smallest
+    weights.
     """
     ranked = np.sort(upper)[::-1]
     kept = len(ranked)
@@ -35,8 +36,8 @@ def cumulative_test(upper: NDArray[np.float64], weights: NDArray[np.float64]) ->
     """Rows with ``U_j < min_{q <= |A|} tau_q``, repeated (mathematics, section 6).
 
     A row active in a cluster that ends at rank q has ``||m_j|| >= tau_q = weight_q + max_{p <= q} sum_{k=p}^{q-1}
-    (weight_k - U_(k))``: the cluster's sums are met with equality, and the rows before it can use up only their bounds.
-    Never weaker than `bao_test`, and at convergence it finds every row that can be found.
+    (weight_k - U_(k))``: the cluster's sums are met with equality, and the rows before it can use up only their
+    bounds. Never weaker than `bao_test`, and at convergence it finds every row that can be found.
     """
     ranked = np.sort(upper)[::-1]
     count = len(ranked)

@@ -26,8 +26,8 @@ def sorted_accelerated(
 ) -> tuple[SortedSolution, float]:
     """Minimise over the working columns until their duality gap is at most `tol`.
 
-    The step is 1/curvature times the loss's smoothness, the momentum a sequence of its own (the paper uses one symbol for
-    both); it starts again where it points uphill and when rows are dropped that were not yet zero.
+    The step is 1/curvature times the loss's smoothness, the momentum a sequence of its own (the paper uses one
+    symbol for both); it starts again where it points uphill and when rows are dropped that were not yet zero.
 
     Parameters
     ----------

@@ -37,7 +37,9 @@ class _RowsOfColumns:
             self.indptr = np.ascontiguousarray(rows.indptr, dtype=np.int64)
             if design.n_nuisance:
                 self.centre = np.ascontiguousarray(columns.loadings(places)[0, :, 0] * scale)
-            self.root = None if design.root_weights is None else design.root_weights[: design.storage.n_rows].copy()
+            self.root = (
+                None if design.root_weights is None else design.root_weights[: design.storage.n_rows].copy()
+            )
             self.n = rows.shape[0]
             squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
             if self.centre is not None:
