@@ -55,7 +55,7 @@ def sorted_accelerated(
     every = 5 if adaptive else CHECK_EVERY
     best = BestDual()
     history: list[tuple[int, int, float]] = []
-    iterations, gap = 0, np.inf
+    iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
     while True:
         if iterations % every == 0 or iterations >= max_iter:
@@ -80,6 +80,9 @@ def sorted_accelerated(
                     if moved:
                         image = working.image(rows)
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
+                    if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
+                        measured = len(alive)
+                        bound = min(bound, 1.02 * loss.smoothness * working.curvature(8))
         point = rows + beta * (rows - previous)
         point_image = image + beta * (image - previous_image)
         here = sketch(point_image, nuisance)
