@@ -15,7 +15,7 @@ from test_owl_kernels import random_weights, sorted_norm_expression
 import tasksieve as ts
 from tasksieve.design import Design, as_storage
 from tasksieve.problem import SortedProblem
-from tasksieve.screening.owl import bao_test, cumulative_test
+from tasksieve.screening.owl import SORTED_TESTS, bao_test, cumulative_test
 from tasksieve.sorted_engine import SortedEngine, solve_sorted_path
 from tasksieve.sorted_norm import SortedPenalty, oscar_weights, slope_weights
 
@@ -227,13 +227,9 @@ def wrong_rejections(seed):
         for goal in (0.3, 1e-2, 1e-4, 1e-8):
             # the pair of an unfinished solve at this strength, and that of another strength
             for other in (lam, min(1.3 * lam, 0.99 * lam_max)):
-                engine = SortedEngine(problem, screening, "auto", 1000, single=False, start=None)
-                engine._test, test = (
-                    None,
-                    engine._test,
-                )  # the pair itself comes from a solve without screening
+                engine = SortedEngine(problem, None, "auto", 1000, single=False, start=None)
                 engine.step(other, goal * problem.loss.null.value)
-                engine._test = test
+                engine._test = SORTED_TESTS[screening]  # the pair itself comes from a solve without screening
                 mask = engine._rejects(engine._state, penalty)
                 wrong += int(np.count_nonzero(mask & active))
                 rejected += int(np.count_nonzero(mask))
