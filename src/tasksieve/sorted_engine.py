@@ -313,7 +313,7 @@ class SortedEngine:
         if self.problem.squared:
             targets = self.columns.correlate(self.loss.null.residual, self.columns.places(working))
 
-        def shrink(rows: Array, at: Evaluation, products: Array, gap: float, scale: float) -> Array:
+        def shrink(rows: Array, at: Evaluation, products: Array, gap: float, scale: float, least: float) -> Array:
             nonlocal alive
             here = penalty.head(len(alive))
             radius = np.sqrt(2.0 * self.loss.smoothness * self._floored(gap))
@@ -323,9 +323,11 @@ class SortedEngine:
                 centre = on_residual * products + on_target * targets[alive]
                 upper = np.minimum(upper, here.sizes(centre) + radius * kappa[alive])
             upper += self.design.rounding * kappa[alive] * np.sqrt(2.0 * self.loss.null.value)
-            gone = test(upper, here.weights)
+            gone = np.asarray(test(upper, here.weights))
+            if np.count_nonzero(gone) < least * len(gone):
+                return np.zeros_like(gone)
             alive = alive[~gone]
-            return np.asarray(gone)
+            return gone
 
         return shrink
 

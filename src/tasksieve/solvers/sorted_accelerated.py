@@ -71,7 +71,7 @@ def sorted_accelerated(
             if (gap <= tol and iterations > 0) or iterations >= max_iter:
                 break
             if shrink is not None:
-                gone = shrink(rows, at, products, pair_gap, scale)
+                gone = shrink(rows, at, products, pair_gap, scale, 0.0)
                 if gone.any():
                     # Dropping rows that are zero changes nothing; where others go, the momentum starts again.
                     moved = rows[gone].any() or previous[gone].any()
@@ -82,7 +82,7 @@ def sorted_accelerated(
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
-                        bound = min(bound, 1.02 * loss.smoothness * working.curvature(8))
+                        bound = min(bound, loss.smoothness * working.curvature())
         point = rows + beta * (rows - previous)
         point_image = image + beta * (image - previous_image)
         here = sketch(point_image, nuisance)

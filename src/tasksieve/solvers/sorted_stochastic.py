@@ -56,6 +56,16 @@ class _RowsOfColumns:
             self.squares = np.einsum("ij,ij->i", self.dense, self.dense)
         self.tasks = tasks
 
+    def keep(self, mask: Array, working: SortedWorking) -> _RowsOfColumns:
+        """The same rows on fewer columns."""
+        if self.dense is None:
+            return _RowsOfColumns(working)
+        smaller = object.__new__(_RowsOfColumns)
+        smaller.__dict__.update(self.__dict__)
+        smaller.dense = np.ascontiguousarray(self.dense[:, mask])
+        smaller.squares = np.einsum("ij,ij->i", smaller.dense, smaller.dense)
+        return smaller
+
     def by_rows(self, flat: Array) -> Array:
         """A flat vector as the kernel reads predictions."""
         if self.task_of is not None:
@@ -96,7 +106,7 @@ def sorted_stochastic(
     random = np.random.default_rng(_SEED)
     matrix = _RowsOfColumns(working)
     size, step = _batch(matrix, loss.smoothness, curvature)
-    caution = 1.0
+    caution, measured = 1.0, len(alive)
     intercept = loss.name == "multinomial" and working.columns.design.fit_intercept
     best = BestDual()
     history: list[tuple[int, int, float]] = []
@@ -125,17 +135,22 @@ def sorted_stochastic(
         if (gap <= tol and epochs > 0) or epochs >= max_iter:
             break
         if shrink is not None:
-            gone = shrink(rows, at, products, pair_gap, scale)
+            # The rows of X are cut anew for a smaller set: not for a few columns.
+            gone = shrink(rows, at, products, pair_gap, scale, 0.1)
             if gone.any():
+                moved = rows[gone].any()
                 alive, rows, products = alive[~gone], np.ascontiguousarray(rows[~gone]), products[~gone]
                 working = working.keep(~gone)
-                matrix = _RowsOfColumns(working)
-                image = working.image(rows)
-                at = loss.evaluate(image, nuisance)
-                products = working.correlate(at.residual)
-                curvature = min(curvature, 1.05 * working.curvature(6))
+                matrix = matrix.keep(~gone, working)
+                if moved:
+                    image = working.image(rows)
+                    at = loss.evaluate(image, nuisance)
+                    products = working.correlate(at.residual)
+                    objective = at.value + working.penalty.norm(rows)
+                if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
+                    measured = len(alive)
+                    curvature = min(curvature, working.curvature())
                 size, step = _batch(matrix, loss.smoothness, curvature)
-                objective = at.value + working.penalty.norm(rows)
         last_rows, last_objective, last_nuisance = rows.copy(), objective, nuisance
         steps = max(1, matrix.n // size)
         batches = random.permutation(matrix.n)[: steps * size].reshape(steps, size)

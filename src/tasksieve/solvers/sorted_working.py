@@ -14,8 +14,9 @@ from .working import duality_gap
 
 Array = np.ndarray[Any, Any]
 
-#: ``shrink(rows, evaluation, products, gap, scale)``: which rows a safe test drops for good
-Shrink = Callable[[Array, Evaluation, Array, float, float], Array]
+#: ``shrink(rows, evaluation, products, gap, scale, least)``: which rows a safe test drops for good; none if they are
+#: less than this share of the rows
+Shrink = Callable[[Array, Evaluation, Array, float, float, float], Array]
 
 
 @dataclass
@@ -44,8 +45,8 @@ class SortedWorking:
         penalty: Any = self.penalty
         return duality_gap(self.loss, penalty, rows, at, products, self.penalty.gauges)
 
-    def curvature(self, iterations: int = 12) -> float:
-        """``max_t sigma_max(X_t)^2``, nearly: power iterations from all ones, which solvers correct where it is low."""
+    def curvature(self, iterations: int = 5) -> float:
+        """``max_t sigma_max(X_t)^2``, nearly: a few power iterations, a margin, and solvers that notice if it is low."""
         if not len(self.places):
             return 1.0
         tasks = self.columns.n_tasks
@@ -56,7 +57,7 @@ class SortedWorking:
             rows = rows / np.maximum(np.sqrt(np.einsum("jt,jt->t", rows, rows)), 1e-300)
             rows = self.correlate(self.columns.combine(self.places, rows))
             largest = float(np.sqrt(np.max(np.einsum("jt,jt->t", rows, rows))))
-        return largest if largest > 0.0 else 1.0
+        return 1.1 * largest if largest > 0.0 else 1.0
 
 
 @dataclass
