@@ -1,13 +1,14 @@
-"""Group OWL with and without safe screening, the same solver, the same certified gap: Figures 1 to 4 of Bao et al. (2025).
+"""Group OWL with and without safe screening, same solver, same certified gap: Figures 1 to 4 of Bao et al. (2025).
 
     python benchmarks/owl_screening.py                  # every cell, p1 to p3; draws the two kinds of figures
     python benchmarks/owl_screening.py --only genbase
 
-Single fits from W = 0 to relative gap 1e-6 with OSCAR weights lambda_k = a1 + a2 (d - k), a1 = p max_l ||x_l'Y||, a2 = a1/d,
-p = i exp(-tau), i = 1, 2, 3, tau as in the paper (multinomial: X'(Y - 1/q), see the mathematics note). "batch" is Algorithm 1
-(accelerated proximal gradient), "stochastic" Algorithm 2 (prox-SVRG) with the correction scaled by n/l. PlantGO, EukaryoteGO,
-Bookmarks and DrivFace are not to be had: genbase, medical and mouse_hs stand in for the batch regressions, bibtex for Bookmarks.
-A run that takes longer than --limit seconds is stopped; its cell then shows a lower bound on the ratio.
+Single fits from W = 0 to relative gap 1e-6 with OSCAR weights lambda_k = a1 + a2 (d - k), a1 = p max_l ||x_l'Y||,
+a2 = a1/d, p = i exp(-tau), i = 1, 2, 3, tau as in the paper (multinomial: X'(Y - 1/q), see the mathematics note).
+"batch" is Algorithm 1 (accelerated proximal gradient), "stochastic" Algorithm 2 (prox-SVRG) with the correction scaled
+by n/l. PlantGO, EukaryoteGO, Bookmarks and DrivFace are not to be had: genbase, medical and mouse_hs stand in for the
+batch regressions, bibtex for Bookmarks. A run that takes longer than --limit seconds is stopped; its cell then shows a
+lower bound on the ratio.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ CELLS = {
     "genbase": Cell("batch regression", "apgd", 3.0, False, 6.0, "for PlantGO"),
     "medical": Cell("batch regression", "apgd", 3.0, False, 6.0, "for EukaryoteGO"),
     "mouse_hs": Cell("batch regression", "apgd", 3.0, True, 6.0, "3 body traits; centred"),
-    "ujiindoorloc": Cell("stochastic regression", "spgd", 3.0, True, 10.0, "2 coordinates; 6,000 of 21,048 rows; centred"),
+    "ujiindoorloc": Cell(
+        "stochastic regression", "spgd", 3.0, True, 10.0, "2 coordinates, 6,000 rows; centred"
+    ),
     "bibtex": Cell("stochastic regression", "spgd", 2.0, False, 10.0, "for Bookmarks; first 20 tags"),
     "reuters21578": Cell("batch multinomial", "apgd", 3.0, False, 7.0, "30 categories, X sparse"),
     "protein": Cell("stochastic multinomial", "spgd", 2.0, False, 2.4, "validation part"),
@@ -54,7 +57,10 @@ CELLS = {
 }
 
 
-ROWS = {"ujiindoorloc": 6000, "mnist": 1500}  # of 21,048 and 30,000: evenly spaced, so that a run ends in seconds
+ROWS = {
+    "ujiindoorloc": 6000,
+    "mnist": 1500,
+}  # of 21,048 and 30,000: evenly spaced, so that a run ends in seconds
 
 
 def read(name: str, rows: int | None) -> tuple[Any, np.ndarray]:
@@ -62,7 +68,8 @@ def read(name: str, rows: int | None) -> tuple[Any, np.ndarray]:
     z = np.load(DATA / f"{name}.npz")
     if "indptr" in z:
         x: Any = sparse.csr_array(
-            (z["data"].astype(float), z["indices"].astype(np.int32), z["indptr"].astype(np.int32)), shape=tuple(z["shape"])
+            (z["data"].astype(float), z["indices"].astype(np.int32), z["indptr"].astype(np.int32)),
+            shape=tuple(z["shape"]),
         )
     else:
         x = z["X"].astype(float)
@@ -98,7 +105,9 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     names = [name for name in CELLS if not args.only or name in args.only.split(",")]
     names = ["genbase"] if args.quick else names
-    report = Report("owl_screening" if not args.only else f"owl_screening_{args.only.replace(',', '_')}", args)
+    report = Report(
+        "owl_screening" if not args.only else f"owl_screening_{args.only.replace(',', '_')}", args
+    )
     table, best, curves = [], {}, {}
     for name in names:
         cell = CELLS[name]
@@ -109,8 +118,8 @@ def main() -> None:
             largest = max((value for value, _ in ratios.values() if value is not None), default=0.0)
             best[name] = max(best.get(name, 0.0), largest)
             table.append(
-                [name, f"{x.shape[0]:,} x {x.shape[1]:,} x {y.shape[1]}", cell.kind, f"p{i}", measured["cumulative"]["active"],
-                 *(shown(measured[key]) for key in (None, "bao", "cumulative")),
+                [name, f"{x.shape[0]:,} x {x.shape[1]:,} x {y.shape[1]}", cell.kind, f"p{i}",
+                 measured["cumulative"]["active"], *(shown(measured[key]) for key in (None, "bao", "cumulative")),
                  *((">= " if floor else "") + ratio_cell(value) for value, floor in ratios.values()), cell.note]
             )  # fmt: skip
             report.raw(name=name, p=i, **{str(key): value for key, value in measured.items()})
@@ -119,10 +128,22 @@ def main() -> None:
                 curves[name] = measured
     report.table(
         "Group OWL: seconds to relative gap 1e-6 without and with screening",
-        ["data", "n x d x T", "what", "p", "active", "none", "bao", "cumulative", "none/bao", "none/cumulative", "note"],
+        [
+            "data",
+            "n x d x T",
+            "what",
+            "p",
+            "active",
+            "none",
+            "bao",
+            "cumulative",
+            "none/bao",
+            "none/cumulative",
+            "note",
+        ],
         table,
-        f"Single fits from W = 0; part of the rows of ujiindoorloc and mnist. A run stopped after {args.limit:g} s "
-        "is marked with its relative gap; a ratio to it is a lower bound.",
+        f"Single fits from W = 0; part of the rows of ujiindoorloc and mnist. A run stopped after {args.limit:g} "
+        "s is marked with its relative gap; a ratio to it is a lower bound.",
     )
     for name in names:
         cell = CELLS[name]
@@ -149,10 +170,17 @@ def measure(x: Any, y: np.ndarray, cell: Cell, p: float, args: Any) -> dict[Any,
     for _ in range(args.repeats):
         for screening in runs:
             design = Design(
-                storage, n * np.arange(tasks + 1), shared=tasks > 1, fit_intercept=cell.intercept, n_threads=args.threads
+                storage,
+                n * np.arange(tasks + 1),
+                shared=tasks > 1,
+                fit_intercept=cell.intercept,
+                n_threads=args.threads,
             )
             problem = SortedProblem(
-                design, y.T.ravel(), sorted_weights=oscar_weights(d), loss="multinomial" if multinomial else "squared"
+                design,
+                y.T.ravel(),
+                sorted_weights=oscar_weights(d),
+                loss="multinomial" if multinomial else "squared",
             )
             problem.null_products()
             budget = Budget(problem, args.limit)
@@ -189,7 +217,14 @@ class Budget:
 
 def summary(problem: Any, seconds: float, solution: Any, budget: Budget) -> dict[str, Any]:
     if not solution.points:
-        return {"seconds": seconds, "stopped": True, "active": "-", "history": [], "gap": None, "iterations": None}
+        return {
+            "seconds": seconds,
+            "stopped": True,
+            "active": "-",
+            "history": [],
+            "gap": None,
+            "iterations": None,
+        }
     point = solution.points[0]
     return {
         "seconds": seconds,
@@ -213,14 +248,16 @@ def shown(run: dict[str, Any]) -> str:
 
 
 def draw(curves: dict[str, Any], raw: list[dict[str, Any]], folder: Path) -> None:
-    """The paper's two kinds of figures: running time as a share of p1 without screening, screening rate by iteration."""
+    """The paper's two kinds of figures: running time, as a share of p1 without screening, and screening rate."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     names = list(curves)
-    figure, axes = plt.subplots(2, len(names), figsize=(2.6 * len(names), 5.2), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        2, len(names), figsize=(2.6 * len(names), 5.2), layout="constrained", squeeze=False
+    )
     for k, name in enumerate(names):
         own = [entry for entry in raw if entry["name"] == name]
         unit = own[0]["None"]["seconds"]

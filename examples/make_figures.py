@@ -13,6 +13,7 @@ from demo import path_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
+from owl_figure import owl_figure
 
 import tasksieve as ts
 
@@ -23,6 +24,7 @@ def main() -> None:
     save(certified_path(), "path.png")
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
+    save(owl_figure(), "owl.png")
 
 
 def certified_path() -> Figure:

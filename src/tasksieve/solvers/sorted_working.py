@@ -46,7 +46,7 @@ class SortedWorking:
         return duality_gap(self.loss, penalty, rows, at, products, self.penalty.gauges)
 
     def curvature(self, iterations: int = 5) -> float:
-        """``max_t sigma_max(X_t)^2``, nearly: a few power iterations, a margin, and solvers that notice if it is low."""
+        """``max_t sigma_max(X_t)^2``, nearly: a few power iterations and a margin; solvers notice if it is low."""
         if not len(self.places):
             return 1.0
         tasks = self.columns.n_tasks
