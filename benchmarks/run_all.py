@@ -44,6 +44,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "graph_svm_growth": ("graph_svm.py", "--only", "growth"),
     "graph_real": ("graph_real.py",),
     "graph_strings": ("graph_strings.py",),
+    "owl_screening": ("owl_screening.py",),
+    "owl_path": ("owl_path.py",),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)

@@ -13,6 +13,7 @@ from calibrated_figure import calibrated_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
+from owl_figure import owl_figure
 from path_figure import path_figure
 from report_figure import screenshot
 
@@ -27,6 +28,7 @@ def main() -> None:
     save(graph_figure(), "graph.png")
     screenshot(FOLDER / "report.png")
     save(calibrated_figure(), "calibrated.png")
+    save(owl_figure(), "owl.png")
 
 
 def certified_path() -> Figure:

@@ -26,8 +26,12 @@ _HOME = {
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
+    "MultiTaskOWL": "linear",
+    "MultiTaskOWLCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
     "MultiTaskSparseGroupLassoCV": "linear",
+    "MultinomialOWL": "linear",
+    "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
     "RegularizationPath": "regularization_path",
@@ -60,12 +64,16 @@ if TYPE_CHECKING:
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
     from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
     from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
+    from .linear import MultinomialOWL as MultinomialOWL
+    from .linear import MultinomialOWLCV as MultinomialOWLCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
+    from .linear import MultiTaskOWL as MultiTaskOWL
+    from .linear import MultiTaskOWLCV as MultiTaskOWLCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .model_selection import TaskKFold as TaskKFold

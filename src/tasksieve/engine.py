@@ -62,6 +62,32 @@ class Point:
     residual_norms: Array | None = None  # of each task, where the loss is made of them
 
 
+def make_point(
+    problem: Problem,
+    columns: Any,
+    lam: float,
+    features: Array,
+    rows: Array,
+    nuisance: Array,
+    objective: float,
+    gap: float,
+    goal: float,
+    counts: tuple[int, int, int],
+    began: float,
+) -> Point:
+    """A finished value in the units of the raw columns; `counts` are iterations and rows rejected before and during."""
+    design, null = problem.design, problem.loss.null.value
+    rows = design.original_units(features, rows)
+    intercept, extra = problem.intercepts(rows, columns.loadings(columns.places(features)), nuisance)
+    if len(design.unpenalised):
+        features = np.concatenate([features, design.unpenalised])
+        rows = np.vstack([rows, extra])
+    # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
+    gap = max(gap, 1e-15 * null)
+    seconds, converged = time.perf_counter() - began, bool(gap <= max(goal, 1e-15 * null))
+    return Point(lam, features, rows, intercept, objective, gap, *counts, seconds, converged)
+
+
 class Engine:
     """The state that is carried from one strength to the next."""
 
@@ -187,27 +213,19 @@ class Engine:
         began: float,
     ) -> Point:
         objective = iterate.at.value + penalty.restrict(iterate.features).value(iterate.rows)
-        rows = self.design.original_units(iterate.features, iterate.rows)
-        loadings = self.packed.loadings(self.packed.places(iterate.features))
-        intercept, extra = self.problem.intercepts(rows, loadings, iterate.at.nuisance)
-        features = iterate.features
-        if len(self.design.unpenalised):
-            features = np.concatenate([features, self.design.unpenalised])
-            rows = np.vstack([rows, extra])
-        # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
-        gap = max(gap, 1e-15 * self.loss.null.value)
-        return Point(
+        counts = (iterations, n_rejected, n_dynamic)
+        return make_point(
+            self.problem,
+            self.packed,
             lam,
-            features,
-            rows,
-            intercept,
+            iterate.features,
+            iterate.rows,
+            iterate.at.nuisance,
             objective,
             gap,
-            iterations,
-            n_rejected,
-            n_dynamic,
-            time.perf_counter() - began,
-            bool(gap <= max(goal, 1e-15 * self.loss.null.value)),
+            goal,
+            counts,
+            began,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .screening.rules import Rule, get_rule
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["PathSolution", "Point", "solve_path"]
+__all__ = ["PathSolution", "Point", "run_path", "solve_path"]
 
 
 @dataclass
@@ -88,9 +88,37 @@ def solve_path(
     rule = get_rule(
         screening, loss=problem.loss.name, l1=shape.l1, positive=shape.positive, ridge_ratio=shape.ridge_ratio
     )
+
+    def start_engine() -> Engine:
+        return engine_of_loss(
+            problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start
+        )
+
+    return run_path(problem, start_engine, lams, tol=tol, tol_scaling=tol_scaling, progress=progress)
+
+
+class Stepper(Protocol):
+    """An engine: solves one value after another."""
+
+    lam_max: float
+    wrong_rejections: int
+
+    def step(self, lam: float, goal: float) -> Point: ...
+
+
+def run_path(
+    problem: Problem,
+    start_engine: Callable[[], Stepper],
+    lams: Sequence[float] | Array,
+    *,
+    tol: float,
+    tol_scaling: str = "fixed",
+    progress: Callable[[int, int, Point], None] | None = None,
+) -> PathSolution:
+    """Step an engine through decreasing strengths; the parameters are those of `solve_path`."""
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = engine_of_loss(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
+        engine = start_engine()
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value

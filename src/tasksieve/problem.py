@@ -8,14 +8,17 @@ import numpy as np
 
 from .design import Design
 from .losses import Logistic, Loss, Squared, SquareRoot
+from .multinomial import Multinomial
 from .penalties import PenaltyShape
+from .sorted_norm import SortedPenalty
 
 Array = np.ndarray[Any, Any]
 
-_LOSSES: dict[str, type[Squared] | type[SquareRoot] | type[Logistic]] = {
+_LOSSES: dict[str, type[Squared] | type[SquareRoot] | type[Logistic] | type[Multinomial]] = {
     "squared": Squared,
     "square-root": SquareRoot,
     "logistic": Logistic,
+    "multinomial": Multinomial,
 }
 
 
@@ -29,8 +32,8 @@ class Problem:
     design : Design
         Knows the weights, the intercepts and the unpenalised features.
     y : array
-        Flat labels: numbers for "squared" and "square-root", +-1 for "logistic".
-    loss : {"squared", "square-root", "logistic"}
+        Flat labels: numbers for "squared" and "square-root", +-1 for "logistic", one-hot columns for "multinomial".
+    loss : {"squared", "square-root", "logistic", "multinomial"}
     feature_weights : array, optional
         ``u_j``; features with weight 0 must be the design's unpenalised ones.
     l1, group, ridge_ratio, positive
@@ -104,3 +107,37 @@ class Problem:
         first = 1 if design.fit_intercept else 0
         intercept = coefficients[0] if first else np.zeros(design.n_tasks)
         return intercept, coefficients[first:]
+
+
+class SortedProblem(Problem):
+    """``sum of losses + lam sum_k shape_k ||W||_[k]``, rows of W sorted by norm (Group OWL).
+
+    Parameters
+    ----------
+    design, y, loss, positive, unit
+        As in `Problem`.
+    sorted_weights : array
+        ``shape_k``, one for each rank, non-increasing.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        *,
+        sorted_weights: Array,
+        loss: str = "squared",
+        positive: bool = False,
+        unit: float = 1.0,
+    ) -> None:
+        super().__init__(design, y, loss=loss, positive=positive, unit=unit)
+        self.sorted_weights = np.asarray(sorted_weights, dtype=np.float64)
+
+    def penalty(self, lam: float) -> SortedPenalty:
+        """The penalty at one strength."""
+        return SortedPenalty(lam * self.sorted_weights, self.shape.positive)
+
+    def lambda_max(self) -> float:
+        """The smallest strength whose solution is zero."""
+        unit = self.penalty(1.0)
+        return unit.polar(unit.sizes(self.null_products()))

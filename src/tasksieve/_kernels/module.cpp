@@ -19,6 +19,7 @@ namespace tasksieve {
 
 void bind_online(nb::module_ &m);
 void bind_graph(nb::module_ &m);  // graph_bindings.cpp
+void bind_sorted(nb::module_ &m);  // sorted_bindings.cpp
 
 Blas blas;
 
@@ -447,4 +448,5 @@ NB_MODULE(_core, m) {
           "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
     tasksieve::bind_online(m);
     bind_graph(m);
+    bind_sorted(m);
 }

@@ -387,3 +387,6 @@ from .reference_graph import (  # noqa: E402, F401
     sparse_rows,
     string_rows,
 )
+
+# And so have those of the sorted norm.
+from .reference_sorted import SortedFista, SortedNorm, SortedSvrg  # noqa: E402, F401

@@ -4,6 +4,7 @@ from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
@@ -15,6 +16,10 @@ __all__ = [
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
+    "MultiTaskOWL",
+    "MultiTaskOWLCV",
     "MultiTaskSparseGroupLasso",
     "MultiTaskSparseGroupLassoCV",
+    "MultinomialOWL",
+    "MultinomialOWLCV",
 ]

@@ -37,7 +37,8 @@ from ..tasks import (
     task_codes,
 )
 
-SCREENING = ("auto", "dpc", "dpc-published", "gap", None)
+LossName = Literal["squared", "square-root", "logistic", "multinomial"]
+SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "gap", None)
 
 
 # --- small helpers -------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def given_grid(alphas: Any) -> np.ndarray:
 class TaskLinearModel(SelectorMixin, BaseEstimator):
     """Linear model with one row of coefficients per task: what it can do once it is fitted."""
 
-    _loss: ClassVar[Literal["squared", "square-root", "logistic"]]
+    _loss: ClassVar[LossName]
     _targets: ClassVar[Literal["values", "classes"]]
 
     coef_: np.ndarray
@@ -277,7 +278,7 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
 class TaskRegression(RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
-    _loss: ClassVar[Literal["squared", "square-root", "logistic"]] = "squared"
+    _loss: ClassVar[LossName] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     def predict(self, X: Any, task: Any = None) -> Any:
@@ -325,7 +326,7 @@ class TaskRegression(RegressorMixin):
 class TaskClassification(ClassifierMixin):
     """Two classes per task: logistic loss, accuracy."""
 
-    _loss: ClassVar[Literal["squared", "square-root", "logistic"]] = "logistic"
+    _loss: ClassVar[LossName] = "logistic"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any
@@ -476,6 +477,8 @@ class PathEstimator(TaskLinearModel):
     L2,1 norm, says so in `_penalty` and `_strength`.
     """
 
+    _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
+
     alpha: Any
     fit_intercept: bool
     standardize: bool
@@ -608,9 +611,10 @@ class PathEstimator(TaskLinearModel):
     def _check_parameters(self) -> None:
         check_number(self.tol, "tol", low=0, closed=True)
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
-        if self.screening not in SCREENING:
+        rules = self._screening_rules
+        if self.screening not in rules:
             raise ValueError(
-                f"The 'screening' parameter must be one of {', '.join(map(repr, SCREENING))}; got {self.screening!r}."
+                f"The 'screening' parameter must be one of {', '.join(map(repr, rules))}; got {self.screening!r}."
             )
 
     def _progress(self, label: str | None = None) -> Progress | None:
@@ -638,6 +642,10 @@ class PathEstimator(TaskLinearModel):
         if data.unsearched and not np.isfinite(design.norms()).all():
             data.refuse_not_finite()
             raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
+        return self._state(design, data, feature_weights)
+
+    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
+        """The problem on a design."""
         return Problem(
             design,
             data.y,

@@ -12,7 +12,7 @@ from scipy.stats import gamma
 from ..calibrated_engine import PUBLISHED
 from ..problem import Problem
 from ..tasks import TaskData
-from .base import PathEstimator, TaskRegression, check_number
+from .base import LossName, PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
 
 _SOLVERS = ("auto", *PUBLISHED)
@@ -23,7 +23,7 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss: ClassVar[Literal["squared", "square-root", "logistic"]] = "square-root"
+    _loss: ClassVar[LossName] = "square-root"
 
     def _unit(self, data: TaskData) -> float:
         return float(np.sqrt(data.n_bar))
