@@ -89,4 +89,4 @@ class Record:
         best, other = self._primal, self._dual
         if self.last.gap <= self.gap:  # one pair is as good as the best of both
             best = other = self.last
-        return CalibratedSolution(best.rows, self.iterations, self.gap, None, other.dual, best.sizes)
+        return CalibratedSolution(best.rows, self.iterations, self.gap, dual=other.dual, noise=best.sizes)

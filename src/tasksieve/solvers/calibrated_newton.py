@@ -118,7 +118,7 @@ class CalibratedNewton:
                 if waited >= _STALL:
                     break
         rows = best.a[:, None] * best.products
-        return CalibratedSolution(rows, steps, best_gap, None, best.dual, best.noise)
+        return CalibratedSolution(rows, steps, best_gap, dual=best.dual, noise=best.noise)
 
     def _evaluate(self, places: Array, a: Array, noise: Array, lam: Array, ridge: float) -> _Point:
         packed, loss = self._packed, self._loss
