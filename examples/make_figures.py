@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from benchmark_figure import benchmark_figure
 from calibrated_figure import calibrated_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
@@ -29,6 +30,7 @@ def main() -> None:
     screenshot(FOLDER / "report.png")
     save(calibrated_figure(), "calibrated.png")
     save(owl_figure(), "owl.png")
+    save(benchmark_figure(), "benchmark.png")
 
 
 def certified_path() -> Figure:
