@@ -1,6 +1,6 @@
 # Every target sets up .venv by itself; nothing needs to be installed beforehand but Python, a C++ compiler and make.
 #
-#   make demo       run the main job on embedded data and leave demo-report/report.html
+#   make demo       run the main job on embedded data and leave demo-report/report.html (and path.html)
 #   make test       quick tests (minutes)
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make lint       ruff and mypy
@@ -21,13 +21,15 @@ KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp 
 .PHONY: demo test test-all sanitize lint format bench docs figures clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.package $(VENV)/.extra-plot
+demo: $(VENV)/.package $(VENV)/.extra-report
 	$(PY) examples/demo.py --out demo-report
 
 test: $(VENV)/.package $(VENV)/.extra-test
+	@.ci/browser
 	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
+	@.ci/browser
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.package $(VENV)/.extra-lint
@@ -44,7 +46,7 @@ bench: $(VENV)/.package $(VENV)/.extra-bench
 docs: $(VENV)/.package $(VENV)/.extra-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 
-figures: $(VENV)/.package $(VENV)/.extra-plot
+figures: $(VENV)/.package $(VENV)/.extra-plot $(VENV)/.extra-report
 	$(PY) examples/make_figures.py
 
 # --- the kernels under the address and undefined-behaviour sanitizers --------------------------------

@@ -37,12 +37,16 @@ RUNS: dict[str, tuple[str, ...]] = {
     "online_optimum": ("online_optimum.py",),
     "online_school": ("online_school.py",),
     "stream_csv": ("stream_csv.py",),
+    "calibrated": ("calibrated.py",),
+    "calibrated_accuracy": ("calibrated_accuracy.py",),
     "graph_svm_kernel": ("graph_svm.py", "--only", "kernel"),
     "graph_svm_liblinear_dense": ("graph_svm.py", "--only", "liblinear-dense"),
     "graph_svm_liblinear_sparse": ("graph_svm.py", "--only", "liblinear-sparse"),
     "graph_svm_growth": ("graph_svm.py", "--only", "growth"),
     "graph_real": ("graph_real.py",),
     "graph_strings": ("graph_strings.py",),
+    "owl_screening": ("owl_screening.py",),
+    "owl_path": ("owl_path.py",),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from demo import path_figure
+from benchmark_figure import benchmark_figure
+from calibrated_figure import calibrated_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
+from owl_figure import owl_figure
+from path_figure import path_figure
+from report_figure import screenshot
 
 import tasksieve as ts
 
@@ -23,6 +27,10 @@ def main() -> None:
     save(certified_path(), "path.png")
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
+    screenshot(FOLDER / "report.png")
+    save(calibrated_figure(), "calibrated.png")
+    save(owl_figure(), "owl.png")
+    save(benchmark_figure(), "benchmark.png")
 
 
 def certified_path() -> Figure:

@@ -161,6 +161,50 @@ def test_combinations_of_anchored_vectors(seed, kind):
         assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
 
 
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(DESIGNS),
+    scale=st.sampled_from([1.0, 1e-30, 1e-18, 1e20]),
+)
+def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
+    """From inner products noted on the way, or (other penalties) from the anchors: never below the truth."""
+    rng = np.random.default_rng(seed)
+    case = draw_case(rng, kind, scale)
+    design, tilde = case.design(), case.tilde()
+    anchored, vectors = draw_anchors(rng, design, scale)
+    new = scale * design.project(rng.standard_normal(design.n_samples))
+    if rng.random() < 0.3:  # so close to the first anchor that most of a difference cancels
+        new = vectors[0] * (1.0 + rng.choice([0.0, 1e-14, 1e-9])) + rng.choice([0.0, 1e-12]) * new
+    current = anchored.follow(new)
+    a, b = rng.standard_normal(2) if rng.random() < 0.5 else (1.0, -1.0)
+    m = exact(tilde, case, a * new + b * vectors[0])
+    penalty = draw_penalty(rng, typical(exact(tilde, case, new)))
+    if rng.random() < 0.6:
+        penalty = RowPenalty(penalty.group, np.zeros(25), has_l1=False)
+    radius = float(np.linalg.norm(new)) * rng.choice([0.0, 1e-6, 1e-3, 0.3])
+    if rng.random() < 0.8:
+        anchored.ratios(current, penalty)
+    upper = anchored.ball_bounds(a, b, penalty, radius=radius).copy()
+    centre = current.scaled(a) + anchored.anchor(0).scaled(b)
+    _, direct = anchored.ratios(centre, penalty, radius=radius)
+    # Nearly as strong as the bound that looks at all anchors: remainders add up by the triangle inequality here, and
+    # there is the rounding of what cancels.
+    size = reached(
+        np.abs(a) * np.abs(exact(tilde, case, new)) + np.abs(b) * np.abs(exact(tilde, case, vectors[0])),
+        penalty,
+    )
+    assert np.all((upper <= direct * 1.5 + 1e-6 * size.astype(float)) | (direct >= 1.0))
+    for trial in range(8):
+        step = np.concatenate(
+            [x[:, 3 * trial].astype(float) * np.sign(m[3 * trial, t]) for t, x in enumerate(tilde)]
+        )
+        if trial % 2 or not step.any():
+            step = rng.standard_normal(len(step))
+        inside = exact(tilde, case, a * new + b * vectors[0] + radius * (step / np.linalg.norm(step)))
+        assert np.all((upper >= reached(inside, penalty) * (1 - 1e-9)) | (upper >= 1.0))
+
+
 @settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(DESIGNS), scale=st.sampled_from([1.0, 1e-20, 1e18])

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.io import savemat
 
 from tasksieve import datasets
+from tasksieve.datasets import real, synthetic
 
 
 def offset_correlation(X: np.ndarray, lag: int) -> float:
@@ -43,7 +54,7 @@ def test_wang_synthetic(kind: int, neighbour: float, second: float) -> None:
 
 def test_wang_synthetic_does_not_depend_on_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     one = datasets.make_wang_synthetic(2, 4, 6, 90, random_state=0)
-    monkeypatch.setattr(datasets, "BLOCK_ENTRIES", 50)
+    monkeypatch.setattr(synthetic, "BLOCK_ENTRIES", 50)
     two = datasets.make_wang_synthetic(2, 4, 6, 90, random_state=0)
     np.testing.assert_array_equal(one.X, two.X)
     np.testing.assert_allclose(one.y, two.y, rtol=1e-12)
@@ -60,6 +71,10 @@ def test_same_seed_same_data() -> None:
         lambda seed: datasets.make_shared_regression(10, 20, 3, 2, random_state=seed),
         lambda seed: datasets.make_task_classification(3, 8, 20, 2, seed),
         lambda seed: datasets.make_genotypes(2, 5, 60, 3, random_state=seed),
+        lambda seed: datasets.make_gong_synthetic(3, 10, 40, random_state=seed),
+        lambda seed: datasets.make_heterogeneous_tasks(3, (5, 9), 40, 4, random_state=seed),
+        lambda seed: datasets.make_gauss2d(50, 3, random_state=seed),
+        lambda seed: datasets.make_dna_windows(50, random_state=seed),
     ):
         first, second, other = make(1), make(1), make(2)
         np.testing.assert_array_equal(first.X, second.X)
@@ -107,6 +122,82 @@ def test_genotypes() -> None:
     assert abs(unlinked) < 0.02
 
 
+def test_gong_synthetic() -> None:
+    """The paper's recipe, number by number."""
+    X, y, task, support = datasets.make_gong_synthetic(n_rows=400, random_state=0)
+    assert task is not None
+    assert X.shape == (4000, 200)
+    assert X.flags.f_contiguous
+    assert support.size == 10
+    blocks = X.reshape(10, 400, 200)
+    np.testing.assert_allclose(np.linalg.norm(blocks, axis=1), 1.0)
+    correlation = np.mean([np.corrcoef(block.T)[np.triu_indices(200, 1)].mean() for block in blocks])
+    assert abs(correlation - 0.5) < 0.05
+    for t in range(10):
+        rows = task == t
+        coef, residual, *_ = np.linalg.lstsq(X[rows][:, support], y[rows], rcond=None)
+        assert np.abs(coef).max() < 10 + 5 * 2 * np.sqrt(2)
+        spread = np.sqrt(residual[0] / (400 - 10))
+        np.testing.assert_allclose(spread, 2 * np.sqrt(2) * 2 ** (-t / 4), rtol=0.2)
+
+
+def test_heterogeneous_tasks() -> None:
+    _, y, task, support = datasets.make_heterogeneous_tasks(8, (40, 90), 60, 10, random_state=0)
+    assert task is not None
+    sizes = np.bincount(task)
+    assert sizes.min() >= 40
+    assert sizes.max() <= 90
+    assert len(set(sizes)) > 1
+    assert len(support) <= 10
+    assert np.all(np.diff(task) >= 0)
+    spread = [y[task == t].std() for t in range(8)]
+    assert max(spread) > 3 * min(spread)
+    same = datasets.make_heterogeneous_tasks(
+        4, (60, 60), 30, 5, overlap=1.0, noise=(0.01, 0.01), random_state=1
+    )
+    assert same.task is not None
+    for t in range(4):  # with little noise the true features explain a task wholly
+        rows = same.task == t
+        design = np.c_[np.ones(60), same.X[rows][:, same.support]]
+        rest = same.y[rows] - design @ np.linalg.lstsq(design, same.y[rows], rcond=None)[0]
+        assert rest.std() < 0.03 * same.y[rows].std()
+    with pytest.raises(ValueError, match="overlap"):
+        datasets.make_heterogeneous_tasks(overlap=0.0)
+
+
+def test_gauss2d() -> None:
+    X, y, task, support = datasets.make_gauss2d(30_000, 3, distance=2.0, turn=0.5, random_state=0)
+    assert task is not None
+    assert X.shape == (30_000, 2)
+    assert support.tolist() == [0, 1]
+    for t in range(3):
+        rows = task == t
+        assert abs(y[rows].sum()) <= 1, "balanced"
+        between = X[rows & (y > 0)].mean(axis=0) - X[rows & (y < 0)].mean(axis=0)
+        np.testing.assert_allclose(between, [2 * np.cos(0.5 * t), 2 * np.sin(0.5 * t)], atol=0.08)
+        np.testing.assert_allclose(np.cov(X[rows & (y > 0)].T), np.eye(2), atol=0.08)
+
+
+def test_dna_windows() -> None:
+    X, y, task, support = datasets.make_dna_windows(8_000, random_state=0)
+    assert task is not None
+    assert X.shape == (8_000,)
+    assert X.dtype == "S141"
+    letters = X.view("S1").reshape(8_000, 141)
+    assert set(np.unique(letters)) == {b"A", b"C", b"G", b"T"}
+    assert abs(np.mean(y > 0) - 0.2) < 0.03
+    # near its middle the consensus shows in positives, and there only
+    for t in range(4):
+        rows = task == t
+        strongest = support[len(support) // 2]
+        for sign, low, high in ((1, 0.45, 0.85), (-1, 0.2, 0.32)):
+            column = letters[rows & (y == sign), strongest]
+            frequency = max(np.mean(column == base) for base in np.unique(letters))
+            assert low < frequency < high
+    with pytest.raises(ValueError, match="motif"):
+        datasets.make_dna_windows(10, length=5, motif=6)
+
+
 def test_one_vs_rest_tasks() -> None:
     labels = np.repeat([3, 5, 9], [10, 4, 30])
     X = np.arange(44.0)[:, None] + np.zeros((1, 3))
@@ -139,7 +230,7 @@ def test_data_folder_names_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_pat
     with pytest.raises(FileNotFoundError, match="TASKSIEVE_DATA"):
         datasets.data_folder()
     monkeypatch.delenv("TASKSIEVE_DATA")
-    monkeypatch.setattr(datasets, "__file__", str(tmp_path / "lib" / "datasets.py"))
+    monkeypatch.setattr(real, "HERE", tmp_path / "lib")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="TASKSIEVE_DATA"):
         datasets.data_folder()
@@ -153,3 +244,182 @@ def test_data_folder_beside_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("TASKSIEVE_DATA", raising=False)
     monkeypatch.chdir(inner)
     assert datasets.data_folder() == tmp_path / "shared" / "datasets"
+
+
+# --- real data ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No data folder, no earlier downloads."""
+    monkeypatch.delenv("TASKSIEVE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(real, "HERE", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def small_school(path: Path) -> dict[str, np.ndarray]:
+    """A file like MALSAR's school.mat with three schools; what should be read from it."""
+    rng = np.random.default_rng(0)
+    sizes = (4, 6, 3)
+    X = [np.c_[rng.integers(0, 50, (n, 27)).astype(float), np.ones(n)] for n in sizes]
+    y = [rng.integers(1, 71, (n, 1)).astype(float) for n in sizes]
+    cells = {"X": np.empty((1, 3), dtype=object), "Y": np.empty((1, 3), dtype=object)}
+    for t in range(3):
+        cells["X"][0, t], cells["Y"][0, t] = X[t], y[t]
+    savemat(path, cells)
+    return {
+        "X": np.vstack(X)[:, :27],
+        "y": np.concatenate(y).ravel(),
+        "task": np.repeat(np.arange(3), sizes),
+    }
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """An HTTP server of a folder, on this machine only."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_fetch_downloads_once_and_checks_the_numbers(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
+    pytest.importorskip("pooch")
+    remote = nowhere / "remote"
+    remote.mkdir()
+    arrays = small_school(remote / "school.mat")
+    with served(remote) as address:
+        source = replace(real.SOURCES["school"], url=f"{address}/school.mat", checksum=real.checksum(arrays))
+        monkeypatch.setitem(real.SOURCES, "school", source)
+        first = datasets.fetch_school()
+    np.testing.assert_array_equal(first.X, arrays["X"])
+    np.testing.assert_array_equal(first.y, arrays["y"])
+    np.testing.assert_array_equal(first.task, arrays["task"])
+    assert first.X.flags.f_contiguous
+    assert first.task_names == ["school 1", "school 2", "school 3"]
+    assert (nowhere / "cache" / "tasksieve" / "school.mat").is_file()
+    again = datasets.fetch_school()  # the server is gone
+    np.testing.assert_array_equal(again.X, first.X)
+
+
+def test_fetch_refuses_other_numbers(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
+    pytest.importorskip("pooch")
+    remote = nowhere / "remote"
+    remote.mkdir()
+    small_school(remote / "school.mat")
+    with served(remote) as address:
+        monkeypatch.setitem(
+            real.SOURCES, "school", replace(real.SOURCES["school"], url=f"{address}/school.mat")
+        )
+        with pytest.raises(ValueError, match="does not hold the school data"):
+            datasets.fetch_school()
+        assert not (nowhere / "cache" / "tasksieve" / "school.mat").exists(), "what is wrong is not kept"
+        monkeypatch.setitem(
+            real.SOURCES, "school", replace(real.SOURCES["school"], url=f"{address}/absent.mat")
+        )
+        with pytest.raises(OSError, match=r"could not be downloaded.*MALSAR"):
+            datasets.fetch_school()
+
+
+def test_fetch_says_where_to_get_what_is_missing(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="MALSAR"):
+        datasets.fetch_school(download=False)
+    with pytest.raises(FileNotFoundError, match=r"Deng Cai.*TASKSIEVE_DATA"):
+        datasets.fetch_tdt2()
+    with pytest.raises(FileNotFoundError, match="folder='absent'"):
+        datasets.fetch_school(folder="absent")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install 'tasksieve\[data\]'"):
+        datasets.fetch_landmine()
+    with pytest.raises(ValueError, match="target"):
+        datasets.fetch_parkinsons("other")
+    with pytest.raises(ValueError, match="split"):
+        datasets.fetch_mnist_pairs(split="other")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"random bytes that are no archive"])
+def test_broken_files_are_named(nowhere: Path, content: bytes) -> None:
+    for name in ("school.npz", "school.mat"):
+        folder = nowhere / name
+        folder.mkdir()
+        (folder / name).write_bytes(content)
+        with pytest.raises(ValueError, match=name):
+            datasets.fetch_school(folder=folder)
+
+
+def test_pickled_archives_are_not_opened(nowhere: Path) -> None:
+    np.savez(nowhere / "school.npz", X=np.array([{"a": 1}], dtype=object), y=np.zeros(1), task=np.zeros(1))
+    with pytest.raises(ValueError, match=r"school\.npz"):
+        datasets.fetch_school(folder=nowhere)
+
+
+def test_readers_of_the_other_sources(monkeypatch: pytest.MonkeyPatch, nowhere: Path) -> None:
+    """Files of the sources' shapes, a few rows each."""
+    rng = np.random.default_rng(0)
+    cells = {"feature": np.empty((1, 2), dtype=object), "label": np.empty((1, 2), dtype=object)}
+    for t, n in enumerate((5, 3)):
+        cells["feature"][0, t] = rng.standard_normal((n, 9))
+        cells["label"][0, t] = np.arange(n)[:, None] % 2
+    savemat(nowhere / "LandmineData.mat", cells)
+    table = np.c_[[1, 1, 3, 3], rng.standard_normal((4, 21)).round(3)]
+    header = "subject#,age,sex,test_time,motor_UPDRS,total_UPDRS,...\n"
+    lines = (",".join(f"{value:g}" for value in row) for row in table)
+    (nowhere / "parkinsons_updrs.data").write_text(header + "\n".join(lines) + "\n")
+    arm = rng.standard_normal((6, 28))
+    savemat(nowhere / "sarcos_inv_test.mat", {"sarcos_inv_test": arm})
+    for name in ("landmine", "parkinsons", "sarcos"):
+        source = real.SOURCES[name]
+        monkeypatch.setitem(
+            real.SOURCES, name, replace(source, checksum=real.checksum(source.read(nowhere / source.file)))
+        )
+    landmine = datasets.fetch_landmine(nowhere)
+    assert landmine.task is not None
+    assert landmine.task.tolist() == [0] * 5 + [1] * 3
+    assert landmine.y.tolist() == [-1, 1, -1, 1, -1, -1, 1, -1]
+    total = datasets.fetch_parkinsons("total", nowhere)
+    assert total.task is not None
+    assert total.task.tolist() == [0, 0, 1, 1]
+    np.testing.assert_allclose(total.y, table[:, 5])
+    np.testing.assert_allclose(total.X, table[:, [1, 2, 3, *range(6, 22)]])
+    assert len(total.feature_names) == 19
+    sarcos = datasets.fetch_sarcos(nowhere)
+    np.testing.assert_array_equal(sarcos.X, arm[:, :21])
+    np.testing.assert_array_equal(sarcos.y, arm[:, 21:])
+    assert sarcos.task is None
+
+
+def test_real_data_where_they_are() -> None:
+    """Against the prepared archives, where this machine has them."""
+    try:
+        folder = datasets.data_folder()
+    except FileNotFoundError:
+        pytest.skip("no folder of real data here: set TASKSIEVE_DATA")
+    shapes = {
+        datasets.fetch_school: (15362, 27, 139),
+        datasets.fetch_landmine: (14820, 9, 29),
+        datasets.fetch_parkinsons: (5875, 19, 42),
+        datasets.fetch_sarcos: (4449, 21, 7),
+        datasets.fetch_mnist_pairs: (9000, 784, 3),
+        datasets.fetch_tdt2: (3000, 36093, 30),
+    }
+    for fetch, (n_rows, n_features, n_tasks) in shapes.items():
+        found = fetch(folder=folder)
+        assert found.X.shape == (n_rows, n_features)
+        assert len(found.feature_names) == n_features
+        assert len(found.task_names) == n_tasks
+        assert found.y.shape[0] == n_rows
+        if found.task is not None:
+            assert np.all(np.diff(found.task) >= 0)
+            assert found.task.max() + 1 == n_tasks

@@ -51,6 +51,8 @@ def objective(model, X, y, task, alpha, sample_weight=None):
         if isinstance(model, ts.MultiTaskLogisticRegression):
             sign = np.where(y[rows] == model.classes_[1], 1.0, -1.0)
             value += v[t] * np.sum(s[rows] * np.logaddexp(0, -sign * z)) / n_bar
+        elif isinstance(model, ts.CalibratedMultiTaskLasso):
+            value += v[t] * np.sqrt(np.sum(s[rows] * (y[rows] - z) ** 2) / n_bar)
         else:
             value += v[t] * np.sum(s[rows] * (y[rows] - z) ** 2) / (2 * n_bar)
     scale = np.stack([X[task == t].std(axis=0) for t in model.tasks_]) if model.standardize else 1.0
@@ -81,6 +83,7 @@ MODELS = {
     "lasso": (ts.MultiTaskLasso, 0.15),
     "elastic net": (ts.MultiTaskElasticNet, 0.2),
     "logistic": (ts.MultiTaskLogisticRegression, 0.04),
+    "calibrated": (ts.CalibratedMultiTaskLasso, 0.3),
 }
 
 

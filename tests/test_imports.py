@@ -17,10 +17,10 @@ PACKAGE = Path(tasksieve.__file__).parent
 LEVELS = (
     ("_kernels", "datasets", "plotting"),
     ("design",),
-    ("losses", "penalties"),
+    ("losses", "penalties", "multinomial", "sorted_norm"),
     ("screening",),
     ("certificate", "solvers"),
-    ("problem", "sieve", "engine", "path"),
+    ("problem", "sieve", "engine", "calibrated_engine", "path", "sorted_engine"),
     ("tasks", "model_selection", "regularization_path"),
     ("linear",),
     ("online",),

@@ -12,8 +12,11 @@ import tasksieve as ts
 MODELS = {
     "lasso": ts.MultiTaskLasso(0.2, tol=1e-11),
     "elastic net": ts.MultiTaskElasticNet(0.3, l1_ratio=0.6, tol=1e-11),
+    "calibrated": ts.CalibratedMultiTaskLasso(0.3, tol=1e-11),
+    "calibrated, ridge": ts.CalibratedMultiTaskLasso(0.2, l2=0.1, tol=1e-11),
     "logistic": ts.MultiTaskLogisticRegression(0.05, tol=1e-11),
     "lasso, cross-validated": ts.MultiTaskLassoCV(n_alphas=6, eps=0.1, cv=3, tol=1e-11),
+    "calibrated, cross-validated": ts.CalibratedMultiTaskLassoCV(n_alphas=6, eps=0.1, cv=3, tol=1e-11),
     "logistic, cross-validated": ts.MultiTaskLogisticRegressionCV(n_alphas=6, eps=0.1, cv=3, tol=1e-11),
     "standardised": ts.MultiTaskLasso(0.2, standardize=True, tol=1e-11),
     "no intercept": ts.MultiTaskLasso(0.2, fit_intercept=False, tol=1e-11),

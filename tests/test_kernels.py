@@ -470,6 +470,91 @@ def test_factor_whiten_and_normal_matrix(rng, lengths, shared, count):
     assert np.array_equal(ours, ours.T)
 
 
+@pytest.mark.parametrize(("count", "known"), [(0, 0), (1, 0), (8, 8), (30, 11)])
+@pytest.mark.parametrize(("lengths", "shared"), LAYOUTS.values(), ids=LAYOUTS)
+def test_grams_and_what_is_made_of_them(rng, lengths, shared, count, known):
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, count)
+    tasks, matrices = len(lengths), 1 if shared else len(lengths)
+    grams = []
+    for module in (kernels, reference):
+        gram = np.full((matrices, count + 3, count + 3), np.nan)
+        module.extend_grams(x, offsets, columns[:known].copy(), 0, 2, gram)
+        module.extend_grams(x, offsets, columns, known, 2, gram)
+        grams.append(gram)
+    np.testing.assert_allclose(grams[0], grams[1], rtol=1e-10, atol=1e-10)
+    blocks = [slice(0, len(x))] if shared else map(slice, offsets[:-1], offsets[1:])
+    for gram, rows in zip(grams[0], blocks, strict=True):
+        np.testing.assert_allclose(
+            gram[:count, :count], x[rows][:, columns].T @ x[rows][:, columns], atol=1e-9
+        )
+
+    slots = rng.permutation(count)[: (3 * count + 3) // 4].astype(np.int64)
+    a = 0.1 + rng.random(len(slots))
+    products = rng.standard_normal((len(slots), tasks))
+    found = []
+    for module in (kernels, reference):
+        factors, w = np.zeros((matrices, len(slots), len(slots))), np.zeros(products.shape)
+        assert module.gram_factor(grams[0], slots, a, products, 2, factors, w)
+        found.append((np.triu(factors), w))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-8, atol=1e-10)
+
+    # Newton's matrix is the one that the samples' factors give
+    u = rng.standard_normal((len(slots), tasks))
+    ours, twin = both("gram_normal", (len(slots), len(slots)), found[0][0], a, u, 2, dtype=np.float32)
+    scale = np.abs(twin).max(initial=1e-30)
+    np.testing.assert_allclose(ours, twin, atol=1e-5 * scale)
+    chosen = columns[slots]
+    flat, r = np.empty(factor_size(lengths, shared)), np.empty(len(y))
+    assert reference.factor(x, offsets, shared, chosen, a, y, 1, flat, r)
+    z = np.empty((len(x), len(slots)), dtype=np.float32, order="F")
+    reference.whiten(x, offsets, shared, chosen, u, flat, 1, z)
+    whitened = np.empty((len(slots), len(slots)), dtype=np.float32)
+    reference.normal_matrix(z, u.astype(np.float32) if shared else None, 1, whitened)
+    np.testing.assert_allclose(ours, whitened, atol=1e-4 * scale)
+
+@pytest.mark.parametrize("count", [0, 1, 8, 300])
+@pytest.mark.parametrize(("lengths", "shared"), LAYOUTS.values(), ids=LAYOUTS)
+def test_factor_shifted_and_whiten_each(rng, lengths, shared, count):
+    """A diagonal for each task; the factors, and so the whitened columns, are then each task's own."""
+    x, offsets, columns, _, y = row_problem(rng, lengths, shared, count)
+    a, diagonal = rng.random(count), rng.uniform(0.1, 3.0, len(lengths))
+    size = factor_size(lengths, False)
+    factors, solved = [], []
+    for module in (kernels, reference):
+        flat, r = np.full(size, np.nan), np.full(len(y), np.nan)
+        assert module.factor_shifted(x, offsets, shared, columns, a, diagonal, y, 2, flat, r)
+        factors.append(flat)
+        solved.append(r)
+    for ours, twin in zip(*[lower_triangles(f, lengths, False) for f in factors], strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(solved[0], solved[1], rtol=1e-8, atol=1e-10)
+    u = rng.standard_normal((count, len(lengths)))
+    for dtype, tol in ((np.float32, 1e-5), (np.float64, 1e-11)):
+        ours, twin = both(
+            "whiten_each",
+            (len(y), count),
+            x,
+            offsets,
+            shared,
+            columns,
+            u,
+            factors[0],
+            2,
+            order="F",
+            dtype=dtype,
+        )
+        np.testing.assert_allclose(ours, twin, rtol=tol, atol=tol)
+    with pytest.raises(ValueError, match="one diagonal a task"):
+        kernels.factor_shifted(
+            x, offsets, shared, columns, a, diagonal[:-1].copy(), y, 1, factors[0], solved[0]
+        )
+    with pytest.raises(ValueError, match="factors has the wrong size"):
+        kernels.factor_shifted(
+            x, offsets, shared, columns, a, diagonal, y, 1, factors[0][:-1].copy(), solved[0]
+        )
+
+
 @pytest.mark.parametrize("tasks", [None, 1, 5])
 @pytest.mark.parametrize(("rows", "count"), [(10, 7), (1, 1), (3, 400), (520, 20)])
 def test_normal_product(rng, rows, count, tasks):

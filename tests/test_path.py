@@ -16,6 +16,7 @@ from tasksieve.path import solve_path
 from tasksieve.screening import DPC, Ball, PublishedDPC
 from tasksieve.sieve import Sieve
 from tasksieve.solvers import VariationalNewton
+from tasksieve.solvers.newton_forms import FeatureForm, SampleForm
 
 CASES = {
     "stacked": {},
@@ -648,10 +649,13 @@ def test_auto_moves_to_newton_where_that_is_cheaper(rng, monkeypatch):
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"ridge_ratio": 0.3}, {"shared": True, "ridge_ratio": 0.3}]
 )
+@pytest.mark.parametrize("form", [SampleForm, FeatureForm])
 @pytest.mark.parametrize("iterative", [False, True])
-def test_newton_with_direct_and_iterative_systems(rng, monkeypatch, iterative, options):
+def test_newton_in_both_forms_with_direct_and_iterative_systems(rng, monkeypatch, iterative, form, options):
     work = 0.0 if iterative else np.inf
-    monkeypatch.setattr(VariationalNewton, "_iterative_work", lambda self, count: work)
+    for each in (SampleForm, FeatureForm):
+        monkeypatch.setattr(each, "fits", lambda self, count, each=each: each is form)
+    monkeypatch.setattr(form, "iterative_work", lambda self, count: work)
     case = random_case(rng, tasks=5, rows=25, features=300, active=0.2, **options)
     problem = case.problem()
     solution = solve_path(problem, grid(problem, 8, 0.01), tol=1e-9, solver="newton")

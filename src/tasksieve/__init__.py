@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 # Public names, one per line, and where they live.
 _HOME = {
+    "CalibratedMultiTaskLasso": "linear",
+    "CalibratedMultiTaskLassoCV": "linear",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
@@ -24,14 +26,19 @@ _HOME = {
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
+    "MultiTaskOWL": "linear",
+    "MultiTaskOWLCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
     "MultiTaskSparseGroupLassoCV": "linear",
+    "MultinomialOWL": "linear",
+    "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
     "RegularizationPath": "regularization_path",
     "TaskKFold": "model_selection",
     "WeightedDegreeHasher": "graph",
     "task_scorer": "model_selection",
+    "write_report": "report",
 }
 
 # Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
@@ -45,6 +52,7 @@ _PARTS = (
     "online",
     "path",
     "penalties",
+    "report",
     "screening",
     "solvers",
     "tasks",
@@ -54,12 +62,18 @@ if TYPE_CHECKING:
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
+    from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
+    from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
+    from .linear import MultinomialOWL as MultinomialOWL
+    from .linear import MultinomialOWLCV as MultinomialOWLCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
+    from .linear import MultiTaskOWL as MultiTaskOWL
+    from .linear import MultiTaskOWLCV as MultiTaskOWLCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .model_selection import TaskKFold as TaskKFold
@@ -67,6 +81,7 @@ if TYPE_CHECKING:
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .regularization_path import RegularizationPath as RegularizationPath
+    from .report import write_report as write_report
 
 __all__ = ["__version__", *_HOME]
 

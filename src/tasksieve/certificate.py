@@ -13,6 +13,10 @@ Only features whose bound reaches their threshold have to touch the data. Two ro
 Both have the form of the remainder term, so they are added to ``||e_t||``. The range of float32 is narrow, too:
 correlations and norms are stored in units of (a power of two near) their largest, and no norm below 2^-125 of that, so
 that what a tiny correlation loses by being stored stays within the bound.
+
+A rule's ball has its centre on the line from the last vector r to the first anchor, the target y. When r was judged,
+``||c_j(r)||^2`` and ``<c_j(r), c_j(y)>`` were noted on the way; with ``||c_j(y)||^2`` they give the norm of any
+combination of the two in a few operations a feature, and only features that this leaves open look at the anchors again.
 """
 
 from __future__ import annotations
@@ -51,10 +55,14 @@ class Anchored:
 
     coef: Array
     remainder: Array
-    spectral: float  # bound on the largest singular value of the remainder, n x T; for one matrix shared by all
+    spectral: (
+        float  # bound on the largest singular value of the remainder, n x T; for one matrix shared by all
+    )
 
     def __add__(self, other: Anchored) -> Anchored:
-        return Anchored(self.coef + other.coef, self.remainder + other.remainder, self.spectral + other.spectral)
+        return Anchored(
+            self.coef + other.coef, self.remainder + other.remainder, self.spectral + other.spectral
+        )
 
     def scaled(self, factor: float) -> Anchored:
         return Anchored(factor * self.coef, abs(factor) * self.remainder, abs(factor) * self.spectral)
@@ -85,6 +93,11 @@ class AnchoredCorrelations:
         self._ridge_norms = self._norms
         self._estimate = np.empty(design.n_features)
         self._upper = np.empty(design.n_features)
+        # ||c_j||^2, <c_j, first anchor> and the remainder's bound: of the vector judged last, and of the first anchor
+        self._judged: Anchored | None = None
+        self._moments = np.empty((design.n_features, 3))
+        self._first_moments: Array | None = None
+        self._longest: Array | None = None  # largest norm of each feature over the tasks
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -171,31 +184,104 @@ class AnchoredCorrelations:
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 
     def ratios(
-        self, vector: Anchored, penalty: RowPenalty, *, radius: float = 0.0, ridge: float = 0.0
+        self,
+        vector: Anchored,
+        penalty: RowPenalty,
+        *,
+        radius: float = 0.0,
+        ridge: float = 0.0,
+        stretch: Array | None = None,
     ) -> tuple[Array, Array]:
         """How close each feature comes to its threshold: an estimate, and an upper bound over a ball around `vector`.
 
         A feature whose bound stays below 1 cannot be active. With a ridge the ball lives in the augmented space,
         whose column norms are ``sqrt(||x||^2 + ridge)``; rows of the current support need the ridge's correction
-        too and are not judged here.
+        too and are not judged here. `stretch` (one positive number a task) makes the ball an ellipsoid: a vector e
+        belongs to it if ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``.
         """
+        estimate, upper = self._estimate, self._upper
+        notes = None
+        if vector is self.current and radius == 0.0 and self._can_note(penalty, ridge):
+            self._judged, notes = vector, self._moments
+        self._bounds(vector, penalty, radius, ridge, estimate, upper, stretch=stretch, moments=notes)
+        return estimate, upper
+
+    def ball_bounds(
+        self,
+        current_coef: float,
+        first_coef: float,
+        penalty: RowPenalty,
+        *,
+        radius: float,
+        ridge: float = 0.0,
+    ) -> Array:
+        """The upper bound of `ratios` for the ball around ``current_coef * current + first_coef * first anchor``."""
+        centre = self.current.scaled(current_coef) + self.anchor(0).scaled(first_coef)
+        if self._judged is not self.current or not self._can_note(penalty, ridge):
+            return self.ratios(centre, penalty, radius=radius, ridge=ridge)[1]
+        if self._first_moments is None or self._longest is None:
+            self._first_moments = np.empty_like(self._moments)
+            wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
+            self._bounds(self.anchor(0), penalty, 0.0, 0.0, *wasted, moments=self._first_moments)
+            self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
+        squares, cross, error = self._moments.T
+        first_squares, _, first_error = self._first_moments.T
+        alpha, beta = current_coef, first_coef
+        # What is left after cancellation carries the rounding of what was cancelled.
+        rounding = 4.0 * (self._design.n_tasks + 16) * np.finfo(np.float64).eps
+        whole = abs(alpha) * np.sqrt(squares) + abs(beta) * np.sqrt(first_squares)
+        square = alpha**2 * squares + 2.0 * alpha * beta * self._units[0] * cross + beta**2 * first_squares
+        bound = np.sqrt(np.maximum(square, 0.0) + rounding * whole**2)
+        bound += abs(alpha) * error + abs(beta) * first_error + radius * self._longest
+        upper = np.divide(bound, penalty.group, out=np.zeros_like(bound), where=penalty.group > 0.0)
+        if self._norms.shape[1] > 1:  # norms differ between tasks: a sharper bound exists
+            left = np.flatnonzero(upper >= 1.0)
+            sharper = np.empty(len(left))
+            self._bounds(centre, penalty, radius, ridge, np.empty(len(left)), sharper, chosen=left)
+            upper[left] = sharper
+        return upper
+
+    def _can_note(self, penalty: RowPenalty, ridge: float) -> bool:
+        """Whether norms of combinations follow from inner products; for a single task they are cheap anyway."""
+        return self._design.n_tasks > 1 and ridge == 0.0 and not penalty.has_l1 and not penalty.positive
+
+    def _bounds(
+        self,
+        vector: Anchored,
+        penalty: RowPenalty,
+        radius: float,
+        ridge: float,
+        estimate: Array,
+        upper: Array,
+        *,
+        stretch: Array | None = None,
+        chosen: Array | None = None,
+        moments: Array | None = None,
+    ) -> None:
         if ridge != self._ridge:
             wide = np.sqrt(np.square(self._norms, dtype=np.float64) + ridge / self._unit**2)
             self._ridge_norms = self._upwards(wide.astype(np.float32))
             self._ridge = ridge
         norms = self._ridge_norms if ridge else self._norms
+        remainder = vector.remainder
+        if stretch is not None and norms.shape[1] > 1:
+            norms = self._upwards((norms * stretch).astype(np.float32))
+            remainder = remainder / stretch
+        elif stretch is not None:  # one norm a feature: the ball around the ellipsoid
+            radius = radius * float(np.max(stretch))
         kernels.anchored_ratios(
             self._products,
             vector.coef * np.array(self._units)[:, None],
             norms,
-            vector.remainder * self._unit,
+            remainder * self._unit,
             vector.spectral * self._unit,
             radius * self._unit,
             penalty.group,
             penalty.l1 if penalty.has_l1 else None,
             penalty.positive,
-            self._design.n_threads if self._estimate.size * vector.coef.size > 1_000_000 else 1,
-            self._estimate,
-            self._upper,
+            self._design.n_threads if estimate.size * vector.coef.size > 1_000_000 else 1,
+            estimate,
+            upper,
+            chosen,
+            moments,
         )
-        return self._estimate, self._upper

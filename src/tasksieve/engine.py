@@ -59,10 +59,39 @@ class Point:
     n_rejected_dynamic: int
     seconds: float
     converged: bool
+    residual_norms: Array | None = None  # of each task, where the loss is made of them
+
+
+def make_point(
+    problem: Problem,
+    columns: Any,
+    lam: float,
+    features: Array,
+    rows: Array,
+    nuisance: Array,
+    objective: float,
+    gap: float,
+    goal: float,
+    counts: tuple[int, int, int],
+    began: float,
+) -> Point:
+    """A finished value in the units of the raw columns; `counts` are iterations and rows rejected before and during."""
+    design, null = problem.design, problem.loss.null.value
+    rows = design.original_units(features, rows)
+    intercept, extra = problem.intercepts(rows, columns.loadings(columns.places(features)), nuisance)
+    if len(design.unpenalised):
+        features = np.concatenate([features, design.unpenalised])
+        rows = np.vstack([rows, extra])
+    # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
+    gap = max(gap, 1e-15 * null)
+    seconds, converged = time.perf_counter() - began, bool(gap <= max(goal, 1e-15 * null))
+    return Point(lam, features, rows, intercept, objective, gap, *counts, seconds, converged)
 
 
 class Engine:
     """The state that is carried from one strength to the next."""
+
+    solvers: tuple[str, ...] = SOLVERS
 
     def __init__(
         self,
@@ -85,7 +114,9 @@ class Engine:
         self.packed = PackedColumns(self.design)
         self._unit = problem.shape.at(1.0)
         products = problem.null_products()
-        self.levels = self._unit.gauges(products)  # lam at which each feature reaches its threshold, an estimate
+        self.levels = self._unit.gauges(
+            products
+        )  # lam at which each feature reaches its threshold, an estimate
         self.lam_max = float(np.max(self.levels, initial=0.0))
         self._all_in = self.design.n_features <= _FEW_FEATURES
         self._anchors: AnchoredCorrelations | None = None
@@ -95,14 +126,21 @@ class Engine:
             self._anchors = AnchoredCorrelations(self.design, capacity=5 if self.design.n_tasks > 1 else 16)
             self._anchors.add(self.loss.null.residual, products)
             if screens:
-                self._sieve = Sieve(problem, rule, self.packed, self._anchors, products)
-        empty = np.empty((0, self.design.n_tasks))
-        none = np.empty(0, dtype=np.int64)
-        self.current = Iterate(self.lam_max, none, empty, self.loss.null, empty, self.lam_max)
+                self._sieve = self._make_sieve(rule, products)
+        self.current = self._empty_iterate(self.lam_max)
         self.previous: Iterate | None = None
         self._guess = start
         self._choose_solvers(solver)
         problem.forget_null_products()
+
+    def _make_sieve(self, rule: Rule, products: Array) -> Sieve:
+        assert self._anchors is not None
+        return Sieve(self.problem, rule, self.packed, self._anchors, products)
+
+    def _empty_iterate(self, lam: float) -> Iterate:
+        """W = 0 at a strength."""
+        empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
+        return Iterate(lam, none, empty, self.loss.null, empty, self.lam_max)
 
     # -- one value ------------------------------------------------------------------------------------------------
 
@@ -120,7 +158,8 @@ class Engine:
             iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
             while True:
                 allowed = self._patience(self.max_iter - iterations)
-                solved = self._solve(lam, working, rows, penalty, inner, allowed)
+                asked = self._accuracy(lam, inner, gap)
+                solved = self._solve(lam, working, rows, penalty, asked, allowed)
                 iterations += solved.n_iter
                 iterate, gap, violators = self._certify(lam, penalty, working, solved)
                 if gap <= goal or iterations >= self.max_iter:
@@ -145,15 +184,17 @@ class Engine:
                     inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
                     if inner < 1e-17 * self.loss.null.value:
                         break
-                elif solved.n_iter < allowed:
+                elif solved.gap > asked and solved.n_iter < allowed:
                     break  # the solver has reached its limits
         self.previous, self.current = self.current, iterate
         return self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
 
+    def _accuracy(self, lam: float, inner: float, gap: float) -> float:
+        """How well to solve on the working set, given the last gap over all features."""
+        return inner
+
     def _null_iterate(self, lam: float, penalty: RowPenalty) -> tuple[Iterate, float, int]:
-        empty = np.empty((0, self.design.n_tasks))
-        none = np.empty(0, dtype=np.int64)
-        iterate = Iterate(lam, none, empty, self.loss.null, empty, self.lam_max)
+        iterate = self._empty_iterate(lam)
         gap, _ = iterate.gap(self.loss, lam, penalty)
         if self._anchors is not None:
             self._anchors.stand_at(0)
@@ -172,27 +213,19 @@ class Engine:
         began: float,
     ) -> Point:
         objective = iterate.at.value + penalty.restrict(iterate.features).value(iterate.rows)
-        rows = self.design.original_units(iterate.features, iterate.rows)
-        loadings = self.packed.loadings(self.packed.places(iterate.features))
-        intercept, extra = self.problem.intercepts(rows, loadings, iterate.at.nuisance)
-        features = iterate.features
-        if len(self.design.unpenalised):
-            features = np.concatenate([features, self.design.unpenalised])
-            rows = np.vstack([rows, extra])
-        # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
-        gap = max(gap, 1e-15 * self.loss.null.value)
-        return Point(
+        counts = (iterations, n_rejected, n_dynamic)
+        return make_point(
+            self.problem,
+            self.packed,
             lam,
-            features,
-            rows,
-            intercept,
+            iterate.features,
+            iterate.rows,
+            iterate.at.nuisance,
             objective,
             gap,
-            iterations,
-            n_rejected,
-            n_dynamic,
-            time.perf_counter() - began,
-            bool(gap <= max(goal, 1e-15 * self.loss.null.value)),
+            goal,
+            counts,
+            began,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------
@@ -258,15 +291,19 @@ class Engine:
         if solver == "auto":
             solver = "cd" if squared else "prox-newton"
             plain = not shape.has_l1 and not shape.positive
-            self._may_switch = squared and plain and VariationalNewton.fits(self.packed)
+            self._may_switch = squared and plain
         else:
             self._may_switch = False
         if solver in ("cd", "newton") and not squared:
-            raise ValueError(f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'")
+            raise ValueError(
+                f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'"
+            )
         if solver == "prox-newton" and squared:
             raise ValueError("solver='prox-newton' is for other losses than the squared one; use 'auto'")
         if solver == "newton" and (shape.has_l1 or shape.positive):
-            raise ValueError("solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'")
+            raise ValueError(
+                "solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'"
+            )
         self._solver = solver
         self._coordinate = CoordinateDescent()
         self._newton = VariationalNewton(self.packed) if solver == "newton" else None
@@ -285,7 +322,8 @@ class Engine:
         here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss)
         if self._solver == "newton":
             assert self._newton is not None
-            return self._newton.solve(here, rows, tol, max_iter)
+            if self._newton.fits(int(np.count_nonzero(rows.any(axis=1)))):
+                return self._newton.solve(here, rows, tol, max_iter)
         if self._solver == "prox-newton":
             assert self._prox_newton is not None
             return self._prox_newton.solve(here, rows, tol, max_iter, self.current.at.nuisance)
@@ -337,7 +375,9 @@ class Engine:
         at = solved.evaluation
         if at is None:
             at = here.evaluate(solved.rows, self.current.at.nuisance)
-        products = self.packed.correlate(at.residual, places)
+        products = solved.products
+        if products is None:
+            products = self.packed.correlate(at.residual, places)
         augmented = products - penalty.ridge * solved.rows if penalty.ridge else products
         own = here.penalty.gauges(augmented)
         violators = np.empty(0, dtype=np.int64)
@@ -355,7 +395,9 @@ class Engine:
         gap, _ = iterate.gap(self.loss, lam, penalty)
         return iterate, gap, violators
 
-    def _outside(self, lam: float, penalty: RowPenalty, working: Array, residual: Array) -> tuple[float, Array]:
+    def _outside(
+        self, lam: float, penalty: RowPenalty, working: Array, residual: Array
+    ) -> tuple[float, Array]:
         """Largest gauge outside the working set (bounded by 1 where it was not measured), and the violators."""
         assert self._anchors is not None
         estimate, upper = self._anchors.ratios(self._anchors.follow(residual), penalty)

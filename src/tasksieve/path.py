@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from .calibrated_engine import CalibratedEngine
 from .design import one_blas_thread
-from .engine import SOLVERS, Engine, Point
+from .engine import Engine, Point
 from .problem import Problem
 from .screening.rules import Rule, get_rule
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["PathSolution", "Point", "solve_path"]
+__all__ = ["PathSolution", "Point", "run_path", "solve_path"]
 
 
 @dataclass
@@ -25,6 +26,8 @@ class PathSolution:
     null_objective: float
     points: list[Point] = field(default_factory=list)
     passes: float = 0.0
+    #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
+    history: Any = None
     interrupted: bool = False
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
@@ -57,7 +60,8 @@ def solve_path(
     screening : {"auto", "dpc", "dpc-published", "gap", None} or Rule
     solver : {"auto", "cd", "newton", "prox-newton", "apgd"}
         "auto" begins with coordinate descent and moves to the variational Newton method where the counted work
-        says so; for other losses than the squared one it is the proximal Newton method.
+        says so; for the logistic loss it is the proximal Newton method. The square-root loss has solvers of its
+        own, `calibrated_engine.SOLVERS`.
     working_set : bool
         False: every row that screening leaves is solved for, as in the papers on screening.
     lazy : bool
@@ -75,17 +79,46 @@ def solve_path(
     PathSolution
         After a KeyboardInterrupt: the finished values, marked `interrupted`.
     """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}")
+    engine_of_loss = CalibratedEngine if problem.loss.name == "square-root" else Engine
+    if solver not in engine_of_loss.solvers:
+        raise ValueError(f"solver must be one of {engine_of_loss.solvers}; got {solver!r}")
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
     shape = problem.shape
     rule = get_rule(
         screening, loss=problem.loss.name, l1=shape.l1, positive=shape.positive, ridge_ratio=shape.ridge_ratio
     )
+
+    def start_engine() -> Engine:
+        return engine_of_loss(
+            problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start
+        )
+
+    return run_path(problem, start_engine, lams, tol=tol, tol_scaling=tol_scaling, progress=progress)
+
+
+class Stepper(Protocol):
+    """An engine: solves one value after another."""
+
+    lam_max: float
+    wrong_rejections: int
+
+    def step(self, lam: float, goal: float) -> Point: ...
+
+
+def run_path(
+    problem: Problem,
+    start_engine: Callable[[], Stepper],
+    lams: Sequence[float] | Array,
+    *,
+    tol: float,
+    tol_scaling: str = "fixed",
+    progress: Callable[[int, int, Point], None] | None = None,
+) -> PathSolution:
+    """Step an engine through decreasing strengths; the parameters are those of `solve_path`."""
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = Engine(problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start)
+        engine = start_engine()
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
@@ -100,4 +133,5 @@ def solve_path(
             solution.interrupted = True
     solution.passes = problem.design.passes
     solution.wrong_rejections = engine.wrong_rejections
+    solution.history = getattr(engine, "history", None)
     return solution

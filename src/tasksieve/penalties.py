@@ -80,7 +80,7 @@ class RowPenalty:
 
 @dataclass(frozen=True)
 class PenaltyShape:
-    """A penalty without its strength: ``at(lam)`` gives it, every part multiplied by lam.
+    """A penalty without its strength: ``at(lam)`` gives it, every part multiplied by lam (but for `fixed_ridge`).
 
     Use the functions below; they name the members of the family.
     """
@@ -90,11 +90,13 @@ class PenaltyShape:
     l1: Array | float = 0.0
     ridge_ratio: float = 0.0
     positive: bool = False
+    fixed_ridge: float = 0.0
 
     def at(self, lam: float) -> RowPenalty:
         scaled = lam * self.weights
         l1 = scaled * self.l1 if self.has_l1 else np.zeros_like(scaled)
-        return RowPenalty(self.group * scaled, l1, lam * self.ridge_ratio, self.positive, self.has_l1)
+        ridge = lam * self.ridge_ratio + self.fixed_ridge
+        return RowPenalty(self.group * scaled, l1, ridge, self.positive, self.has_l1)
 
     @cached_property
     def has_l1(self) -> bool:

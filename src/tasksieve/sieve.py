@@ -59,7 +59,12 @@ class Sieve:
     """
 
     def __init__(
-        self, problem: Problem, rule: Rule, packed: PackedColumns, anchors: AnchoredCorrelations, products: Array
+        self,
+        problem: Problem,
+        rule: Rule,
+        packed: PackedColumns,
+        anchors: AnchoredCorrelations,
+        products: Array,
     ) -> None:
         self.rule = rule
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
@@ -128,7 +133,11 @@ class Sieve:
 
     def _state(self, residual: Array, lam: float, features: Array, rows: Array, **more: Any) -> DualState:
         shape = self._problem.shape
-        known: dict[str, Any] = {"norms": self._design.norms(), "feature_weights": shape.weights, "l1": shape.l1}
+        known: dict[str, Any] = {
+            "norms": self._design.norms(),
+            "feature_weights": shape.weights,
+            "l1": shape.l1,
+        }
         return DualState(
             y=self._loss.null.residual,
             residual=residual,
@@ -160,18 +169,18 @@ class Sieve:
         ball = self.rule.ball(state, lam)
         if ball is None:
             return np.zeros(self._design.n_features, dtype=bool)
+        smoothness = self._loss.smoothness
+        radius, ridge = ball.radius * np.sqrt(smoothness), penalty.ridge / smoothness
         from_cut = bool(ball.cut_coef) and self._cut is not None
         if from_cut:  # W = 0: one more pass, for the image of the cut
             assert self._cut is not None
             anchors.add(self._cut.image, self._design.correlate(self._cut.image))
             anchors.stand_at(0)
-        centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(0).scaled(ball.y_coef)
-        if from_cut:
+            centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
             centre = centre + anchors.anchor(len(anchors) - 1).scaled(ball.cut_coef)
-        smoothness = self._loss.smoothness
-        _, upper = anchors.ratios(
-            centre, penalty, radius=ball.radius * np.sqrt(smoothness), ridge=penalty.ridge / smoothness
-        )
+            _, upper = anchors.ratios(centre, penalty, radius=radius, ridge=ridge)
+        else:
+            upper = anchors.ball_bounds(ball.residual_coef, ball.y_coef, penalty, radius=radius, ridge=ridge)
         mask = upper < _REJECT
         # A ridge adds to the correlations of rows that carry weight, which the anchors do not know of.
         mask[iterate.features] = False

@@ -26,9 +26,9 @@ void lower_solve(const double *factor, index_t n, double *b, index_t ldb, index_
     blas.dtrsm("L", "L", "N", "N", &size, &columns, &one, factor, &size, b, &ld);
 }
 
-void set_identity(double *k, index_t n) {
+void set_identity(double *k, index_t n, double size = 1.0) {
     std::fill(k, k + n * n, 0.0);
-    for (index_t i = 0; i < n; ++i) k[i * n + i] = 1.0;
+    for (index_t i = 0; i < n; ++i) k[i * n + i] = size;
 }
 
 // Where the factor of task t starts.
@@ -44,7 +44,8 @@ std::vector<index_t> factor_starts(const index_t *offsets, index_t tasks) {
 }  // namespace
 
 bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *a, index_t count, const double *y, int threads, double *factors, double *r) {
+                  const double *a, index_t count, const double *y, int threads, double *factors, double *r,
+                  const double *diagonal) {
     const auto start = factor_starts(offsets, tasks);
     std::vector<double> root(count);
     for (index_t k = 0; k < count; ++k) root[k] = std::sqrt(a[k]);
@@ -54,7 +55,7 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             double *k_t = factors + start[t];
-            set_identity(k_t, n);
+            set_identity(k_t, n, diagonal ? diagonal[t] : 1.0);
             scaled.resize(n * count);
             for (index_t k = 0; k < count; ++k) {
                 const double *column = x + columns[k] * rows + lo;
@@ -75,12 +76,14 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
     return ok;
 }
 
+template <class Real>
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, float *z) {
+                  const double *u, index_t count, const double *factors, int threads, Real *z, bool shared) {
     const auto start = factor_starts(offsets, tasks);
+    const index_t samples = offsets[tasks];
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
         std::vector<double> inverse;
-        std::vector<float> inverse_single, block;
+        std::vector<Real> inverse_single, block;
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             if (n == 0) continue;
@@ -92,13 +95,47 @@ void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t
             inverse_single.assign(inverse.begin(), inverse.end());
             block.resize(n * count);
             for (index_t k = 0; k < count; ++k) {
-                const double *column = x + columns[k] * rows + lo;
+                const double *column = x + columns[k] * rows + (shared ? 0 : lo);
                 const double scale = u[k * tasks + t];
-                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<float>(scale * column[i]);
+                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<Real>(scale * column[i]);
             }
-            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, 0.0f, z + lo, rows);
+            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, Real(0), z + lo,
+                 samples);
         }
     });
+}
+
+template void whiten_tasks<float>(const double *, index_t, const index_t *, index_t, const index_t *, const double *,
+                                  index_t, const double *, int, float *, bool);
+template void whiten_tasks<double>(const double *, index_t, const index_t *, index_t, const index_t *, const double *,
+                                   index_t, const double *, int, double *, bool);
+
+bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
+                           const double *diagonal, const double *y, index_t tasks, int threads, double *factors,
+                           double *r) {
+    std::vector<double> scaled(rows * count), common(rows * rows, 0.0);
+    for (index_t k = 0; k < count; ++k) {
+        const double *column = x + columns[k] * rows, root = std::sqrt(a[k]);
+        for (index_t i = 0; i < rows; ++i) scaled[k * rows + i] = root * column[i];
+    }
+    if (count > 0) add_outer(scaled.data(), rows, count, threads, common.data());
+    std::atomic<bool> ok{true};
+    parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
+        for (index_t t = begin; t < end; ++t) {
+            double *k_t = factors + t * rows * rows;
+            std::copy(common.begin(), common.end(), k_t);
+            for (index_t i = 0; i < rows; ++i) k_t[i * rows + i] += diagonal[t];
+            if (!cholesky(k_t, rows)) {
+                ok = false;
+                continue;
+            }
+            std::copy(y + t * rows, y + (t + 1) * rows, r + t * rows);
+            const int size = static_cast<int>(rows), one_int = 1;
+            int info = 0;
+            blas.dpotrs("L", &size, &one_int, k_t, &size, r + t * rows, &size, &info);
+        }
+    });
+    return ok;
 }
 
 bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,

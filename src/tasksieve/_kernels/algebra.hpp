@@ -5,14 +5,22 @@
 namespace tasksieve {
 
 // Per task: K_t = I + sum_k a_k x_kt x_kt', its Cholesky factor (lower, packed block after block) and K_t^-1 y_t.
-// Returns false if a factorisation failed.
+// With `diagonal` (one number a task) K_t has diagonal_t I in place of I. Returns false if a factorisation failed.
 bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *a, index_t count, const double *y, int threads, double *factors, double *r);
+                  const double *a, index_t count, const double *y, int threads, double *factors, double *r,
+                  const double *diagonal = nullptr);
+
+// The same for one matrix that all tasks share: the sum is formed once, and each task adds its own diagonal.
+bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
+                           const double *diagonal, const double *y, index_t tasks, int threads, double *factors,
+                           double *r);
 
 // Z[:, k] = L_t^-1 (x_kt u_kt), stacked over tasks (rows x count, column-major). Single precision: Z only shapes the
-// Newton system, whose solution is corrected by the next step; gradients and certificates never see it.
+// Newton system, whose solution is corrected by the next step; gradients and certificates never see it. With `shared`
+// all tasks have the same columns, but factors of their own; nearly singular factors need double precision.
+template <class Real>
 void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t tasks, const index_t *columns,
-                  const double *u, index_t count, const double *factors, int threads, float *z);
+                  const double *u, index_t count, const double *factors, int threads, Real *z, bool shared = false);
 
 // One matrix for all tasks: K, its factor, R = K^-1 Y (rows x tasks).
 bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,

@@ -66,6 +66,7 @@ struct Blas {
     void (*dpotrf)(const char *, const int *, double *, const int *, int *) = nullptr;
     void (*dpotrs)(const char *, const int *, const int *, const double *, const int *, double *, const int *,
                    int *) = nullptr;
+    void (*spotri)(const char *, const int *, float *, const int *, int *) = nullptr;
 };
 extern Blas blas;
 

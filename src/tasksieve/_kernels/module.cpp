@@ -9,6 +9,7 @@
 
 #include "coordinate.hpp"
 #include "algebra.hpp"
+#include "gram.hpp"
 #include "passes.hpp"
 
 namespace nb = nanobind;
@@ -18,6 +19,7 @@ namespace tasksieve {
 
 void bind_online(nb::module_ &m);
 void bind_graph(nb::module_ &m);  // graph_bindings.cpp
+void bind_sorted(nb::module_ &m);  // sorted_bindings.cpp
 
 Blas blas;
 
@@ -32,6 +34,8 @@ using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutRows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutColumns = nb::ndarray<double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using FloatVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatRows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FloatColumns = nb::ndarray<float, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
@@ -107,7 +111,7 @@ void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool 
 void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
                         Vector<double> remainder, double shared_remainder, double radius, Vector<double> group,
                         std::optional<Vector<double>> l1, bool positive, int threads, OutVector estimate,
-                        OutVector upper) {
+                        OutVector upper, Indices chosen, std::optional<OutRows> moments) {
     const index_t features = norms.shape(0), tasks = coef.shape(1);
     std::vector<const float *> pointers;
     for (const auto &anchor : anchors) {
@@ -118,13 +122,16 @@ void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Row
     require(index_t(norms.shape(1)) == tasks || norms.shape(1) == 1, "norms shape");
     const bool one_norm = norms.shape(1) == 1;
     require(one_norm || index_t(remainder.size()) == tasks, "one remainder a task");
-    require(index_t(group.size()) == features && index_t(estimate.size()) == features &&
-                index_t(upper.size()) == features && (!l1 || index_t(l1->size()) == features),
-            "one entry a feature");
+    require(index_t(group.size()) == features && (!l1 || index_t(l1->size()) == features), "one entry a feature");
+    const index_t count = chosen ? chosen->size() : features;
+    if (chosen) check_columns(chosen->data(), count, features);
+    require(index_t(estimate.size()) == count && index_t(upper.size()) == count, "one entry a feature");
+    require(!moments || (index_t(moments->shape(0)) == count && moments->shape(1) == 3), "moments: three a feature");
     nb::gil_scoped_release release;
     anchored_ratios(pointers.data(), pointers.size(), coef.data(), norms.data(), one_norm ? 0 : tasks,
                     remainder.data(), shared_remainder, radius, group.data(), l1 ? l1->data() : nullptr, positive,
-                    features, tasks, threads, estimate.data(), upper.data());
+                    data_or_null(chosen), count, tasks, threads, estimate.data(), upper.data(),
+                    moments ? moments->data() : nullptr);
 }
 
 nb::tuple py_coordinate_descent(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
@@ -230,6 +237,48 @@ void py_whiten(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<i
                      z.data());
 }
 
+// The factors of `factor_shifted`: one a task, also where all tasks share the matrix.
+index_t own_factor_cells(const Vector<index_t> &offsets) { return factor_cells(offsets, 0, false); }
+
+void check_own_layout(const Vector<index_t> &offsets, index_t rows, bool shared) {
+    if (!shared) return check_offsets(offsets, rows);
+    for (size_t t = 0; t < offsets.size(); ++t)
+        require(offsets.data()[t] == index_t(t) * rows, "offsets of a shared matrix must be multiples of its rows");
+}
+
+bool py_factor_shifted(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns,
+                       Vector<double> a, Vector<double> diagonal, Vector<double> y, int threads, OutVector factors,
+                       OutVector r) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    require(index_t(a.size()) == count, "one weight a column");
+    require(index_t(diagonal.size()) == tasks, "one diagonal a task");
+    check_columns(columns.data(), count, x.shape(1));
+    check_own_layout(offsets, rows, shared);
+    require(y.size() == r.size() && index_t(y.size()) == (shared ? rows * tasks : rows), "y has the wrong size");
+    require(index_t(factors.size()) == own_factor_cells(offsets), "factors has the wrong size");
+    nb::gil_scoped_release release;
+    if (shared)
+        return factor_shared_shifted(x.data(), rows, columns.data(), a.data(), count, diagonal.data(), y.data(), tasks,
+                                     threads, factors.data(), r.data());
+    return factor_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), a.data(), count, y.data(), threads,
+                        factors.data(), r.data(), diagonal.data());
+}
+
+template <class Whitened>
+void py_whiten_each(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> u,
+                    Vector<double> factors, int threads, Whitened z) {
+    const index_t rows = x.shape(0), tasks = offsets.size() - 1, count = columns.size();
+    check_columns(columns.data(), count, x.shape(1));
+    check_own_layout(offsets, rows, shared);
+    require(index_t(u.shape(0)) == count && index_t(u.shape(1)) == tasks, "u must be count x tasks");
+    require(index_t(z.shape(0)) == (shared ? rows * tasks : rows) && index_t(z.shape(1)) == count,
+            "z has the wrong shape");
+    require(index_t(factors.size()) == own_factor_cells(offsets), "factors has the wrong size");
+    nb::gil_scoped_release release;
+    whiten_tasks(x.data(), rows, offsets.data(), tasks, columns.data(), u.data(), count, factors.data(), threads,
+                 z.data(), shared);
+}
+
 void py_normal_matrix(Columns<float> z, std::optional<Rows<float>> u, int threads, FloatRows m) {
     const index_t rows = z.shape(0), count = z.shape(1);
     require(index_t(m.shape(0)) == count && index_t(m.shape(1)) == count, "m has the wrong shape");
@@ -246,6 +295,46 @@ void py_normal_product(Columns<float> z, std::optional<Rows<float>> u, Vector<fl
     nb::gil_scoped_release release;
     normal_product(z.data(), rows, count, u ? u->data() : nullptr, u ? u->shape(1) : 0, v.data(), threads,
                    out.data());
+}
+
+void py_extend_grams(Columns<double> x, Vector<index_t> offsets, Vector<index_t> columns, index_t known, int threads,
+                     OutCube gram) {
+    const index_t rows = x.shape(0), total = columns.size(), matrices = gram.shape(0), capacity = gram.shape(1);
+    check_columns(columns.data(), total, x.shape(1));
+    require(known >= 0 && known <= total && total <= capacity, "gram is too small");
+    require(index_t(gram.shape(2)) == capacity, "gram must hold square matrices");
+    require(matrices == 1 || matrices == index_t(offsets.size()) - 1, "one Gram matrix, or one a task");
+    if (matrices > 1) check_offsets(offsets, rows);
+    nb::gil_scoped_release release;
+    extend_grams(x.data(), rows, offsets.data(), matrices, columns.data(), known, total, capacity, threads,
+                 gram.data());
+}
+
+void check_gram(const Cube &gram, const Vector<index_t> &slots, const Vector<double> &a, const Rows<double> &values) {
+    check_columns(slots.data(), slots.size(), gram.shape(1));
+    require(gram.shape(1) == gram.shape(2), "gram must hold square matrices");
+    require(a.size() == slots.size() && values.shape(0) == slots.size(), "one weight and one row a slot");
+    require(gram.shape(0) == 1 || gram.shape(0) == values.shape(1), "one Gram matrix, or one a task");
+}
+
+bool py_gram_factor(Cube gram, Vector<index_t> slots, Vector<double> a, Rows<double> products, int threads,
+                    OutCube factors, OutRows w) {
+    check_gram(gram, slots, a, products);
+    require(w.shape(0) == products.shape(0) && w.shape(1) == products.shape(1), "w has the wrong shape");
+    require(factors.shape(0) == gram.shape(0) && factors.shape(1) == slots.size() && factors.shape(2) == slots.size(),
+            "factors has the wrong shape");
+    nb::gil_scoped_release release;
+    return gram_factor(gram.data(), gram.shape(0), gram.shape(1), slots.data(), a.data(), slots.size(),
+                       products.data(), products.shape(1), threads, factors.data(), w.data());
+}
+
+bool py_gram_normal(Cube factors, Vector<double> a, Rows<double> u, int threads, FloatRows m) {
+    const size_t count = a.size();
+    require(factors.shape(1) == count && factors.shape(2) == count, "factors has the wrong shape");
+    require(u.shape(0) == count && (factors.shape(0) == 1 || factors.shape(0) == u.shape(1)), "u has the wrong shape");
+    require(m.shape(0) == count && m.shape(1) == count, "m has the wrong shape");
+    nb::gil_scoped_release release;
+    return gram_normal(factors.data(), factors.shape(0), a.data(), u.data(), count, u.shape(1), threads, m.data());
 }
 
 void py_combine(Columns<double> x, Vector<index_t> offsets, bool shared, Vector<index_t> columns, Rows<double> w,
@@ -289,6 +378,7 @@ void py_use_blas(nb::dict blas_table, nb::dict lapack_table) {
     take_pointer(blas_table, "dtrsm", blas.dtrsm);
     take_pointer(lapack_table, "dpotrf", blas.dpotrf);
     take_pointer(lapack_table, "dpotrs", blas.dpotrs);
+    take_pointer(lapack_table, "spotri", blas.spotri);
 }
 
 template <class T>
@@ -322,7 +412,7 @@ NB_MODULE(_core, m) {
     m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(),
           "norms"_a.noconvert(), "remainder"_a.noconvert(), "shared_remainder"_a, "radius"_a, "group"_a.noconvert(),
           "l1"_a.none().noconvert(), "positive"_a, "threads"_a, "estimate"_a.noconvert(),
-          "upper"_a.noconvert());
+          "upper"_a.noconvert(), "chosen"_a.noconvert() = nb::none(), "moments"_a.noconvert() = nb::none());
     m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a,
           "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a,
@@ -335,14 +425,28 @@ NB_MODULE(_core, m) {
           "a"_a.noconvert(), "y"_a.noconvert(), "threads"_a, "factors"_a.noconvert(), "r"_a.noconvert());
     m.def("whiten", &py_whiten, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("factor_shifted", &py_factor_shifted, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "a"_a.noconvert(), "diagonal"_a.noconvert(), "y"_a.noconvert(), "threads"_a,
+          "factors"_a.noconvert(), "r"_a.noconvert());
+    m.def("whiten_each", &py_whiten_each<FloatColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
+    m.def("whiten_each", &py_whiten_each<OutColumns>, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
+          "columns"_a.noconvert(), "u"_a.noconvert(), "factors"_a.noconvert(), "threads"_a, "z"_a.noconvert());
     m.def("normal_matrix", &py_normal_matrix, "z"_a.noconvert(), "u"_a.none().noconvert(), "threads"_a,
           "m"_a.noconvert());
     m.def("normal_product", &py_normal_product, "z"_a.noconvert(), "u"_a.none().noconvert(), "v"_a.noconvert(),
           "threads"_a, "out"_a.noconvert());
+    m.def("extend_grams", &py_extend_grams, "x"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
+          "known"_a, "threads"_a, "gram"_a.noconvert());
+    m.def("gram_factor", &py_gram_factor, "gram"_a.noconvert(), "slots"_a.noconvert(), "a"_a.noconvert(),
+          "products"_a.noconvert(), "threads"_a, "factors"_a.noconvert(), "w"_a.noconvert());
+    m.def("gram_normal", &py_gram_normal, "factors"_a.noconvert(), "a"_a.noconvert(), "u"_a.noconvert(), "threads"_a,
+          "m"_a.noconvert());
     m.def("reweight", &py_reweight, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "w"_a.noconvert(), "basis"_a.noconvert(), "threads"_a, "out"_a.noconvert(), "h"_a.noconvert());
     m.def("combine", &py_combine, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a, "columns"_a.noconvert(),
           "w"_a.noconvert(), "threads"_a, "out"_a.noconvert());
     tasksieve::bind_online(m);
     bind_graph(m);
+    bind_sorted(m);
 }

@@ -189,9 +189,11 @@ TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t t
 TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t n_anchors, const double *coef,
                                            const float *norms, index_t norm_stride, const double *remainder,
                                            double shared_remainder, double radius, const double *group,
-                                           const double *l1, bool positive, index_t begin, index_t end,
-                                           index_t tasks, double *estimate, double *upper, double *b, double *a) {
-    for (index_t j = begin; j < end; ++j) {
+                                           const double *l1, bool positive, const index_t *chosen, index_t begin,
+                                           index_t end, index_t tasks, double *estimate, double *upper,
+                                           double *moments, double *b, double *a) {
+    for (index_t i = begin; i < end; ++i) {
+        const index_t j = chosen ? chosen[i] : i;
         for (index_t t = 0; t < tasks; ++t) b[t] = 0.0;
         for (index_t m = 0; m < n_anchors; ++m) {
             const float *row = anchors[m] + j * tasks;
@@ -215,6 +217,20 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
             }
             kappa = largest;
             error = std::sqrt(sum);
+        }
+        if (moments) {
+            double squares = 0.0, cross = 0.0;
+            if (n_anchors > 0) {
+                const float *first = anchors[0] + j * tasks;
+#pragma omp simd reduction(+ : squares, cross)
+                for (index_t t = 0; t < tasks; ++t) {
+                    squares += b[t] * b[t];
+                    cross += b[t] * static_cast<double>(first[t]);
+                }
+            }
+            moments[3 * i] = squares;
+            moments[3 * i + 1] = cross;
+            moments[3 * i + 2] = error;
         }
         if (positive)
             for (index_t t = 0; t < tasks; ++t) b[t] = b[t] > 0.0 ? b[t] : 0.0;
@@ -245,11 +261,11 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
         }
         // A row without a group norm (threshold 0) is judged by its entries alone.
         if (threshold > 0.0) {
-            estimate[j] = norm / threshold;
-            upper[j] = bound / threshold;
+            estimate[i] = norm / threshold;
+            upper[i] = bound / threshold;
         } else {
-            estimate[j] = entry > 0.0 ? largest / entry : 0.0;
-            upper[j] = entry > 0.0 ? (largest + reach) / entry : 0.0;
+            estimate[i] = entry > 0.0 ? largest / entry : 0.0;
+            upper[i] = entry > 0.0 ? (largest + reach) / entry : 0.0;
         }
     }
 }
@@ -278,19 +294,20 @@ TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_
 
 void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
                      index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, index_t features, index_t tasks,
-                     int threads, double *estimate, double *upper) {
-    if (tasks == 1 && !l1) {
+                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
+                     index_t tasks, int threads, double *estimate, double *upper, double *moments) {
+    if (tasks == 1 && !l1 && !chosen && !moments) {
         const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
-        parallel_for(features, 8192, threads, [&](index_t begin, index_t end) {
+        parallel_for(count, 8192, threads, [&](index_t begin, index_t end) {
             anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
         });
         return;
     }
-    parallel_for(features, 1024, threads, [&](index_t begin, index_t end) {
+    parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
         std::vector<double> work(2 * tasks);
         anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
-                       positive, begin, end, tasks, estimate, upper, work.data(), work.data() + tasks);
+                       positive, chosen, begin, end, tasks, estimate, upper, moments, work.data(),
+                       work.data() + tasks);
     });
 }
 

@@ -25,10 +25,11 @@ void row_products(const T *x, index_t rows, index_t features, const double *r, c
                   int threads, double *out);
 
 // Bounds on every row of X'v for v_t = sum_m coef[m, t] anchor_m,t + remainder, maximised over a ball around v:
-// see the NumPy twin for the formulas.
+// see the NumPy twin for the formulas. `chosen` (or null): the features in question, `count` of them. `moments` (or
+// null): per feature ||b||^2, the inner product of b with the first anchor, and the bound on what the remainder adds.
 void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
                      index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, index_t features, index_t tasks,
-                     int threads, double *estimate, double *upper);
+                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
+                     index_t tasks, int threads, double *estimate, double *upper, double *moments);
 
 }  // namespace tasksieve

@@ -85,22 +85,27 @@ def ball_maximum(a, b, kappa, radius):
 
 
 def anchored_ratios(
-    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, threads, estimate, upper
-):
+    anchors, coef, norms, remainder, shared_remainder, radius, group, l1, positive, threads, estimate, upper,
+    chosen=None, moments=None,
+):  # fmt: skip
     """How close each row of ``X'v`` comes to its threshold, for every ``v`` in a ball.
 
     The centre is ``v_t = sum_m coef[m, t] anchor_{m,t} + e_t``; `anchors` hold the correlations of past vectors, and
     the remainder ``e_t`` is bounded by ``norms[j, t] remainder[t]`` (one matrix for all tasks: by ``norms[j]
     shared_remainder``). `estimate` ignores remainder and ball, `upper` is a bound over both; a row with ``upper < 1``
-    cannot be active.
+    cannot be active. `chosen`: only these features. `moments`: per feature ``||b||^2`` of the combination b, its inner
+    product with the first anchor, and the bound on what the remainder adds.
     """
     shared = norms.shape[1] == 1
-    for j in range(len(estimate)):
-        estimate[j] = upper[j] = 0.0
+    for i in range(len(estimate)):
+        j = i if chosen is None else chosen[i]
+        estimate[i] = upper[i] = 0.0
         b = sum((coef[m] * anchors[m][j].astype(np.float64) for m in range(len(anchors))), np.zeros(coef.shape[1]))
         a = norms[j].astype(np.float64)
         kappa = a.max()
         error = kappa * shared_remainder if shared else np.linalg.norm(a * remainder)
+        if moments is not None:
+            moments[i] = b @ b, b @ anchors[0][j] if len(anchors) else 0.0, error
         if positive:
             b = np.maximum(b, 0.0)
         entry = 0.0 if l1 is None else l1[j]
@@ -116,9 +121,9 @@ def anchored_ratios(
             if lower < group[j] ** 2:
                 bound = np.sqrt(ball_maximum(a, b, kappa, radius)) + error
         if group[j] > 0.0:
-            estimate[j], upper[j] = norm / group[j], bound / group[j]
+            estimate[i], upper[i] = norm / group[j], bound / group[j]
         elif entry > 0.0:
-            estimate[j], upper[j] = largest / entry, (largest + reach) / entry
+            estimate[i], upper[i] = largest / entry, (largest + reach) / entry
 
 
 def solve_row(c, h, group, l1, ridge, positive):
@@ -270,6 +275,32 @@ def whiten(x, offsets, shared, columns, u, factors, threads, z):
         z[rows] = solve_triangular(lower, block, lower=True)
 
 
+def factor_shifted(x, offsets, shared, columns, a, diagonal, y, threads, factors, r):
+    """`factor` with ``K_t = diagonal_t I + sum_k a_k x_kt x_kt'``: a factor for each task, of a shared matrix too."""
+    start = 0
+    try:
+        for t, rows in enumerate(_segments(offsets)):
+            block = (x if shared else x[rows])[:, columns] * np.sqrt(a)
+            n = block.shape[0]
+            lower = cholesky(diagonal[t] * np.eye(n) + block @ block.T, lower=True)
+            factors[start : start + n * n] = lower.ravel(order="F")
+            start += n * n
+            r[rows] = cho_solve((lower, True), y[rows])
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def whiten_each(x, offsets, shared, columns, u, factors, threads, z):
+    """Stacked ``L_t^-1 x_kt u_kt`` with the factors of `factor_shifted`; a shared matrix is unrolled over the tasks."""
+    start = 0
+    for t, rows in enumerate(_segments(offsets)):
+        n = rows.stop - rows.start
+        lower = factors[start : start + n * n].reshape(n, n, order="F")
+        start += n * n
+        z[rows] = solve_triangular(lower, (x if shared else x[rows])[:, columns] * u[:, t], lower=True)
+
+
 def normal_matrix(z, u, threads, m):
     """``Z'Z``, with `u` times ``U U'`` entry by entry."""
     m[...] = z.T @ z
@@ -283,6 +314,40 @@ def normal_product(z, u, v, threads, out):
         out[...] = z.T @ (z @ v)
     else:
         out[...] = np.sum(u * (z.T @ (z @ (u * v[:, None]))), axis=1)
+
+
+def extend_grams(x, offsets, columns, known, threads, gram):
+    """``X_t' X_t`` of some columns into the leading corner of each ``gram[t]``; the first `known` are there already."""
+    total = len(columns)
+    for t, rows in enumerate([slice(0, x.shape[0])] if len(gram) == 1 else _segments(offsets)):
+        block = x[rows][:, columns]
+        gram[t, known:total, :total] = block[:, known:].T @ block
+        gram[t, :known, known:total] = gram[t, known:total, :known].T
+
+
+def gram_factor(gram, slots, a, products, threads, factors, w):
+    """Factors of ``B_t = I + D G_t D``, ``D = diag(sqrt a)``, and ridge fits ``w_t = D B_t^-1 D c_t``."""
+    root = np.sqrt(a)
+    try:
+        for g, matrix in enumerate(gram):
+            mine = slice(None) if len(gram) == 1 else slice(g, g + 1)
+            lower = cholesky(np.eye(len(root)) + root[:, None] * matrix[np.ix_(slots, slots)] * root, lower=True)
+            factors[g] = lower.T  # column after column
+            w[:, mine] = root[:, None] * cho_solve((lower, True), root[:, None] * products[:, mine])
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def gram_normal(factors, a, u, threads, m):
+    """``sum_t (u_t u_t') o X_t' K_t^-1 X_t`` from ``D^-1 (I - B_t^-1) D^-1``."""
+    identity = np.eye(len(a))
+    scaled = u / np.sqrt(a)[:, None]
+    m[...] = 0.0
+    for g, upper in enumerate(factors):
+        side = scaled if len(factors) == 1 else scaled[:, g : g + 1]
+        m += (side @ side.T) * (identity - cho_solve((upper.T, True), identity))
+    return True
 
 
 def combine(x, offsets, shared, columns, w, threads, out):
@@ -322,3 +387,6 @@ from .reference_graph import (  # noqa: E402, F401
     sparse_rows,
     string_rows,
 )
+
+# And so have those of the sorted norm.
+from .reference_sorted import SortedFista, SortedNorm, SortedSvrg  # noqa: E402, F401

@@ -16,13 +16,13 @@ from .progress import Progress, working
 REPORT = "report.html"
 
 
-def report_writer() -> Callable[[ReportContent, Path], None]:
+def report_writer() -> Callable[[ReportContent, Path], object]:
     """The function that writes a report; an error where this installation cannot."""
     try:
         from .. import report
 
         import_module("jinja2")
-        writer: Callable[[ReportContent, Path], None] = report.write_report  # type: ignore[attr-defined]
+        writer: Callable[[ReportContent, Path], object] = report.write_report
     except (ImportError, AttributeError) as error:
         raise ImportError(
             f"this installation cannot write reports ({error}): pip install 'tasksieve[report]', or use --no-report"
@@ -38,7 +38,7 @@ def write_run_report(folder: RunFolder, progress: Progress) -> None:
     progress.log("report.html written")
 
 
-def _write(folder: RunFolder, write_report: Callable[[ReportContent, Path], None]) -> None:
+def _write(folder: RunFolder, write_report: Callable[[ReportContent, Path], object]) -> None:
     content = report_content(folder)
     with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
         page = Path(scratch) / REPORT

@@ -6,6 +6,7 @@ Nothing above this layer sees a data matrix.
 
 from .design import Design
 from .packed import ColumnBlock, PackedColumns
+from .sparse_columns import SparseColumns
 from .storage import DenseStorage, MappedRowStorage, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
@@ -15,6 +16,7 @@ __all__ = [
     "Design",
     "MappedRowStorage",
     "PackedColumns",
+    "SparseColumns",
     "SparseStorage",
     "Storage",
     "as_storage",

@@ -108,6 +108,11 @@ class Design:
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
+        if self.uniform and self.n_tasks > 1:  # the same basis for all tasks: products of small matrices
+            block = vector.reshape(self.n_tasks, -1)
+            for column in self._basis[:, : block.shape[1]]:
+                block = block - np.outer(block @ column, column)
+            return block.ravel()
         for column in self._basis:
             vector = vector - column * self.per_sample(self.task_sums(column * vector))
         return vector
@@ -164,6 +169,13 @@ class Design:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self._weighted(vector)
         return np.array([self.task_sums(row * weighted) for row in self._solvers]).reshape(-1, self.n_tasks)
+
+    def nuisance_loadings(self, features: Array) -> Array:
+        """The same coefficients for raw columns of the storage: (n_nuisance, len(features), n_tasks)."""
+        out = np.empty((len(self._solvers), len(features), self.n_tasks))
+        for z, row in enumerate(self._solvers):
+            out[z] = self._products(self._weighted(row), features)
+        return out
 
     # -- the three verbs ------------------------------------------------------------------------------------------
 

@@ -20,7 +20,10 @@ class ColumnBlock:
     x : array, (rows, columns), Fortran order
     offsets : where each task starts in a flat vector
     shared : every task uses all rows of `x`
+    layout : changes when columns of `x` have been moved
     """
+
+    layout = 0
 
     def __init__(self, x: Array, offsets: Array, shared: bool, n_threads: int) -> None:
         self._buffer = x
@@ -101,6 +104,7 @@ class PackedColumns(ColumnBlock):
         self.features = features.copy()
         self._place[features] = np.arange(len(features), dtype=np.int32)
         self._gram = None
+        self.layout += 1
 
     def _append(self, features: Array) -> None:
         old, new = len(self.features), len(self.features) + len(features)

@@ -1,17 +1,25 @@
 """Linear models of several tasks."""
 
+from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
+from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
+    "CalibratedMultiTaskLasso",
+    "CalibratedMultiTaskLassoCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
     "MultiTaskLasso",
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
+    "MultiTaskOWL",
+    "MultiTaskOWLCV",
     "MultiTaskSparseGroupLasso",
     "MultiTaskSparseGroupLassoCV",
+    "MultinomialOWL",
+    "MultinomialOWLCV",
 ]

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..design import Design, thread_count
 from ..path import solve_path
+from ..plotting import coefficient_map
 from ..problem import Problem
 from ..regularization_path import RegularizationPath
 from ..tasks import (
@@ -37,7 +38,8 @@ from ..tasks import (
     task_codes,
 )
 
-SCREENING = ("auto", "dpc", "dpc-published", "gap", None)
+LossName = Literal["squared", "square-root", "logistic", "multinomial"]
+SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "gap", None)
 
 
 # --- small helpers -------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def given_grid(alphas: Any) -> np.ndarray:
 class TaskLinearModel(SelectorMixin, BaseEstimator):
     """Linear model with one row of coefficients per task: what it can do once it is fitted."""
 
-    _loss: ClassVar[Literal["squared", "logistic"]]
+    _loss: ClassVar[LossName]
     _targets: ClassVar[Literal["values", "classes"]]
 
     coef_: np.ndarray
@@ -145,13 +147,17 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
         for item in items[1:] if names is not None else []:
             validate_data(self, item, reset=False, skip_check_array=True)
 
+    def _unit(self, data: TaskData) -> float:
+        """The engine minimises this times the estimator's objective."""
+        return data.n_bar
+
     def _set_solution(self, data: TaskData, point: Any) -> None:
         self.coef_ = np.zeros((data.n_tasks, data.n_features))
         self.coef_[:, point.features] = point.rows.T
         self.intercept_ = np.array(point.intercept, dtype=np.float64)
         self.tasks_ = data.tasks
-        self.objective_ = float(point.objective) / data.n_bar
-        self.dual_gap_ = float(point.dual_gap) / data.n_bar
+        self.objective_ = float(point.objective) / self._unit(data)
+        self.dual_gap_ = float(point.dual_gap) / self._unit(data)
         self.n_iter_ = max(1, int(point.n_iter))
         self._single = data.form == "single"
         if data.classes is not None:
@@ -241,6 +247,25 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
         return super().inverse_transform(X)
 
+    def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Any:
+        """Draw the coefficients of the selected features as a heat map, strongest feature on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        most : int, default=50
+            Features drawn; the title says how many are selected.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self, "coef_")
+        return coefficient_map(
+            self.coef_, self.tasks_, getattr(self, "feature_names_in_", None), ax=ax, most=most, owner=type(self)
+        )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -254,7 +279,7 @@ class TaskLinearModel(SelectorMixin, BaseEstimator):
 class TaskRegression(RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
-    _loss: ClassVar[Literal["squared", "logistic"]] = "squared"
+    _loss: ClassVar[LossName] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     def predict(self, X: Any, task: Any = None) -> Any:
@@ -302,7 +327,7 @@ class TaskRegression(RegressorMixin):
 class TaskClassification(ClassifierMixin):
     """Two classes per task: logistic loss, accuracy."""
 
-    _loss: ClassVar[Literal["squared", "logistic"]] = "logistic"
+    _loss: ClassVar[LossName] = "logistic"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any
@@ -453,7 +478,9 @@ class PathEstimator(TaskLinearModel):
     L2,1 norm, says so in `_penalty` and `_strength`.
     """
 
-    alpha: float
+    _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
+
+    alpha: Any
     fit_intercept: bool
     standardize: bool
     positive: bool
@@ -474,8 +501,22 @@ class PathEstimator(TaskLinearModel):
         return {}
 
     def _strength(self) -> float:
-        """The penalty of the problem is ``alpha * n_bar * _strength()`` times its norm."""
+        """The penalty of the problem is ``alpha * unit * _strength()`` times its norm."""
         return 1.0
+
+    def _row_weights(self, data: TaskData) -> np.ndarray:
+        """Weights of the rows in the loss of the problem."""
+        return data.sample_weights
+
+    def _engine_options(self) -> dict[str, Any]:
+        """Further arguments of `solve_path`."""
+        return {"screening": self.screening}
+
+    def _check_alpha(self) -> None:
+        check_number(self.alpha, "alpha", low=0, closed=False)
+
+    def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
+        return self.alpha
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model.
@@ -497,14 +538,14 @@ class PathEstimator(TaskLinearModel):
         -------
         self
         """
-        check_number(self.alpha, "alpha", low=0, closed=False)
+        self._check_alpha()
         self._check_parameters()
         data = self._read(X, y, task, sample_weight)
         problem = self._problem(data)
         solution = self._solve(
             data,
             problem,
-            np.array([self.alpha], dtype=np.float64),
+            np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
             start=self._last_solution(problem) if self.warm_start else None,
             progress=self._progress(),
         )
@@ -575,9 +616,10 @@ class PathEstimator(TaskLinearModel):
     def _check_parameters(self) -> None:
         check_number(self.tol, "tol", low=0, closed=True)
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
-        if self.screening not in SCREENING:
+        rules = self._screening_rules
+        if self.screening not in rules:
             raise ValueError(
-                f"The 'screening' parameter must be one of {', '.join(map(repr, SCREENING))}; got {self.screening!r}."
+                f"The 'screening' parameter must be one of {', '.join(map(repr, rules))}; got {self.screening!r}."
             )
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
@@ -599,7 +641,7 @@ class PathEstimator(TaskLinearModel):
             data.storage,
             data.offsets,
             shared=data.shared,
-            weights=data.sample_weights,
+            weights=self._row_weights(data),
             fit_intercept=self.fit_intercept,
             unpenalised=None if feature_weights is None else np.flatnonzero(feature_weights == 0),
             standardize=self.standardize,
@@ -608,13 +650,17 @@ class PathEstimator(TaskLinearModel):
         if data.unsearched and not np.isfinite(design.norms()).all():
             data.refuse_not_finite()
             raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
+        return self._state(design, data, feature_weights)
+
+    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
+        """The problem on a design."""
         return Problem(
             design,
             data.y,
             loss=self._loss,
             feature_weights=feature_weights,
             positive=self.positive,
-            unit=data.n_bar,
+            unit=self._unit(data),
             **self._penalty(),
         )
 
@@ -623,10 +669,10 @@ class PathEstimator(TaskLinearModel):
     ) -> Any:
         return solve_path(
             problem,
-            alphas * (self._strength() * data.n_bar),
+            alphas * (self._strength() * self._unit(data)),
             tol=self.tol,
             max_iter=self.max_iter,
-            screening=self.screening,
+            **self._engine_options(),
             start=start,
             progress=progress,
         )
@@ -645,7 +691,7 @@ class PathEstimator(TaskLinearModel):
         return features, np.maximum(rows, 0.0) if self.positive else rows
 
     def _alpha_max(self, problem: Problem, data: TaskData) -> float:
-        largest, unit = problem.lambda_max(), self._strength() * data.n_bar
+        largest, unit = problem.lambda_max(), self._strength() * self._unit(data)
         alpha = largest / unit
         while alpha * unit < largest:  # rounding must not leave alpha a hair below the truth
             alpha = np.nextafter(alpha, np.inf)
@@ -658,7 +704,7 @@ class PathEstimator(TaskLinearModel):
         path = RegularizationPath(
             solution.points,
             alphas=alphas[:n_solved],
-            unit=data.n_bar,
+            unit=self._unit(data),
             tasks=data.tasks,
             n_features=data.n_features,
             feature_names=names,
@@ -683,7 +729,7 @@ class PathEstimator(TaskLinearModel):
         warnings.warn(
             f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
             f"(max_iter={self.max_iter}): "
-            f"dual gap {worst / data.n_bar:.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
+            f"dual gap {worst / self._unit(data):.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
             "distance to the optimum; raise max_iter, or tol if that is enough.",
             ConvergenceWarning,
             stacklevel=3,

@@ -9,10 +9,13 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
 
 from ..model_selection import TaskKFold
+from ..plotting import score_curve
 from ..regularization_path import RegularizationPath
 from ..tasks import TaskData, is_task_list
 from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
@@ -158,6 +161,22 @@ class PathEstimatorCV(TaskLinearModel):
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
 
+    def plot_scores(self, ax: Any = None) -> Any:
+        """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self, "cv_scores_")
+        loss = {"squared": "squared error", "logistic": "logistic loss"}.get(self._loss, "loss")
+        return score_curve(self.alphas_, self.cv_scores_, self.alpha_, loss, ax=ax, owner=type(self))
+
     def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
         """Folds as flat sample weights; every task must keep a row to be learned from."""
         folds = []
@@ -178,11 +197,15 @@ class PathEstimatorCV(TaskLinearModel):
             raise ValueError("cv gave no folds.")
         return folds
 
+    def _strata(self, data: TaskData) -> np.ndarray:
+        """What the default folds split within."""
+        return strata(data)
+
     def _splits(self, X: Any, y: Any, data: TaskData) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
         cv, rows = self.cv, np.zeros((data.n_rows, 1))
         if cv is None or isinstance(cv, Integral):
-            return TaskKFold(5 if cv is None else int(cv)).split(rows, groups=strata(data))
+            return TaskKFold(5 if cv is None else int(cv)).split(rows, groups=self._strata(data))
         if not hasattr(cv, "split"):
             return [(np.asarray(train), np.asarray(test)) for train, test in cv]
         if isinstance(cv, TaskKFold) or get_routing_for_object(cv).consumes("split", ["groups"]):
@@ -224,8 +247,11 @@ def held_out_scores(
     solution = model._solve(training, model._problem(training, n_threads), alphas, progress=model._progress(label))
     if solution.interrupted:
         raise KeyboardInterrupt
-    loss = squared_error if model._loss == "squared" else logistic_loss
-    scores = path_losses(data, test, solution.points, loss)
+    if model._loss == "multinomial":
+        scores = path_log_losses(data, test, solution.points)
+    else:
+        loss = logistic_loss if model._loss == "logistic" else squared_error
+        scores = path_losses(data, test, solution.points, loss, root=model._loss == "square-root")
     return scores, sum(not point.converged for point in solution.points)
 
 
@@ -237,8 +263,10 @@ def logistic_loss(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.logaddexp(0.0, -y * scores)
 
 
-def path_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any) -> np.ndarray:
-    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
+def path_scores(
+    data: TaskData, weights: np.ndarray, points: Sequence[Any]
+) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
+    """Rows of each task with a positive weight, and for tasks that have any x . w_t + b_t at each point (rows x K).
 
     The columns of all features selected anywhere on the path are read once, a bounded number at a time.
     """
@@ -261,11 +289,33 @@ def path_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any], loss
             for k, point in enumerate(points):
                 coef[places[k][inside[k]], k] = point.rows[inside[k], t]
             scores[t] += columns[first + chosen[t]] @ coef
+    return chosen, scores
+
+
+def path_losses(
+    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
+) -> np.ndarray:
+    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
+
+    With `root`, of its square root: a task's norm, as in the calibrated model.
+    """
+    chosen, scores = path_scores(data, weights, points)
+    kept = list(scores)
     losses = np.zeros(len(points))
     for t in kept:
         flat = data.offsets[t] + chosen[t]
-        losses += np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+        losses += np.sqrt(own) if root else own
     return losses / len(kept)
+
+
+def path_log_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
+    """Weighted mean over rows of -log p(class), classes being the tasks of a shared matrix with one-hot labels."""
+    chosen, scores = path_scores(data, weights, points)
+    z = np.stack([scores[t] for t in range(data.n_tasks)])  # classes x rows x K
+    labels = np.stack([data.y[part][chosen[0]] for part in data.per_task()])
+    picked = np.einsum("ci,cik->ik", labels, z)
+    return np.average(logsumexp(z, axis=0) - picked, axis=0, weights=weights[: data.n_rows][chosen[0]])
 
 
 def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
+from ..design import PackedColumns
 from ..losses import Squared
+from ..penalties import RowPenalty
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -27,9 +29,22 @@ class CoordinateDescent:
         self.work = 0.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        packed, places, penalty = problem.packed, problem.places, problem.penalty
         assert isinstance(problem.loss, Squared)
-        target = problem.loss.target
+        return self.minimise(
+            problem.packed, problem.places, problem.penalty, problem.loss.target, start, tol, max_iter
+        )
+
+    def minimise(
+        self,
+        packed: PackedColumns,
+        places: Array,
+        penalty: RowPenalty,
+        target: Array,
+        start: Array,
+        tol: float,
+        max_iter: int,
+    ) -> Solution:
+        """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         rows = np.ascontiguousarray(start)
         tasks, count = packed.n_tasks, len(places)
         common = (

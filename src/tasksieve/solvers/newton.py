@@ -33,15 +33,16 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from .._kernels import kernels
 from ..design import ColumnBlock
 from ..losses import Squared
 from ..penalties import RowPenalty, row_norms
+from .newton_forms import FeatureForm, SampleForm
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
+_JITTER_DOUBLE = 1e-13  # where M is held in double precision
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
 
 
@@ -57,50 +58,20 @@ class _Point:
 
 
 class VariationalNewton:
-    """Keeps the work arrays of one path."""
-
-    _MOST_CELLS = 25_000_000  # of the matrices K_t, all tasks together
-
-    @classmethod
-    def fits(cls, packed: ColumnBlock) -> bool:
-        """Whether the matrices K_t, as large as the tasks have rows, are affordable."""
-        return cls._cells(packed) <= cls._MOST_CELLS
-
-    @staticmethod
-    def _cells(packed: ColumnBlock) -> int:
-        lengths = np.diff(packed.offsets)
-        return len(packed.x) ** 2 if packed.shared else int(np.sum(lengths * lengths))
+    """Keeps the work arrays of one path, for both forms of the algebra."""
 
     def __init__(self, packed: ColumnBlock) -> None:
         self._packed = packed
-        rows = len(packed.x)
-        lengths = np.diff(packed.offsets)
-        self._factors = np.empty(self._cells(packed))
-        self._whitened = np.empty((rows, 0), dtype=np.float32, order="F")
-        self._threads = packed.n_threads
-        # a Newton step: K and its factor, Z
-        self._cubes = float(rows) ** 3 / 3 if packed.shared else float(np.sum(lengths.astype(float) ** 3)) / 3
-        self._squares = float(rows) ** 2 if packed.shared else float(np.sum(lengths.astype(float) ** 2))
+        self._forms: tuple[SampleForm | FeatureForm, ...] = (SampleForm(packed), FeatureForm(packed))
+        self._form: SampleForm | FeatureForm = self._forms[0]
+
+    def fits(self, count: int) -> bool:
+        """Whether the matrices to be factored are affordable for so many rows of W."""
+        return any(form.fits(count) for form in self._forms)
 
     def step_work(self, count: int) -> float:
         """Operations of one Newton step with this many rows."""
-        direct = self._direct_work(count)
-        return self._cubes + 2.0 * count * self._squares + min(direct, self._iterative_work(count))
-
-    def _direct_work(self, count: int) -> float:
-        """Forming and factoring M; the factorisation runs at a third of the speed of a product."""
-        height = len(self._packed.x) + (self._packed.n_tasks if self._packed.shared else 0)
-        return count * count * height + float(count) ** 3
-
-    def _iterative_work(self, count: int) -> float:
-        """Conjugate gradients: some 15 products with Z and its transpose.
-
-        One matrix for all tasks: matrix products, at full speed. Otherwise products with a vector, which run at
-        memory speed: twelve times slower.
-        """
-        if self._packed.shared:
-            return 15 * 4.0 * count * len(self._packed.x) * self._packed.n_tasks
-        return 15 * 12 * 4.0 * count * len(self._packed.x)
+        return min((form.work(count) for form in self._forms if form.fits(count)), default=np.inf)
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         assert isinstance(problem.loss, Squared)
@@ -112,6 +83,10 @@ class VariationalNewton:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         lam, ridge = penalty.group, penalty.ridge
         sizes = row_norms(start)
+        live = int(np.count_nonzero(sizes))
+        fitting = [form for form in self._forms if form.fits(live)]
+        self._form = min(fitting or self._forms, key=lambda form: form.work(live))
+        self._form.begin(places, target)
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(places, a, target, lam, ridge)
         steps, gap = 0, self._gap(point, lam, ridge)
@@ -140,23 +115,10 @@ class VariationalNewton:
         return None
 
     def _evaluate(self, places: Array, a: Array, target: Array, lam: Array, ridge: float) -> _Point:
-        packed = self._packed
-        live = np.flatnonzero(a > 0.0)
-        residual = np.empty_like(target)
-        ok = kernels.factor(
-            packed.x,
-            packed.offsets,
-            packed.shared,
-            places[live],
-            a[live],
-            target,
-            self._threads,
-            self._factors,
-            residual,
-        )
-        if not ok:
-            return _Point(a, residual, np.empty((0, 0)), np.empty(0), np.inf)
-        products = packed.correlate(residual, places)
+        residual = self._form.residual(places, a, target)
+        if residual is None:
+            return _Point(a, target, np.empty((0, 0)), np.empty(0), np.inf)
+        products = self._packed.correlate(residual, places)
         value = 0.5 * float(target @ residual) + 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, residual, products, row_norms(products), value)
 
@@ -206,42 +168,33 @@ class VariationalNewton:
         chosen = np.flatnonzero((active | entering) & (point.sizes > 0.0))
         if len(chosen) == 0:
             return None
-        packed, count = self._packed, len(chosen)
+        count = len(chosen)
         size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
-        u = point.products[chosen] / size[:, None]
-        # Kept between steps: fresh memory of this size costs as much as filling it.
-        if self._whitened.shape[1] < count:
-            self._whitened = np.empty((len(packed.x), 2 * count), dtype=np.float32, order="F")
-        z = self._whitened[:, :count]
-        kernels.whiten(
-            packed.x, packed.offsets, packed.shared, places[chosen], u, self._factors, self._threads, z
-        )
-        outer = u.astype(np.float32) if packed.shared else None
+        system = self._form.system(places[chosen], a, point.products[chosen] / size[:, None])
+        if system is None:
+            return None
         if damping is None:
             diagonal = ridge * size / strength
             right = size * (size * (1.0 - ridge * a) / strength - 1.0)
         else:
             rest = strength / (1.0 - ridge * a)
             diagonal = ridge * np.square(rest / size) / (1.0 - ridge * a)
-            diagonal = diagonal + damping * float(np.einsum("ij,ij->", z, z) / count + np.mean(diagonal))
+            diagonal = diagonal + damping * float(np.mean(system.squares + diagonal))
             right = 0.5 * (size - rest) * (size + rest) / size
         lower = -a * size
         v: Array | None = None
-        if self._direct_work(count) > self._iterative_work(count):
-            squares = np.einsum("ij,ij->j", z, z)  # rows of u have norm 1
-            shifted = diagonal + _JITTER * float(np.mean(squares + diagonal))
-            work = np.empty(count, dtype=np.float32)
-
-            def product(vector: Array) -> Array:
-                kernels.normal_product(z, outer, vector.astype(np.float32), self._threads, work)
-                return work + shifted * vector
-
-            v = _bounded_iterative(product, squares + shifted, right, lower)
+        if self._form.direct_work(count) > self._form.iterative_work(count):
+            shifted = diagonal + _JITTER * float(np.mean(system.squares + diagonal))
+            v = _bounded_iterative(
+                lambda vector: system.product(vector) + shifted * vector,
+                system.squares + shifted,
+                right,
+                lower,
+            )
         if v is None:
-            m = np.empty((count, count), dtype=np.float32)
-            kernels.normal_matrix(z, outer, self._threads, m)
+            m = system.matrix()
             m[np.diag_indices(count)] += diagonal
-            v = _bounded_direct(m, right, lower)
+            v = bounded_direct(m, right, lower)
         direction = np.zeros_like(point.a)
         direction[chosen] = v / size
         # A row that has no correlation left carries nothing.
@@ -257,23 +210,25 @@ def _solve_symmetric(matrix: Array, right: Array) -> Array:
         return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-14)[0])
 
 
-def _bounded_direct(m: Array, right: Array, lower: Array) -> Array:
+def bounded_direct(m: Array, right: Array, lower: Array) -> Array:
     """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``, by block pivoting on one factor of M.
 
     A set B of rows sits at its bound; the others follow from the factor of the whole M and the small system
     ``(M^-1)_BB``, whose solution also holds the multipliers that tell which rows to release.
     """
     count = len(right)
-    jitter = _JITTER * float(np.mean(np.diag(m)))
+    single = m.dtype == np.float32
+    factorise, substitute = (lapack.spotrf, lapack.spotrs) if single else (lapack.dpotrf, lapack.dpotrs)
+    jitter = (_JITTER if single else _JITTER_DOUBLE) * float(np.mean(np.diag(m)))
     for _ in range(30):  # the last is far beyond any M
         m[np.diag_indices(count)] += jitter
-        factor, info = lapack.spotrf(m.T, lower=1)  # symmetric: the transpose is the Fortran view
+        factor, info = factorise(m.T, lower=1)  # symmetric: the transpose is the Fortran view
         if info == 0:
             break
         jitter *= 30.0
 
     def solve(b: Array) -> Array:
-        return np.asarray(lapack.spotrs(factor, b, lower=1)[0], dtype=np.float64)
+        return np.asarray(substitute(factor, b, lower=1)[0], dtype=np.float64)
 
     free = solve(right)
     fixed = np.flatnonzero(free < lower)

@@ -15,6 +15,7 @@ Array = np.ndarray[Any, Any]
 
 _PATIENCE = 200  # epochs of coordinate descent on one model
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
+_NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
 class ProximalNewton:
@@ -37,28 +38,34 @@ class ProximalNewton:
         rows = start
         at = problem.evaluate(rows, nuisance)
         value = at.value + penalty.value(rows)
-        epochs, share = 0, 0.3  # a model is solved to this share of the gap
+        epochs, share = (
+            0,
+            0.03,
+        )  # a model is solved to this share of the gap: another model costs more than a few epochs
         gap = np.inf
-        layout = ColumnBlock(self._buffer, packed.offsets, False, packed.n_threads)
-        may_use_newton = not penalty.has_l1 and not penalty.positive and VariationalNewton.fits(layout)
+        may_use_newton = not penalty.has_l1 and not penalty.positive
         while True:
-            gap = problem.gap(rows, at, packed.correlate(at.residual, places))
+            products = packed.correlate(at.residual, places)
+            gap = problem.gap(rows, at, products)
             if gap <= tol or epochs >= max_iter:
                 break
             assert at.curvature is not None
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
-            columns, squares, right = self._model(places, w, at.residual)
-            proposal = np.ascontiguousarray(rows.copy())
+            near = penalty.gauges(products - penalty.ridge * rows) >= _NEAR
+            chosen = np.flatnonzero(near | rows.any(axis=1))
+            part = penalty.restrict(chosen)
+            columns, squares, right = self._model(places[chosen], w, at.residual)
+            proposal = np.ascontiguousarray(rows[chosen])
             spent, reached, _ = kernels.coordinate_descent(
                 columns,
                 packed.offsets,
                 False,
-                np.arange(len(places)),
+                np.arange(len(chosen)),
                 squares,
-                penalty.group,
-                penalty.l1,
-                penalty.ridge,
-                penalty.positive,
+                part.group,
+                part.l1,
+                part.ridge,
+                part.positive,
                 proposal,
                 right,
                 min(max_iter - epochs, _PATIENCE),
@@ -74,16 +81,20 @@ class ProximalNewton:
             if reached > share * gap and may_use_newton:
                 # Ill-conditioned: second order in the row norms, on the same model.
                 block = ColumnBlock(columns, packed.offsets, False, packed.n_threads)
-                everything = np.arange(len(places))
+                everything = np.arange(len(chosen))
                 target = right + block.combine(everything, proposal)
-                polished = VariationalNewton(block).minimise(everything, penalty, target, proposal, share * gap, 50)
-                proposal = polished.rows
-                epochs += polished.n_iter
-            moved = self._search(problem, rows, proposal, value, at.nuisance)
+                newton = VariationalNewton(block)
+                if newton.fits(int(np.count_nonzero(proposal.any(axis=1)))):
+                    polished = newton.minimise(everything, part, target, proposal, share * gap, 50)
+                    proposal = polished.rows
+                    epochs += polished.n_iter
+            proposed = np.zeros_like(rows)
+            proposed[chosen] = proposal
+            moved = self._search(problem, rows, proposed, value, at.nuisance)
             if moved is None:
                 break
             rows, at, value = moved
-        return Solution(rows, epochs, gap, at)
+        return Solution(rows, epochs, gap, at, products)
 
     def _model(self, places: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
         packed = self._packed

@@ -53,10 +53,17 @@ class Solution:
     n_iter: int
     gap: float
     evaluation: Evaluation | None = None
+    products: Array | None = None  # correlations of the evaluation's residual with the working columns
 
 
 def duality_gap(
-    loss: Loss, penalty: RowPenalty, rows: Array, at: Evaluation, products: Array, gauges: Any, others: float = 0.0
+    loss: Loss,
+    penalty: RowPenalty,
+    rows: Array,
+    at: Evaluation,
+    products: Array,
+    gauges: Any,
+    others: float = 0.0,
 ) -> tuple[float, float]:
     """Duality gap at W with the best multiple of its residual as the dual point.
 

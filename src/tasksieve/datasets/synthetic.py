@@ -1,57 +1,20 @@
-"""Problems to try, test and measure with: generators of the literature's synthetic designs, and loaders.
-
-Every generator returns a :class:`TaskDataset`, which unpacks as ``X, y, task, support``: rows stacked and
-sorted by task, the matrix in Fortran order (one feature's rows of all tasks contiguous: the library's own
-layout), and the sorted indices of the features that truly matter.
+"""Generators of synthetic problems: the papers' designs, and some of our own.
 
 References
 ----------
 J. Wang and J. Ye, Safe screening for multi-task feature learning with multiple data matrices, ICML 2015.
+P. Gong, J. Zhou, W. Fan and J. Ye, Efficient multi-task feature learning with calibration, KDD 2014.
+C. Widmer, M. Kloft, N. Görnitz and G. Rätsch, Efficient training of graph-regularized multitask SVMs, ECML 2012.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import numpy as np
-from scipy import sparse
 
-__all__ = [
-    "TaskDataset",
-    "data_folder",
-    "load_digits_tasks",
-    "make_genotypes",
-    "make_shared_regression",
-    "make_task_classification",
-    "make_wang_synthetic",
-    "one_vs_rest_tasks",
-]
+from .container import TaskDataset
 
 # Columns are made a block at a time, so that no temporary is larger than about this many numbers.
 BLOCK_ENTRIES = 1 << 21
-
-
-class TaskDataset(NamedTuple):
-    """A multi-task problem: stacked rows, targets, task labels, true features.
-
-    Attributes
-    ----------
-    X : array of shape (n_rows, n_features)
-        Stacked data, rows sorted by task.
-    y : array of shape (n_rows,), or (n_rows, n_outputs) for one shared matrix
-        Targets; +1 and -1 for classification.
-    task : integer array of shape (n_rows,), or None for one shared matrix
-        Task of each row.
-    support : integer array
-        Sorted indices of the features used to make y; empty for real data.
-    """
-
-    X: Any
-    y: np.ndarray
-    task: np.ndarray | None
-    support: np.ndarray
 
 
 def make_wang_synthetic(
@@ -257,108 +220,208 @@ def make_genotypes(
     return TaskDataset(X, y, task, support)
 
 
-def one_vs_rest_tasks(
-    X: Any,
-    labels: np.ndarray,
-    n_each: int = 50,
+def make_gong_synthetic(
+    n_tasks: int = 10,
+    n_rows: int = 100,
+    n_features: int = 200,
+    zero_rows: float = 0.95,
     random_state: int | np.random.Generator | None = None,
 ) -> TaskDataset:
-    """One task per class, each on rows of its own: ``n_each`` rows of it (+1) against ``n_each`` others (-1).
+    r"""The synthetic data of Gong et al. (2014), section 4.1: tasks of falling noise.
 
-    So Wang & Ye (2015) make tasks of TDT2 (50 + 50 documents of 30 categories) and of the Animal data.
+    .. math::  y_t = X_t w_t^* + 2 \sqrt 2 \cdot 2^{-(t-1)/4}\,\epsilon, \qquad \epsilon \sim N(0, I)
+
+    The rows of X_t are Gaussian, independent over tasks, with correlation 0.5 between all features, and every column of
+    X_t is scaled to length 1. The coefficients of the features that matter, the same in every task, are uniform in
+    (-10, 10).
 
     Parameters
     ----------
-    X : array or scipy sparse matrix of shape (n, n_features)
-        All rows.
-    labels : array of shape (n,)
-        Their classes.
-    n_each : int
-        Positive and negative rows of each task; a class with fewer rows gives all it has.
+    n_tasks, n_rows, n_features : int
+        Tasks, rows of each task, features.
+    zero_rows : float
+        Share of the features that do not matter.
     random_state : int, Generator or None
         Seed.
 
     Returns
     -------
     TaskDataset
-        A dense ``X`` becomes Fortran ordered, a sparse one CSC; ``support`` is empty.
+        ``X`` of shape (n_tasks * n_rows, n_features), Fortran order.
     """
     rng = np.random.default_rng(random_state)
-    labels = np.asarray(labels)
-    rows, y, task = [], [], []
-    for t, label in enumerate(np.unique(labels)):
-        for sign, candidates in (
-            (1.0, np.flatnonzero(labels == label)),
-            (-1.0, np.flatnonzero(labels != label)),
-        ):
-            chosen = rng.choice(candidates, min(n_each, candidates.size), replace=False)
-            rows.append(chosen)
-            y.append(np.full(chosen.size, sign))
-            task.append(np.full(chosen.size, t))
-    order = np.concatenate(rows)
-    stacked = X.tocsr()[order].tocsc() if sparse.issparse(X) else np.asfortranarray(np.asarray(X)[order])
-    return TaskDataset(stacked, np.concatenate(y), np.concatenate(task), np.empty(0, dtype=np.int64))
+    n_true = n_features - round(zero_rows * n_features)
+    support = np.sort(rng.choice(n_features, n_true, replace=False))
+    coefficients = rng.uniform(-10.0, 10.0, (n_true, n_tasks))
+    X = _gaussian_design(rng, n_tasks * n_rows, n_features, 0.0)
+    X += rng.standard_normal((n_tasks * n_rows, 1))  # the common half of the variance
+    for start in range(0, n_tasks * n_rows, n_rows):
+        X[start : start + n_rows] /= np.linalg.norm(X[start : start + n_rows], axis=0)
+    task = np.repeat(np.arange(n_tasks), n_rows)
+    y = _predict_by_task(X, support, coefficients, n_rows)
+    y += 2.0 * np.sqrt(2.0) * 2.0 ** (-task / 4.0) * rng.standard_normal(y.size)
+    return TaskDataset(X, y, task, support)
 
 
-def load_digits_tasks(n_each: int = 50, random_state: int | np.random.Generator | None = 0) -> TaskDataset:
-    """Ten one-vs-rest tasks on scikit-learn's embedded 8 x 8 digits, each on rows of its own.
+def make_heterogeneous_tasks(
+    n_tasks: int = 12,
+    n_rows: tuple[int, int] = (30, 150),
+    n_features: int = 500,
+    n_true: int = 15,
+    overlap: float = 0.7,
+    noise: tuple[float, float] = (0.2, 3.0),
+    random_state: int | np.random.Generator | None = None,
+) -> TaskDataset:
+    r"""Tasks that differ in everything: rows, noise, scale, level, and partly in the features that matter.
+
+    .. math::  y_t = b_t + a_t\,(X_t w_t + \sigma_t \epsilon_t)
+
+    Sizes and noise levels :math:`\sigma_t` (relative to the signal) are drawn log-uniformly from their ranges, scales
+    :math:`a_t` from 0.1 to 10, levels :math:`b_t` from N(0, 25); each task uses its own random ``overlap`` of the
+    ``n_true`` features, with Gaussian coefficients. Entries of X are standard Gaussian.
 
     Parameters
     ----------
-    n_each : int
-        Images of the digit and of other digits in each task.
+    n_tasks : int
+    n_rows : pair of int
+        Smallest and largest task.
+    n_features, n_true : int
+        Features, and how many of them matter to any task.
+    overlap : float
+        Share of the ``n_true`` features that a task uses, in (0, 1]; 1: all tasks use the same.
+    noise : pair of float
+        Smallest and largest ratio of noise to signal.
     random_state : int, Generator or None
         Seed.
 
     Returns
     -------
     TaskDataset
-        ``X`` of shape (20 * n_each, 64): pixels 0 to 16; ``y`` +1 or -1; ``task`` is the digit.
+        ``support`` holds the features that matter to at least one task.
     """
-    from sklearn.datasets import load_digits
+    if not 0 < overlap <= 1:
+        raise ValueError(f"overlap={overlap!r} must be a share in (0, 1].")
+    rng = np.random.default_rng(random_state)
 
-    digits = load_digits()
-    return one_vs_rest_tasks(digits.data, digits.target, n_each, random_state)
+    def log_uniform(low: float, high: float) -> np.ndarray:
+        return np.exp(rng.uniform(np.log(low), np.log(high), n_tasks))
+
+    sizes = np.clip(np.rint(log_uniform(*n_rows)).astype(np.int64), *n_rows)
+    candidates = rng.choice(n_features, n_true, replace=False)
+    scales, levels, ratios = log_uniform(0.1, 10.0), 5.0 * rng.standard_normal(n_tasks), log_uniform(*noise)
+    task = np.repeat(np.arange(n_tasks), sizes)
+    X = _gaussian_design(rng, task.size, n_features, 0.0)
+    y = np.empty(task.size)
+    used = []
+    for t in range(n_tasks):
+        rows = np.flatnonzero(task == t)
+        own = rng.choice(candidates, max(1, round(overlap * n_true)), replace=False)
+        weights = rng.standard_normal(own.size)
+        used.append(own)
+        size = ratios[t] * np.linalg.norm(weights)
+        y[rows] = levels[t] + scales[t] * (
+            X[np.ix_(rows, own)] @ weights + size * rng.standard_normal(rows.size)
+        )
+    return TaskDataset(X, y, task, np.unique(np.concatenate(used)))
 
 
-def data_folder() -> Path:
-    """Folder of the real data sets: the environment variable TASKSIEVE_DATA, or ``../shared/datasets``.
+def make_gauss2d(
+    n_rows: int = 100_000,
+    n_tasks: int = 2,
+    distance: float = 2.0,
+    turn: float = 0.3,
+    random_state: int | np.random.Generator | None = None,
+) -> TaskDataset:
+    r"""Gauss2D of Widmer et al. (2012): two isotropic Gaussians in the plane, balanced, in every task.
 
-    The default is taken relative to the checkout of the project that holds the current directory, or that
-    this module was loaded from.
+    The paper says no more. Here the centres of the classes are ``distance`` apart, and from task to task their axis
+    turns by ``turn`` radians, so that tasks are related but not the same.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of all tasks together; the paper's by default.
+    n_tasks : int
+    distance : float
+        Between the centres, in standard deviations.
+    turn : float
+        Angle between neighbouring tasks.
+    random_state : int, Generator or None
+        Seed.
 
     Returns
     -------
-    pathlib.Path
-        An existing folder.
-
-    Raises
-    ------
-    FileNotFoundError
-        Names the variable to set.
+    TaskDataset
+        ``y`` is +1 or -1; both features matter.
     """
-    named = os.environ.get("TASKSIEVE_DATA")
-    if named is not None:
-        folder = Path(named).expanduser()
-        if folder.is_dir():
-            return folder
-        raise FileNotFoundError(
-            f"TASKSIEVE_DATA={named!r} is not a folder; set it to the folder of the .npz data sets"
-        )
-    tried = []
-    for start in (Path.cwd(), Path(__file__).resolve().parent):
-        for root in (start, *start.parents):
-            if (root / "pyproject.toml").is_file():
-                folder = root.parent / "shared" / "datasets"
-                if folder.is_dir():
-                    return folder
-                tried.append(str(folder))
-                break
-    raise FileNotFoundError(
-        "the real data sets were not found"
-        + (f" in {' or '.join(dict.fromkeys(tried))}" if tried else "")
-        + "; set the environment variable TASKSIEVE_DATA to the folder that holds them"
+    rng = np.random.default_rng(random_state)
+    task = np.sort(np.arange(n_rows) % n_tasks)
+    y = np.empty(n_rows)
+    for t in range(n_tasks):
+        rows = np.flatnonzero(task == t)
+        y[rows] = rng.permutation(np.where(np.arange(rows.size) % 2 == 0, 1.0, -1.0))
+    angle = turn * task
+    centres = 0.5 * distance * y[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X = np.asfortranarray(rng.standard_normal((n_rows, 2)) + centres)
+    return TaskDataset(X, y, task, np.arange(2))
+
+
+def make_dna_windows(
+    n_rows: int = 10_000,
+    length: int = 141,
+    motif: int = 24,
+    positive: float = 0.2,
+    random_state: int | np.random.Generator | None = None,
+) -> TaskDataset:
+    """DNA windows of four related organisms, some around a signal: a stand-in for splice sites.
+
+    Windows are random letters; in positives a consensus around the middle keeps its letters with a probability that is
+    largest in its middle. The consensus evolves along the tree ``((worm,fly),(cress,rice))``: on every branch a quarter
+    of its letters is drawn anew. The data of Widmer et al. (2012) themselves are not public.
+
+    Parameters
+    ----------
+    n_rows : int
+        Windows of all organisms together.
+    length, motif : int
+        Letters of a window and of the consensus.
+    positive : float
+        Share of windows with the signal.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    TaskDataset
+        ``X`` is a 1-D array of strings (bytes), for `tasksieve.WeightedDegreeHasher`; ``y`` +1 or -1; ``task`` the
+        leaf of the tree, 0 to 3; ``support`` the positions of the consensus.
+    """
+    if not 0 < motif <= length:
+        raise ValueError(f"motif={motif!r} must be between 1 and length={length!r}.")
+    rng = np.random.default_rng(random_state)
+
+    def child(parent: np.ndarray) -> np.ndarray:
+        return np.where(rng.random(motif) < 0.25, rng.integers(4, size=motif), parent)
+
+    root = rng.integers(4, size=motif)
+    inner = [child(root), child(root)]
+    consensus = np.stack([child(inner[0]), child(inner[0]), child(inner[1]), child(inner[1])]).astype(
+        np.uint8
     )
+
+    task = np.sort(rng.integers(4, size=n_rows))
+    y = np.where(rng.random(n_rows) < positive, 1.0, -1.0)
+    text = rng.integers(4, size=(n_rows, length), dtype=np.uint8)
+    begin = (length - motif) // 2
+    keep = 0.25 + 0.3 * np.exp(-(((np.arange(motif) - motif / 2) / 6.0) ** 2))
+    step = max(1, BLOCK_ENTRIES // motif)
+    for start in range(0, n_rows, step):
+        block = slice(start, min(n_rows, start + step))
+        planted = (y[block, None] > 0) & (rng.random((block.stop - start, motif)) < keep)
+        part = text[block, begin : begin + motif]
+        part[planted] = consensus[task[block]][planted]
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)[text]
+    return TaskDataset(letters.view(f"S{length}").ravel(), y, task, np.arange(begin, begin + motif))
 
 
 def _gaussian_design(

@@ -1,0 +1,55 @@
+"""Problems to try, test and measure with: generators of the literature's synthetic designs, and loaders.
+
+Every function returns a :class:`TaskDataset`, which unpacks as ``X, y, task, support``: rows stacked and
+sorted by task, the matrix in Fortran order (one feature's rows of all tasks contiguous: the library's own
+layout), and the sorted indices of the features that truly matter.
+
+``make_...`` draw synthetic data, ``load_...`` need nothing but the library, ``fetch_...`` read a file from a folder of
+yours or download it once.
+"""
+
+from .container import TaskDataset
+from .real import (
+    RealTasks,
+    data_folder,
+    fetch_landmine,
+    fetch_mnist_pairs,
+    fetch_parkinsons,
+    fetch_sarcos,
+    fetch_school,
+    fetch_tdt2,
+    load_digits_tasks,
+    one_vs_rest_tasks,
+)
+from .synthetic import (
+    make_dna_windows,
+    make_gauss2d,
+    make_genotypes,
+    make_gong_synthetic,
+    make_heterogeneous_tasks,
+    make_shared_regression,
+    make_task_classification,
+    make_wang_synthetic,
+)
+
+__all__ = [
+    "RealTasks",
+    "TaskDataset",
+    "data_folder",
+    "fetch_landmine",
+    "fetch_mnist_pairs",
+    "fetch_parkinsons",
+    "fetch_sarcos",
+    "fetch_school",
+    "fetch_tdt2",
+    "load_digits_tasks",
+    "make_dna_windows",
+    "make_gauss2d",
+    "make_genotypes",
+    "make_gong_synthetic",
+    "make_heterogeneous_tasks",
+    "make_shared_regression",
+    "make_task_classification",
+    "make_wang_synthetic",
+    "one_vs_rest_tasks",
+]

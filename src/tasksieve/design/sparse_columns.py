@@ -1,0 +1,67 @@
+"""Columns of a sparse matrix for a solver, used where they lie: nothing is packed, nothing becomes dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .design import Design
+from .storage import SparseStorage
+
+Array = np.ndarray[Any, Any]
+
+
+class SparseColumns:
+    """What `PackedColumns` offers, on sparse storage: weights, centring and scaling are applied to the vectors."""
+
+    def __init__(self, design: Design) -> None:
+        if not isinstance(design.storage, SparseStorage):
+            raise ValueError("SparseColumns needs sparse storage")
+        self.design = design
+        self.offsets = design.offsets
+        self.n_tasks = design.n_tasks
+        self._x = design.storage.x
+        self._chosen = np.empty(0, dtype=np.int64)
+        self._block: Any = None
+
+    def places(self, features: Array) -> Array:
+        return np.asarray(features, dtype=np.int64)
+
+    def loadings(self, places: Array) -> Array:
+        """Coefficients of the raw columns on the nuisance columns: (n_nuisance, len(places), n_tasks)."""
+        design = self.design
+        if not design.n_nuisance:
+            return np.empty((0, len(places), design.n_tasks))
+        design.norms()
+        return design.nuisance_loadings(places)
+
+    def correlate(self, r: Array, places: Array) -> Array:
+        """``X~' r`` on some columns: (len(places), n_tasks)."""
+        passes = self.design.passes  # these columns are the solver's: no pass over the data is counted
+        out = self.design.correlate(r, places)
+        self.design.passes = passes
+        return out
+
+    def combine(self, places: Array, rows: Array) -> Array:
+        """``X~ W`` as a flat vector, for the given rows of W."""
+        design = self.design
+        block = self.block(places)
+        rows = design.original_units(places, rows)
+        if design.shared or design.n_tasks == 1:
+            flat = np.ascontiguousarray((block @ np.ascontiguousarray(rows)).T).ravel()
+        else:
+            task_of = np.repeat(np.arange(design.n_tasks), np.diff(design.offsets))
+            column = np.repeat(np.arange(len(places)), np.diff(block.indptr))
+            terms = block.data * rows[column, task_of[block.indices]]
+            flat = np.bincount(block.indices, weights=terms, minlength=design.n_samples)
+        if design.root_weights is not None:
+            flat = design.root_weights * flat
+        return design.project(flat)
+
+    def block(self, places: Array) -> Any:
+        """The raw columns, compressed; the last ones asked for are kept."""
+        if self._block is None or not np.array_equal(self._chosen, places):
+            self._chosen = np.array(places)
+            self._block = self._x[:, places].astype(np.float64)
+        return self._block

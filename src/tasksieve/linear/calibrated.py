@@ -1,0 +1,408 @@
+"""Calibrated multi-task Lasso: a norm of the residual for each task, so that tasks may differ in noise."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import gamma
+
+from ..calibrated_engine import PUBLISHED
+from ..problem import Problem
+from ..tasks import TaskData
+from .base import LossName, PathEstimator, TaskRegression, check_number
+from .cross_validation import PathEstimatorCV
+
+_SOLVERS = ("auto", *PUBLISHED)
+_SCREENING = ("auto", "gap", None)
+_LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
+
+
+class _CalibratedRegression(TaskRegression):
+    """What the model and its cross-validated sibling share: the loss and its units."""
+
+    _loss: ClassVar[LossName] = "square-root"
+
+    def _unit(self, data: TaskData) -> float:
+        return float(np.sqrt(data.n_bar))
+
+    def _set_solution(self, data: TaskData, point: Any) -> None:
+        super()._set_solution(data, point)
+        totals = np.sqrt(data.weight_per_task)
+        sizes = point.residual_norms / data.task_weights
+        self.noise_ = np.divide(sizes, totals, out=np.zeros_like(sizes), where=totals > 0.0)
+
+
+class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
+    r"""Multi-task Lasso that calibrates itself to tasks of different noise.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{\sqrt{\bar n}} \sum_t v_t \bigl\lVert \sqrt{s} \circ (X_t w_t + b_t - y_t) \bigr\rVert_2
+        + \alpha \sum_j u_j \lVert W_j \rVert_2 + \frac{l_2}{2} \lVert W \rVert_F^2
+
+    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
+    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. The loss of a task is the norm
+    of its residual, not its square: a noisy task does not shout down a quiet one, and the right ``alpha`` does not
+    depend on the noise of any task.
+
+    Parameters
+    ----------
+    alpha : float or "universal", default=1.0
+        Strength of the penalty, > 0. "universal": computed from the column norms alone, so that pure noise, of whatever
+        size in each task, selects anything with probability at most 5 % (see Notes). `alpha_max` gives the
+        smallest value at which nothing is selected.
+    l2 : float, default=0.0
+        Strength of the ridge, >= 0: the variant of [1]_. A coefficient shrinks the more the larger it is, so unlike
+        ``alpha`` it depends on the units of y.
+    solver : {"auto", "d-pg", "d-fista", "p-spg", "p-sfista", "p-admm"}, default="auto"
+        "auto": a Newton method in the row norms and the noise levels, on working sets (projected gradients on the dual
+        where ``positive``). The others are the algorithms compared in [1]_, for study: on all features, and with
+        ``history_``.
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        :math:`u_j \ge 0`; 0 means never penalised (not by the ridge either).
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or :math:`\bar n / n_t`.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "gap", None}, default="auto"
+        Safe rule that discards features along a path, before and while solving; None: no screening. "auto" is "gap",
+        but nothing with the algorithms for study.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task.
+    intercept_ : ndarray of shape (T,)
+    noise_ : ndarray of shape (T,)
+        Estimated standard deviation of the noise in each task, :math:`\lVert \sqrt s \circ r_t \rVert / \sqrt{\sum s}`
+        of its residual. Too small where many features are selected: no degrees of freedom are subtracted.
+    alpha_ : float
+        The ``alpha`` used.
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    history_ : dict of ndarray
+        Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
+        (of the best of both so far) and ``seconds``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    CalibratedMultiTaskLassoCV : alpha by cross-validation.
+    MultiTaskLasso : the squared loss.
+
+    Notes
+    -----
+    With one task and ``l2=0`` this is the square-root Lasso of Belloni, Chernozhukov and Wang (2011).
+
+    *The universal alpha.* Noise e_t alone selects nothing if ``alpha`` reaches
+    :math:`\max_j \lVert (\langle x_{jt}, e_t \rangle / \lVert e_t \rVert)_t \rVert / (u_j \sqrt{\bar n})`. For
+    Gaussian noise the directions :math:`e_t / \lVert e_t \rVert` are uniform on spheres whatever the variances, so its
+    distribution is known: it is *pivotal*. The squared norm of feature j is a sum of
+    :math:`\lVert x_{jt} \rVert^2 B_t` with independent
+    :math:`B_t \sim \text{Beta}(1/2, (m_t - 1)/2)`, m_t the dimension of the sphere. We take the gamma
+    distribution with the same mean and variance, and the alpha at which the probabilities of all features add up to 5 %
+    (a union bound, so correlated features make it cautious).
+
+    References
+    ----------
+    .. [1] P. Gong, J. Zhou, W. Fan, J. Ye, "Efficient Multi-Task Feature Learning with Calibration", KDD 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((200, 8)), np.repeat(["loud", "quiet"], 100)
+    >>> y = X[:, 0] + np.where(task == "loud", 3.0, 0.1) * rng.standard_normal(200)
+    >>> model = ts.CalibratedMultiTaskLasso(alpha="universal").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.noise_.round(1)
+    array([3.5, 0.1])
+    """
+
+    def __init__(
+        self,
+        alpha: float | Literal["universal"] = 1.0,
+        *,
+        l2: float = 0.0,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha: Any = alpha
+        self.l2 = l2
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def universal_alpha(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The alpha that ``alpha="universal"`` stands for: it depends on X and on which labels are observed, not on y.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        self._check_parameters()
+        data = self._read(X, y, task, sample_weight)
+        return self._universal(data, self._problem(data))
+
+    def _universal(self, data: TaskData, problem: Problem) -> float:
+        design, weights = problem.design, problem.shape.weights
+        # The sphere of a task: its rows, less what intercept and unpenalised features explain.
+        present = (
+            np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)
+        )
+        lengths = design.task_sums(present) - sum(design.task_sums(b * b) for b in design.nuisance_basis)
+        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.5)
+        # <x, u>^2 for u uniform on a sphere is ||x||^2 times a Beta(1/2, (m - 1)/2) variable
+        squares = np.square(design.norms())
+        mean = (squares * inverse).sum(axis=1)
+        spread = np.where(lengths > 1.5, 2.0 * (lengths - 1.0) * inverse**2 / (lengths + 2.0), 0.0)
+        variance = (np.square(squares) * spread).sum(axis=1)
+        live = (weights > 0.0) & (mean > 0.0)
+        if not live.any():
+            return 1.0
+        mean, variance, weights = (
+            mean[live],
+            np.maximum(variance[live], 1e-12 * mean[live] ** 2),
+            weights[live],
+        )
+        shape, scale = mean * mean / variance, variance / mean
+
+        def excess(alpha: float) -> float:
+            return float(np.sum(gamma.sf(np.square(alpha * weights), shape, scale=scale))) - _LEVEL
+
+        high = float(np.max(np.sqrt(gamma.isf(_LEVEL / len(mean), shape, scale=scale)) / weights))
+        low = float(np.min(np.sqrt(mean) / weights)) * 1e-3
+        return float(brentq(excess, min(low, 0.5 * high), high * (1.0 + 1e-9))) / self._unit(data)
+
+    def _check_alpha(self) -> None:
+        if not (isinstance(self.alpha, str) and self.alpha == "universal"):
+            if isinstance(self.alpha, str):
+                raise ValueError(
+                    f"The 'alpha' parameter must be a number > 0 or 'universal'; got {self.alpha!r}."
+                )
+            check_number(self.alpha, "alpha", low=0, closed=False)
+
+    def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
+        if hasattr(self, "history_"):
+            del self.history_
+        self.alpha_ = self._universal(data, problem) if isinstance(self.alpha, str) else float(self.alpha)
+        return self.alpha_
+
+    def _solve(self, data: TaskData, problem: Problem, alphas: np.ndarray, **options: Any) -> Any:
+        solution = super()._solve(data, problem, alphas, **options)
+        if solution.history is not None and len(alphas) == 1:
+            unit = self._unit(data)
+            history = solution.history
+            self.history_ = {
+                "objective": np.array(history.objective) / unit,
+                "dual": np.array(history.dual) / unit,
+                "gap": np.array(history.gap) / unit,
+                "seconds": np.array(history.seconds),
+            }
+        return solution
+
+    def _penalty(self) -> dict[str, Any]:
+        return {"fixed_ridge": self.l2}
+
+    def _row_weights(self, data: TaskData) -> np.ndarray:
+        # v ||sqrt(s) r|| = ||sqrt(v^2 s) r||
+        if data.task_weights_rule is None:
+            return data.weights
+        return data.weights * np.repeat(np.square(data.task_weights), np.diff(data.offsets))
+
+    def _engine_options(self) -> dict[str, Any]:
+        if self.solver == "auto":
+            return {"screening": self.screening}
+        # As published: all features at every iteration.
+        screening = None if self.screening == "auto" else self.screening
+        return {"solver": self.solver, "working_set": False, "screening": screening}
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self.l2, "l2", low=0, closed=True)
+        if self.solver not in _SOLVERS:
+            raise ValueError(
+                f"The 'solver' parameter must be one of {', '.join(map(repr, _SOLVERS))}; got {self.solver!r}."
+            )
+        if self.screening not in _SCREENING:
+            raise ValueError(
+                f"screening={self.screening!r} holds for the squared loss only; use one of "
+                f"{', '.join(map(repr, _SCREENING))}."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # with standardised features nothing enters a single task at alpha >= 1, whatever y is
+        tags.regressor_tags.poor_score = not isinstance(self.alpha, str) and self.alpha >= 0.5
+        return tags
+
+
+class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
+    r"""`CalibratedMultiTaskLasso` with ``alpha``, and ``l2`` where several are given, chosen by cross-validation.
+
+    .. math:: (\alpha, l_2)^\star = \arg\min_{\alpha, l_2} \frac1F \sum_f \frac1T \sum_t
+        \text{RMSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha, l_2) + b_t^{(-f)}(\alpha, l_2)\bigr)
+
+    over folds f, each predicted by a model of the other folds. The score is the model's own loss, the root mean squared
+    error of each task: with its square the noisiest task alone would choose ``alpha``. Folds are row weights: X is
+    neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    l2 : float or list of float, default=0.0
+        Strength of the ridge, or several to compare.
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
+        ask for them. Rows are counted in the order given (lists: stacked).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or, with the same ``l2``, the largest alpha within one standard error of it.
+    solver, fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `CalibratedMultiTaskLasso`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    l2_ : float
+        The ridge chosen.
+    alphas_ : ndarray of shape (K,), or (n_l2, K) where ``l2`` is a list
+    cv_scores_ : ndarray of shape (K, n_folds), or (n_l2, K, n_folds) where ``l2`` is a list
+        Mean over tasks of the held-out root mean squared error.
+    path_ : RegularizationPath
+        The path with ``l2_`` on all rows.
+    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
+
+    See Also
+    --------
+    CalibratedMultiTaskLasso : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((200, 8)), np.repeat(["loud", "quiet"], 100)
+    >>> y = X[:, 0] + np.where(task == "loud", 3.0, 0.1) * rng.standard_normal(200)
+    >>> model = ts.CalibratedMultiTaskLassoCV(n_alphas=20, selection_rule="1se").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> model.cv_scores_.shape
+    (20, 5)
+    """
+
+    _estimator = CalibratedMultiTaskLasso
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        l2: Any = 0.0,
+        solver: str = "auto",
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.l2 = l2
+        self.solver = solver
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _candidates(self) -> list[PathEstimator]:
+        ridges = [self.l2] if isinstance(self.l2, Real) else list(self.l2)
+        if not ridges:
+            raise ValueError("l2 is an empty list.")
+        return [self._model(l2=ridge) for ridge in ridges]
+
+    def _set_scores(
+        self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
+    ) -> None:
+        self.l2_ = float(models[best].get_params()["l2"])
+        if isinstance(self.l2, Real):
+            super()._set_scores(best, models, grids, scores)
+        else:
+            self.alphas_, self.cv_scores_ = np.array(grids), scores

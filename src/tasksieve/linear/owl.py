@@ -1,0 +1,665 @@
+"""Group OWL: rows of coefficients weighted by rank, so that correlated features come in together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..design import Design
+from ..problem import Problem, SortedProblem
+from ..sorted_engine import SORTED_SCREENING, SORTED_SOLVERS, solve_sorted_path
+from ..sorted_norm import read_sorted_weights
+from ..tasks import TaskData, is_task_list, read_labels, read_tasks
+from .base import (
+    LossName,
+    PathEstimator,
+    TaskLinearModel,
+    TaskRegression,
+    accuracy,
+    check_number,
+    warn_column,
+)
+from .cross_validation import PathEstimatorCV
+
+
+class TiedRows(TaskLinearModel):
+    """What a fitted Group OWL model knows beyond its coefficients."""
+
+    clusters_: list[np.ndarray]
+
+    def _set_solution(self, data: TaskData, point: Any) -> None:
+        super()._set_solution(data, point)
+        self.clusters_ = [np.array(group) for group in point.clusters]
+
+
+class SortedEstimator(TiedRows, PathEstimator):
+    """A model whose penalty sorts the rows of W."""
+
+    _screening_rules: ClassVar[tuple[str | None, ...]] = SORTED_SCREENING
+
+    feature_weights = None  # ranks carry the weights here, not features
+    weights: Any
+    oscar_ratio: float
+    fdr: float
+    solver: str
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
+        check_number(self.fdr, "fdr", low=0, closed=False, high=1)
+        if self.solver not in SORTED_SOLVERS:
+            raise ValueError(
+                f"The 'solver' parameter must be one of {', '.join(map(repr, SORTED_SOLVERS))}; got {self.solver!r}."
+            )
+
+    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
+        shape = read_sorted_weights(self.weights, data.n_features, self.oscar_ratio, self.fdr)
+        return SortedProblem(
+            design, data.y, sorted_weights=shape, loss=self._loss, positive=self.positive, unit=data.n_bar
+        )
+
+    def _solve(
+        self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
+    ) -> Any:
+        assert isinstance(problem, SortedProblem)
+        return solve_sorted_path(
+            problem,
+            alphas * data.n_bar,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            screening=self.screening,
+            solver=self.solver,
+            start=start,
+            progress=progress,
+        )
+
+
+# --- regression ----------------------------------------------------------------------------------------
+
+
+class MultiTaskOWL(TaskRegression, SortedEstimator):
+    r"""Linear regression for several tasks that finds features, and groups of correlated features, for all of them.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{2 \bar n} \sum_t v_t \sum_i s_i (y_i - x_i \cdot w_t - b_t)^2
+        + \alpha \sum_k \omega_k \lVert W_{[k]} \rVert_2, \qquad
+        \lVert W_{[1]} \rVert_2 \ge \lVert W_{[2]} \rVert_2 \ge \dots,\quad \omega_1 \ge \omega_2 \ge \dots \ge 0
+
+    with row j of W the coefficients of feature j in all tasks, rows sorted by norm, :math:`\bar n` the total sample
+    weight of the observed labels / the number of tasks, and v, s the weights of tasks and samples. Each task has
+    its own data matrix, or all share one. The larger a row, the larger its weight: correlated features are drawn
+    to equal norms and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one
+    task it is OWL, that is OSCAR or SLOPE.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
+        nothing is selected.
+    weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
+        :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
+        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
+        taken as it is: non-negative and not increasing.
+    oscar_ratio : float, default=1.0
+        For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0 is `MultiTaskLasso`.
+    fdr : float, default=0.1
+        For "slope": q, the target rate of false discoveries, in (0, 1].
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same; norms are tied in the scaled units.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
+        :math:`\bar n / n_t`, so that every task counts once.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "cumulative", "bao", None}, default="auto"
+        Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
+        "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
+    solver : {"auto", "apgd", "spgd"}, default="auto"
+        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
+        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task.
+    intercept_ : ndarray of shape (T,)
+    clusters_ : list of ndarray
+        The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group
+        of one. Groups of a solution of finite precision: a smaller ``tol`` may merge or split a few.
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskOWLCV : alpha by cross-validation.
+    MultinomialOWL : the same penalty for classification.
+
+    References
+    ----------
+    R. Bao, Q. Lu, Y. Zhang: Safe screening rules for Group OWL models, 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 8))
+    >>> X[:, 1] = X[:, 0] + 0.01 * rng.standard_normal(60)   # nearly twins
+    >>> Y = np.outer(X[:, 0], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
+    >>> model = ts.MultiTaskOWL(alpha=0.5).fit(X, Y)
+    >>> model.clusters_
+    [array([0, 1])]
+    >>> ts.MultiTaskLasso(alpha=0.5).fit(X, Y).get_support(indices=True)
+    array([0])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        weights: Any = "oscar",
+        oscar_ratio: float = 1.0,
+        fdr: float = 0.1,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        solver: str = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.weights = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
+    r"""`MultiTaskOWL` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
+        \text{MSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if
+        they ask for them. Rows are counted in the order given (lists: stacked).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    weights, oscar_ratio, fdr, fit_intercept, positive, standardize, task_weights, tol, max_iter, screening, solver
+        As in `MultiTaskOWL`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out mean squared error.
+    path_ : RegularizationPath
+        The path on all rows.
+    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskOWL : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 8))
+    >>> Y = np.outer(X[:, 0] + X[:, 1], [2.0, -1.0]) + 0.1 * rng.standard_normal((60, 2))
+    >>> model = ts.MultiTaskOWLCV(n_alphas=20, eps=0.05, cv=3).fit(X, Y)
+    >>> model.score(X, Y) > 0.99
+    True
+    """
+
+    _estimator = MultiTaskOWL
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        weights: Any = "oscar",
+        oscar_ratio: float = 1.0,
+        fdr: float = 0.1,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        solver: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.weights = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+# --- classification ------------------------------------------------------------------------------------
+
+
+class ManyClasses(ClassifierMixin):
+    """Any number of classes, one matrix: multinomial loss, accuracy.
+
+    Inside, classes are the tasks of a shared matrix with one-hot labels, so every storage and the whole engine serve.
+    """
+
+    _loss: ClassVar[LossName] = "multinomial"
+    _targets: ClassVar[Literal["values", "classes"]] = "classes"
+
+    classes_: np.ndarray
+
+    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        name = type(self).__name__
+        if task is not None:
+            raise ValueError(
+                f"{name} has one matrix for all classes: drop task, or fit one model for each task."
+            )
+        if is_task_list(X):
+            raise ValueError(f"{name} takes one matrix X, not a list of matrices: stack them with np.vstack.")
+        warn_column(y)
+        rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            y = np.asarray(y)[:, 0]
+        labels = read_labels(rows, y, None, sample_weight, targets="labels", allow_empty=True)
+        if labels.form != "single":
+            raise ValueError(f"y has shape {np.shape(y)}: {name} needs one class label per row, a 1-D y.")
+        seen = labels.weights > 0
+        if not seen.any():
+            raise ValueError("No row has an observed label and a positive weight.")
+        check_classification_targets(labels.y[seen])
+        classes = np.unique(labels.y[seen])
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only ({classes[0]!r}): {name} needs rows of at least two classes to learn from."
+            )
+        one_hot = np.zeros((rows, len(classes)))
+        one_hot[np.flatnonzero(seen), np.searchsorted(classes, labels.y[seen])] = 1.0
+        weights = np.repeat(labels.weights[:, None], len(classes), axis=1)
+        data = read_tasks(X, one_hot, None, weights)
+        return replace(data, tasks=classes, classes=classes)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores x . w_k + b_k of the classes.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            With two classes (n,), the score of the second minus that of the first: its log-odds.
+        """
+        scores = self._scores(X, None)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.asarray(softmax(self._scores(X, None), axis=1))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.asarray(self.classes_[np.argmax(self._scores(X, None), axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows (by weight) whose class is predicted.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+        y : array of shape (n,)
+            Labels; rows whose label is missing are left out.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        labels = read_labels(len(predicted), y, None, sample_weight, targets="labels", allow_empty=True)
+        seen = labels.weights > 0
+        if not seen.any():
+            return float("nan")
+        return accuracy(labels.y[seen], predicted[seen], labels.weights[seen])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+class MultinomialOWL(ManyClasses, SortedEstimator):
+    r"""Multinomial logistic regression that finds features, and groups of correlated features.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{\sum_i s_i} \sum_i s_i \Bigl( \log \sum_k e^{z_{ik}} - z_{i, y_i} \Bigr)
+        + \alpha \sum_r \omega_r \lVert W_{[r]} \rVert_2, \qquad z_{ik} = x_i \cdot w_k + b_k
+
+    with row j of W the coefficients of feature j for all classes, rows sorted by norm,
+    :math:`\omega_1 \ge \omega_2 \ge \dots \ge 0`, and s the weights of samples. A feature is in the model for all
+    classes or for none, and correlated features are drawn to equal norms (`clusters_`).
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
+        nothing is selected.
+    weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
+        :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
+        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
+        taken as it is: non-negative and not increasing.
+    oscar_ratio : float, default=1.0
+        For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0: equal weights.
+    fdr : float, default=0.1
+        For "slope": q, the target rate of false discoveries, in (0, 1].
+    fit_intercept : bool, default=True
+        One intercept per class, not penalised; they sum to zero.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation. ``coef_`` is in the units of X all the
+        same; norms are tied in the scaled units.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "cumulative", "bao", None}, default="auto"
+        Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
+        "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
+    solver : {"auto", "apgd", "spgd"}, default="auto"
+        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
+        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (n_classes, d)
+        Coefficients W', a row per class, also for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+    clusters_ : list of ndarray
+        The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group
+        of one.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultinomialOWLCV : alpha by cross-validation.
+    MultiTaskOWL : the same penalty for regression.
+
+    Notes
+    -----
+    X may be sparse and stays so. A row whose label is NaN or None counts as absent.
+
+    References
+    ----------
+    R. Bao, Q. Lu, Y. Zhang: Safe screening rules for Group OWL models, 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((90, 10))
+    >>> y = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    >>> model = ts.MultinomialOWL(alpha=0.05).fit(X, y)
+    >>> model.classes_
+    array(['a', 'b', 'c'], dtype='<U1')
+    >>> model.get_support(indices=True)
+    array([0, 1, 2])
+    >>> model.predict_proba(X).shape
+    (90, 3)
+    """
+
+    positive = False  # a common shift of all classes changes nothing: signs mean nothing here
+    task_weights = None
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        weights: Any = "oscar",
+        oscar_ratio: float = 1.0,
+        fdr: float = 0.1,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        solver: str = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.weights = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.solver = solver
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # few standardised features enter at alpha >= 1/2, so at the default nothing may be learned
+        tags.classifier_tags.poor_score = self.alpha >= 0.5
+        return tags
+
+
+class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
+    r"""`MultinomialOWL` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac{1}{n^{(f)}} \sum_i
+        -\log p\bigl(y_i \mid x_i; W^{(-f)}(\alpha), b^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each class.
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    weights, oscar_ratio, fdr, fit_intercept, standardize, tol, max_iter, screening, solver
+        As in `MultinomialOWL`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Held-out mean of -log p(class).
+    path_ : RegularizationPath
+        The path on all rows.
+    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultinomialOWL : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((90, 10))
+    >>> y = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    >>> model = ts.MultinomialOWLCV(n_alphas=10, eps=0.05, cv=3).fit(X, y)
+    >>> model.score(X, y) > 0.9
+    True
+    """
+
+    _estimator = MultinomialOWL
+
+    task_weights = None
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        weights: Any = "oscar",
+        oscar_ratio: float = 1.0,
+        fdr: float = 0.1,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        solver: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.weights = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _strata(self, data: TaskData) -> np.ndarray:
+        """Rows of one class; those without a label are a group of their own, the last."""
+        labels = np.argmax(data.y.reshape(data.n_tasks, -1), axis=0)
+        return np.where(data.weights[: data.n_rows] > 0, labels, data.n_tasks)

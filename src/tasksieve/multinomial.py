@@ -1,0 +1,151 @@
+"""The multinomial loss: one column of W per class, all on the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .design import Design
+from .losses import Evaluation
+
+Array = np.ndarray[Any, Any]
+
+
+class Multinomial:
+    """``sum_i s_i (log sum_k exp z_ik - <Y_i, z_i>)`` with one-hot rows Y_i; smoothness 1/2.
+
+    Conjugate at ``-u``: ``sum s <p, log p>`` with ``p = Y - u / s`` in the simplex. For ``u`` = c times the residual,
+    ``p = (1 - c) Y + c softmax(z)``, and what the loss adds to the gap is ``sum s KL(p, softmax(z))``.
+
+    Intercepts are minimised out by Newton's method; they are determined up to a common constant and sum to zero.
+    """
+
+    name = "multinomial"
+    smoothness = 0.5
+
+    # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
+    _CONFIDENT = 30.0
+
+    def __init__(self, design: Design, y: Array) -> None:
+        if design.n_tasks > 1 and not design.uniform:
+            raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
+        self._design = design
+        self._classes = design.n_tasks
+        self._y = y.reshape(self._classes, -1)  # classes x rows, as flat vectors lie
+        n = self._y.shape[1]
+        self._weights = np.ones(n) if design.weights is None else design.weights[:n]
+        self._root = np.ones(n) if design.root_weights is None else design.root_weights[:n]
+        self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
+        self._total = float(self._weights.sum())
+        self._counts = self._y @ self._weights
+        self._codes = np.argmax(self._y, axis=0)
+        self._index = np.arange(n)
+        self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
+        self.floor = 1e-12 * self._total
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
+        """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
+        return self.evaluate(z, start, accuracy=1e-8)
+
+    def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
+        raw = z.reshape(self._classes, -1)
+        if self._design.root_weights is not None:
+            raw = raw * self._inverse_root
+        nuisance = np.empty((0, self._classes))
+        if self._design.fit_intercept:
+            b = self._best_intercepts(raw, start, accuracy)
+            raw = raw + b[:, None]
+            nuisance = b[None, :]
+        if self._absent.any():
+            raw = np.where(self._absent[:, None], -np.inf, raw)
+        p, totals, shifted = _exponentials(raw)
+        logs = np.log(totals)
+        value = float(self._weights @ logs) - float(self._weights @ self._picked(shifted))
+        p /= totals
+        residual = self._y - p
+        if self._design.root_weights is not None:
+            residual *= self._root
+        shifted -= logs
+        return Evaluation(value, residual.ravel(), nuisance, margin=shifted)
+
+    def _picked(self, values: Array) -> Array:
+        """The entry of each row's class; 0 where the row has weight 0."""
+        picked = values[self._codes, self._index]
+        return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
+
+    def gap_terms(self, at: Evaluation, scale: float) -> float:
+        log_p = at.margin
+        assert log_p is not None
+        if scale == 1.0:  # p = softmax(z)
+            return 0.0
+        mixed = scale * np.exp(log_p)
+        mixed += (1.0 - scale) * self._y
+        mixed[self._absent] = 0.0
+        # log p rather than p: it does not underflow
+        logs = np.log(np.maximum(mixed, 1e-300))
+        logs -= np.where(self._absent[:, None], 0.0, log_p) if self._absent.any() else log_p
+        terms = np.einsum("ki,ki->i", mixed, logs)
+        return float(self._weights @ np.maximum(terms, 0.0))
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        return max(min(1.0, limit), 0.0)
+
+    def _best_intercepts(self, raw: Array, start: Array | None, accuracy: float) -> Array:
+        live = np.flatnonzero(~self._absent)
+        z = raw if len(live) == self._classes else raw[live]
+        counts, s = self._counts[live], self._weights
+        if start is not None and start.shape == (1, self._classes):
+            b = start[0, live] - start[0, live].mean()
+        else:
+            b = np.log(counts)
+            b -= b.mean()
+        # sum_i s_i <Y_i, z_i> does not depend on b
+        fixed = float(s @ self._picked(raw))
+
+        def value_of(b: Array) -> tuple[float, Array, Array]:
+            e, totals, shifted = _exponentials(z + b[:, None])
+            tops = z[0] + b[0] - shifted[0]
+            return float(s @ (np.log(totals) + tops)) - fixed - float(counts @ b), e, totals
+
+        value, e, totals = value_of(b)
+        error = np.inf
+        for _ in range(100):
+            share = s / totals
+            gradient = e @ share - counts
+            before, error = error, float(np.max(np.abs(gradient)))
+            if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or error >= before:
+                break  # done, or as near as rounding lets it come
+            weighted = e * share
+            hessian = np.diag(weighted.sum(axis=1)) - (weighted / totals) @ e.T
+            size = float(np.mean(np.diag(hessian)))
+            # All intercepts may move together without effect: that direction is made harmless.
+            hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
+            move = np.linalg.solve(hessian, gradient)
+            longest = float(np.max(np.abs(move)))
+            negligible = float(gradient @ move) <= 1e-11 * abs(value)
+            scale = min(1.0, 10.0 / longest) if longest > 0.0 else 1.0
+            for _ in range(60):
+                candidate = b - scale * move
+                candidate -= candidate.mean()
+                new_value, e, totals = value_of(candidate)
+                # near the optimum the value no longer tells: the gradient does
+                if negligible or new_value <= value:
+                    break
+                scale *= 0.5
+            if scale < 1.0:
+                error = np.inf  # far from the optimum gradients may grow
+            b, value = candidate, new_value
+        out = np.empty(self._classes)
+        out[live] = b
+        if len(live) < self._classes:
+            out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
+        return out
+
+
+def _exponentials(raw: Array) -> tuple[Array, Array, Array]:
+    """``exp(raw - top)`` with the top of each column, their sums, and ``raw - top``."""
+    shifted = raw - raw.max(axis=0)
+    e = np.exp(shifted)
+    return e, e.sum(axis=0), shifted

@@ -1,0 +1,85 @@
+"""Pictures of fitted models with matplotlib, which is needed only here (``pip install 'tasksieve[plot]'``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+NAME_LENGTH = 24
+NAMED_TASKS = 40  # more names than this cannot be read under a map
+
+
+def new_axes(owner: type, method: str, **options: Any) -> Any:
+    """Axes in a new figure, or an error that says what to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{owner.__name__}.{method} needs matplotlib: pip install 'tasksieve[plot]'"
+        ) from error
+    return plt.subplots(layout="constrained", **options)[1]
+
+
+def coefficient_map(
+    coef: np.ndarray, tasks: np.ndarray, names: np.ndarray | None, *, ax: Any, most: int, owner: type
+) -> Any:
+    """Heat map of selected features (rows, strongest on top) by task (columns): red negative, blue positive."""
+    if np.ndim(coef) != 2:
+        raise ValueError(
+            f"coef_ has {np.ndim(coef)} dimensions: a map shows one coefficient per task and feature. Draw the "
+            "classes one by one."
+        )
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most!r}.")
+    strength = np.linalg.norm(coef, axis=0)
+    selected = np.flatnonzero(strength)
+    shown = selected[np.argsort(-strength[selected], kind="stable")][:most]
+    if ax is None:
+        width = 3.0 + min(9.0, 0.35 * len(tasks))
+        ax = new_axes(owner, "plot_coefficients", figsize=(width, 1.6 + 0.2 * max(3, len(shown))))
+    title = f"{len(selected):,} of {coef.shape[1]:,} features selected"
+    if len(shown) < len(selected):
+        title += f", the strongest {len(shown)} shown"
+    ax.set_title(title, loc="left", fontsize="medium")
+    if not len(shown):
+        ax.set(xticks=[], yticks=[])
+        return ax
+    largest = np.abs(coef[:, shown]).max()
+    image = ax.imshow(
+        coef[:, shown].T, cmap="RdBu", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
+    )
+    ax.figure.colorbar(image, ax=ax, label="coefficient")
+    labels = [f"x{j}" if names is None else _cut(names[j]) for j in shown]
+    ax.set_yticks(range(len(shown)), labels, fontsize="small")
+    if len(tasks) <= NAMED_TASKS:
+        ax.set_xticks(range(len(tasks)), [_cut(task) for task in tasks], rotation=90, fontsize="small")
+    ax.set_xlabel("task")
+    return ax
+
+
+def score_curve(
+    alphas: np.ndarray, scores: np.ndarray, alpha: float, loss: str, *, ax: Any, owner: type
+) -> Any:
+    """Mean over the folds of a held-out loss, one standard error around it, and the chosen alpha."""
+    if ax is None:
+        ax = new_axes(owner, "plot_scores", figsize=(6, 4))
+    n_folds = scores.shape[1]
+    mean = scores.mean(axis=1)
+    if n_folds > 1:
+        error = scores.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        ax.fill_between(
+            alphas, mean - error, mean + error, alpha=0.2, linewidth=0, label="one standard error"
+        )
+    ax.plot(alphas, mean, label=f"mean of {n_folds} folds")
+    ax.axvline(alpha, color="C1", linestyle="--", label=f"chosen: {alpha:.3g}")
+    ax.set(xscale="log", xlabel="alpha", ylabel=f"held-out {loss}")
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()  # as along a path: from the empty model to the fullest
+    ax.legend(frameon=False)
+    return ax
+
+
+def _cut(name: Any) -> str:
+    text = str(name)
+    return text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…"

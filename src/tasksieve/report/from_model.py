@@ -1,0 +1,411 @@
+"""A report's content from a fitted model or a regularisation path: one line for people who work in Python."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import is_classifier
+
+from .._kernels import compiled
+from ..linear.base import accuracy, r2
+from ..regularization_path import RegularizationPath
+from ..tasks import is_task_list, read_labels
+from .content import Array, FitQuality, ReportContent
+from .packing import plural
+from .page import small
+
+# The measure of each model's cross-validation, by the name of its loss.
+HELD_OUT_LOSS = {
+    "squared": "Squared error on held-out rows",
+    "logistic": "Logistic loss on held-out rows",
+    "multinomial": "Multinomial loss on held-out rows",
+}
+
+
+def content_from_model(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    along: RegularizationPath | None = None,
+    held_out: tuple[Any, ...] | None = None,
+    n_alphas: int = 50,
+    feature_names: Sequence[Any] | None = None,
+    task_names: Sequence[Any] | None = None,
+    title: str | None = None,
+    asked: str | None = None,
+    answered: str | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+    reproduce: str | None = None,
+) -> ReportContent:
+    """What a report says about a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator of this library, with or without cross-validation, or a RegularizationPath
+        Of a path the last model is shown (``path.alphas[-1]``).
+    X, y, task, sample_weight : optional
+        The rows that the model was fitted to, in any form that `fit` takes. With them the report shows how well each
+        task is fitted, and for a model with a fixed ``alpha`` the path that leads to it.
+    along : RegularizationPath, optional
+        A path of the model on the same data, where you have one. By default that of the cross-validation, or
+        ``n_alphas`` values from `alpha_max` down to the model's alpha, computed here.
+    held_out : tuple (X, y) or (X, y, task), optional
+        Rows that were not used to fit: how well each task is predicted.
+    n_alphas : int, default=50
+        0: no path is computed.
+    feature_names, task_names : sequences, optional
+        By default the model's ``feature_names_in_`` (or x0, x1, ...) and ``tasks_``.
+    title, asked, answered : str, optional
+        Words in place of the automatic ones.
+    facts : sequence of (name, value)
+        More lines for the table of facts.
+    reproduce : str, optional
+        The code that gives the same answer; by default the lines that make, fit and report this model.
+
+    Returns
+    -------
+    ReportContent
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X, y, task, _ = ts.datasets.load_digits_tasks(20)
+    >>> model = ts.MultiTaskLogisticRegression(alpha=0.3).fit(X, y, task=task)
+    >>> content = ts.report.content_from_model(model, X, y, task, n_alphas=5)
+    >>> content.coef.shape, len(content.alphas), content.quality[0].measure
+    ((10, 64), 5, 'Accuracy on the rows learnt from')
+    """
+    if isinstance(model, RegularizationPath):
+        return _content_from_path(
+            model, feature_names, task_names, title, asked, answered, facts, reproduce or ""
+        )
+    if getattr(model, "coef_", None) is None:
+        raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
+    coef = np.asarray(model.coef_, dtype=np.float64)
+    if coef.ndim != 2:
+        raise ValueError(
+            f"coef_ has {coef.ndim} dimensions: a report shows one coefficient per task and feature. Fit one class "
+            "against the rest and report that."
+        )
+    if (X is None) != (y is None):
+        raise ValueError("X and y come together: pass both, or neither.")
+    n_tasks, n_features = coef.shape
+    by_class = _rows_are_classes(model)
+    labels = np.asarray(model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_tasks)))
+    path = along if along is not None else getattr(model, "path_", None)
+    if path is None and X is not None and n_alphas and hasattr(model, "path"):
+        path = _path_to(model, X, y, task, sample_weight, n_alphas)
+    chosen = -1
+    if path is not None:
+        alpha = float(getattr(model, "alpha_", getattr(model, "alpha", path.alphas[-1])))
+        chosen = int(np.argmin(np.abs(np.log(path.alphas / alpha))))
+
+    quality = []
+    if X is not None:
+        quality.append(task_quality(model, X, y, task, sample_weight, where="the rows learnt from"))
+    if held_out is not None:
+        quality.append(task_quality(model, *held_out, where="held-out rows"))
+
+    certificate = _certificate(model, path)
+    scores = getattr(model, "cv_scores_", None) if path is getattr(model, "path_", None) else None
+    content = ReportContent(
+        title=title
+        or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'class' if by_class else 'task')}",
+        asked="",
+        answered="",
+        tasks=_names(task_names, labels, n_tasks, "task_names"),
+        features=_names(
+            feature_names,
+            getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_features)]),
+            n_features,
+            "feature_names",
+        ),
+        coef=scipy.sparse.csr_array(coef),
+        intercept=np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_tasks),
+        certificate=certificate,
+        facts=[*_facts(model, path, quality, chosen), *facts],
+        reproduce=_code(model, task is not None) if reproduce is None else reproduce,
+        versions=versions(),
+        cv_scores=scores,
+        cv_measure=HELD_OUT_LOSS.get(getattr(model, "_loss", ""), "Loss on held-out rows")
+        if scores is not None
+        else "",
+        quality=quality,
+        row_noun="class" if by_class else "task",
+        warnings=[] if path is None else _path_warnings(path),
+        **_along(path),
+        chosen=chosen,
+    )
+    if path is not None:
+        content.path_coefs = list(content.path_coefs)
+        content.path_coefs[chosen] = content.coef  # the same up to the tolerance; the model's own is shown
+    content.asked = asked if asked is not None else _asked(model, content)
+    content.answered = answered if answered is not None else _answered(model, content)
+    return content
+
+
+def task_quality(
+    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, where: str = "these rows"
+) -> FitQuality:
+    """R² or accuracy of a fitted model, task by task; NaN for a task with too few labels to say.
+
+    For a multinomial model class by class: the share of its rows that are recognised.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X, y, task, sample_weight
+        Rows in any form that `fit` takes.
+    where : str
+        Which rows they are, for the name of the measure.
+
+    Returns
+    -------
+    FitQuality
+        In the order of ``tasks_``, or of ``classes_``.
+    """
+    if _rows_are_classes(model):
+        right = np.asarray(model.predict(X)) == np.asarray(y)
+        members = [np.asarray(y) == label for label in model.classes_]
+        return FitQuality(
+            f"Share recognised on {where}",
+            np.array([right[rows].mean() if rows.any() else np.nan for rows in members]),
+            np.array([np.count_nonzero(rows) for rows in members]),
+        )
+    if is_task_list(X):
+        rows: Any = [item.shape[0] for item in X]
+    else:
+        rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
+    metric: Callable[[Array, Array, Array], float]
+    if is_classifier(model):
+        name, metric, least = "Accuracy", accuracy, 1
+    else:
+        name, metric, least = "R²", r2, 2
+    labels = read_labels(
+        rows, y, task, sample_weight, targets="labels" if is_classifier(model) else "values", allow_empty=True
+    )
+    predicted = labels.flatten(model.predict(X) if task is None else model.predict(X, task))
+    known = getattr(model, "tasks_", labels.tasks)
+    # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
+    place = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
+    values, counts = np.full(len(known), np.nan), np.zeros(len(known), dtype=np.int64)
+    for t, part in enumerate(labels.per_task()):
+        at = t if place is None else place[labels.tasks[t].item()]
+        seen = labels.weights[part] > 0
+        counts[at] = np.count_nonzero(seen)
+        if counts[at] >= least:
+            values[at] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
+    return FitQuality(f"{name} on {where}", values, counts)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computed the answer."""
+    import sklearn
+
+    return {
+        "tasksieve": import_module(__name__.partition(".")[0]).__version__,
+        "kernels": "compiled" if compiled else "NumPy",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def count(n: int, noun: str) -> str:
+    """ "1 feature", "5,000 features" """
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+# --- parts of the content --------------------------------------------------------------------------------------------
+
+
+def _content_from_path(
+    path: RegularizationPath,
+    feature_names: Sequence[Any] | None,
+    task_names: Sequence[Any] | None,
+    title: str | None,
+    asked: str | None,
+    answered: str | None,
+    facts: Sequence[tuple[str, str]],
+    reproduce: str,
+) -> ReportContent:
+    if not len(path):
+        raise ValueError("the path holds no solved value: there is nothing to report.")
+    n_tasks, n_features = len(path.tasks), path.n_features
+    names = path.feature_names if path.feature_names is not None else [f"x{j}" for j in range(n_features)]
+    worst = float(np.max(path.relative_gaps))
+    return ReportContent(
+        title=title
+        or f"A path of {len(path)} models: {count(n_features, 'feature')}, {count(n_tasks, 'task')}",
+        asked=asked
+        if asked is not None
+        else f"Which of the {count(n_features, 'feature')} enter as the penalty is lowered, when "
+        f"{count(n_tasks, 'task')} must make do with the same ones?",
+        answered=answered
+        if answered is not None
+        else f"{len(path)} models, from no feature to {count(int(path.n_selected[-1]), 'feature')}. The worst of them "
+        f"is within {small(worst)} of its optimum, relative to the empty model: proved for all features.",
+        tasks=_names(task_names, path.tasks, n_tasks, "task_names"),
+        features=_names(feature_names, names, n_features, "feature_names"),
+        coef=path.coef(-1),
+        intercept=path.intercept(-1),
+        certificate={
+            "objective": float(path.objectives[-1]),
+            "dual_gap": float(path.dual_gaps[-1]),
+            "relative_gap": float(path.relative_gaps[-1]),
+            "null_objective": path.null_objective,
+            "converged": bool(path.converged[-1]),
+        },
+        facts=[*_path_facts(path), *facts],
+        reproduce=reproduce,
+        versions=versions(),
+        **_along(path),
+        warnings=_path_warnings(path),
+    )
+
+
+def _along(path: RegularizationPath | None) -> dict[str, Any]:
+    if path is None or not len(path):
+        return {}
+    return {
+        "alphas": path.alphas,
+        "path_coefs": [path.coef(k) for k in range(len(path))],
+        "n_selected": path.n_selected,
+        "rejection_ratios": path.rejection_ratios,
+        "relative_gaps": path.relative_gaps,
+        "seconds": path.seconds,
+    }
+
+
+def _path_to(model: Any, X: Any, y: Any, task: Any, sample_weight: Any, n_alphas: int) -> Any:
+    """The path from the empty model down to the model's own alpha."""
+    given = (
+        {"sample_weight": sample_weight} if task is None else {"sample_weight": sample_weight, "task": task}
+    )
+    largest = model.alpha_max(X, y, **given)
+    if n_alphas == 1 or largest <= model.alpha:
+        grid = np.array([model.alpha])
+    else:
+        grid = np.geomspace(largest, model.alpha, n_alphas)
+        grid[-1] = model.alpha
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the report itself says which values did not converge
+        return model.path(X, y, **given, alphas=grid)
+
+
+def _rows_are_classes(model: Any) -> bool:
+    """A multinomial model has a row of coefficients per class, and its rows of data belong to no task."""
+    n_classes = len(getattr(model, "classes_", ()))
+    return n_classes == len(model.coef_) and "task" not in signature(model.predict).parameters
+
+
+def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for name, attribute in (("objective", "objective_"), ("dual_gap", "dual_gap_"), ("tol", "tol")):
+        value = getattr(model, attribute, None)
+        if value is not None:
+            found[name] = float(value)
+    if path is not None and "dual_gap" in found:
+        found["null_objective"] = path.null_objective
+        found["relative_gap"] = found["dual_gap"] / (path.null_objective or 1.0)
+        if "tol" in found:
+            found["converged"] = found["relative_gap"] <= found["tol"]
+    return found
+
+
+def _facts(
+    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], chosen: int
+) -> list[tuple[str, str]]:
+    facts = [("Model", type(model).__name__)]
+    if quality:
+        facts.append(("Rows with a label", f"{int(quality[0].rows.sum()):,}"))
+    alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
+    if alpha is not None:
+        facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
+    if hasattr(model, "cv_scores_"):
+        rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
+        facts.append(("How it was chosen", f"{model.cv_scores_.shape[1]} folds, rule: {rule}"))
+    if path is not None:
+        facts += _path_facts(path)
+    return facts
+
+
+def _path_facts(path: RegularizationPath) -> list[tuple[str, str]]:
+    return [
+        ("Values on the path", f"{len(path)}"),
+        ("Time for the path", f"{path.seconds.sum():.2f} s"),
+        ("Full reads of the data", f"{path.passes:.1f}"),
+    ]
+
+
+def _path_warnings(path: RegularizationPath) -> list[str]:
+    found = []
+    if path.interrupted:
+        found.append("The path was interrupted: it ends at the last value solved.")
+    n_open = int(np.count_nonzero(~path.converged))
+    if n_open:
+        found.append(
+            f"{n_open} of the {len(path)} values did not reach the tolerance; their gaps, shown below, are true."
+        )
+    return found
+
+
+def _names(given: Sequence[Any] | None, default: Any, n: int, argument: str) -> Array:
+    names = [str(name) for name in (default if given is None else given)]
+    if len(names) != n:
+        raise ValueError(f"{argument} holds {len(names)} names, but there are {n}.")
+    return np.array(names, dtype=object)
+
+
+def _asked(model: Any, content: ReportContent) -> str:
+    n_rows, n_features = content.coef.shape
+    features = count(n_features, "feature")
+    if content.row_noun == "class":
+        return f"{n_rows} classes: which of the {features} tell them apart?"
+    kind = "classification" if is_classifier(model) else "regression"
+    if n_rows == 1:
+        return f"One {kind}: which of its {features} matter?"
+    return (
+        f"{count(n_rows, f'related {kind}')}: which of the {features} matter, when all tasks must make do with the "
+        "same ones?"
+    )
+
+
+def _answered(model: Any, content: ReportContent) -> str:
+    n_features = content.coef.shape[1]
+    selected = len(np.unique(content.coef.indices[content.coef.data != 0]))
+    sentences = [f"{selected:,} of {count(n_features, 'feature')}."]
+    for quality in content.quality:
+        known = quality.values[np.isfinite(quality.values)]
+        if known.size:
+            value = f"{known.mean():.1%}" if is_classifier(model) else f"{known.mean():.3f}"
+            over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
+            sentences.append(f"{quality.measure}: {value}{over}.")
+    gap = content.certificate.get("dual_gap")
+    if gap is not None:
+        sentences.append(
+            f"No other coefficients could lower the objective by more than {small(gap)}: that is the certificate, "
+            "computed from the data."
+        )
+    return " ".join(sentences)
+
+
+def _code(model: Any, with_task: bool) -> str:
+    task = ", task=task" if with_task else ""
+    return (
+        f"import tasksieve as ts\n\nmodel = ts.{model!r}\n"
+        f"model.fit(X, y{task})\n"
+        f'ts.write_report(model, "report.html", X=X, y=y{task})'
+    )

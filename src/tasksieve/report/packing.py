@@ -1,0 +1,255 @@
+"""The numbers of a report, packed for the browser and bounded in size.
+
+Coefficients travel as 16-bit integers with one scale per feature (so each is exact to about 1/32,767 of the feature's
+largest), strengths likewise; zero is kept for what is exactly zero. What does not fit the bounds is left out, the
+weakest first, and said so in ``left_out``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .content import ReportContent
+
+# Together they keep a report below 20 MB whatever the model.
+MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
+MAX_PATH_COEFFICIENTS = 1_000_000  # of the models along the path
+MAX_STRENGTHS = 2_000_000  # features x values of alpha
+MAX_FEATURES = 20_000
+MAX_TASKS = 2_000
+NAME_LENGTH = 120
+
+LARGEST = 32_767
+
+
+@dataclass
+class Packed:
+    """What the page needs.
+
+    Attributes
+    ----------
+    data : dict
+        Ready for JSON: no NaN, no arrays.
+    order : int array
+        Columns of the features kept: those of the model shown first, strongest first.
+    strengths : array
+        Strength of each of them in the model shown.
+    coefficients : array of shape (selected and kept, tasks kept)
+    tasks : int array
+        Rows of the tasks kept.
+    left_out : list of str
+        Sentences about what did not fit.
+    """
+
+    data: dict[str, Any]
+    order: np.ndarray
+    strengths: np.ndarray
+    coefficients: np.ndarray
+    tasks: np.ndarray
+    left_out: list[str]
+
+
+def pack(content: ReportContent) -> Packed:
+    """Choose what to show and pack it."""
+    left_out: list[str] = []
+    coef = scipy.sparse.csr_array(content.coef)
+    n_tasks, n_features = coef.shape
+    tasks = _kept_tasks(coef, content.row_noun, left_out)
+    strength = row_norms(coef)
+    n_selected = int(np.count_nonzero(strength))
+
+    columns, along = _strengths_along_path(content, strength)
+    ever = len(columns)
+    place = np.lexsort((columns, -along.max(axis=0, initial=0.0), -strength[columns]))
+    room = min(MAX_FEATURES, MAX_STRENGTHS // len(along))
+    kept_selected = min(n_selected, room, MAX_COEFFICIENTS // max(1, len(tasks)))
+    kept = kept_selected if kept_selected < n_selected else min(ever, room)
+    if kept_selected < n_selected:
+        left_out.append(
+            f"Of the {n_selected:,} selected features the {kept_selected:,} strongest are in this file; all are in "
+            "the model."
+        )
+    elif kept < ever:
+        left_out.append(
+            f"Of the {ever - n_selected:,} features that are selected only elsewhere on the path, the "
+            f"{kept - n_selected:,} strongest are in this file."
+        )
+    order, along = columns[place[:kept]], along[:, place[:kept]]
+
+    chosen = dense_rows(coef, order[:kept_selected], tasks)
+    data: dict[str, Any] = {
+        "tasks": shorten(content.tasks[tasks]),
+        "features": shorten(content.features[order]),
+        "rowNoun": content.row_noun,
+        "nFeatures": n_features,
+        "nTasks": n_tasks,
+        "nSelected": n_selected,
+        "nKept": kept_selected,
+        "quality": [
+            {
+                "measure": capital(quality.measure),
+                "values": numbers(np.asarray(quality.values)[tasks]),
+                "rows": numbers(np.asarray(quality.rows)[tasks]),
+            }
+            for quality in content.quality
+        ],
+        "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
+        "tolerance": number(content.certificate.get("tol")),
+        "path": None,
+        "coefficients": None,
+        "pathCoefficients": None,
+        "strengths": _packed_rows(along.T),
+    }
+    every = None
+    if content.alphas is not None and len(content.alphas) > 1:
+        data["path"] = _path_data(content)
+        every = _path_coefficients(content, along, order, tasks, left_out)
+    if every is not None:
+        data["pathCoefficients"] = every
+    else:
+        data["coefficients"] = _packed_rows(chosen)
+    return Packed(data, order, strength[order], chosen, tasks, left_out)
+
+
+def row_norms(coef: scipy.sparse.csr_array) -> np.ndarray:
+    """Euclidean norm over the tasks of each feature's coefficients, of shape (d,)."""
+    squares = np.bincount(coef.indices, weights=coef.data.astype(np.float64) ** 2, minlength=coef.shape[1])
+    return np.sqrt(squares)
+
+
+def dense_rows(coef: scipy.sparse.csr_array, features: np.ndarray, tasks: np.ndarray) -> np.ndarray:
+    """Coefficients of some features and tasks, of shape (features, tasks)."""
+    part = coef if len(tasks) == coef.shape[0] else coef[tasks]
+    return np.ascontiguousarray(part[:, features].toarray().T, dtype=np.float64)
+
+
+def shorten(names: Sequence[Any]) -> list[str]:
+    """Names as text, long ones cut."""
+    texts = [str(name) for name in names]
+    return [text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…" for text in texts]
+
+
+def plural(noun: str) -> str:
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def capital(text: str) -> str:
+    """The first letter large, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def number(value: Any) -> float | None:
+    """A number for JSON: six digits, None where it is missing or not finite."""
+    if value is None or not np.isfinite(value):
+        return None
+    return float(f"{float(value):.6g}")
+
+
+def numbers(values: Any) -> list[float | None]:
+    return [number(value) for value in np.asarray(values, dtype=np.float64).ravel()]
+
+
+def _kept_tasks(coef: scipy.sparse.csr_array, noun: str, left_out: list[str]) -> np.ndarray:
+    n_tasks = coef.shape[0]
+    if n_tasks <= MAX_TASKS:
+        return np.arange(n_tasks)
+    squares = np.asarray(coef.power(2).sum(axis=1)).ravel()
+    left_out.append(
+        f"Of the {n_tasks:,} {plural(noun)} the {MAX_TASKS:,} with the largest coefficients are in this "
+        "file; strengths count all."
+    )
+    return np.sort(np.argsort(-squares, kind="stable")[:MAX_TASKS])
+
+
+def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of the features selected anywhere, and their strengths at every value, of shape (K, columns).
+
+    K = 1 without a path.
+    """
+    if content.alphas is None or len(content.alphas) <= 1:
+        columns = np.flatnonzero(strength)
+        return columns, strength[None, columns]
+    path = [row_norms(scipy.sparse.csr_array(coef)) for coef in content.path_coefs]
+    columns = np.flatnonzero(np.logical_or.reduce([norms > 0 for norms in path]) | (strength > 0))
+    return columns, np.array([norms[columns] for norms in path])
+
+
+def _packed_rows(rows: np.ndarray) -> dict[str, str]:
+    """Rows as 16-bit integers in units of their own largest entry / 32,767; only exact zeros become 0."""
+    scale = np.abs(rows).max(axis=1, initial=0.0) / LARGEST
+    units = np.divide(rows, scale[:, None], out=np.zeros_like(rows), where=scale[:, None] > 0)
+    whole = np.rint(units)
+    whole = np.where((whole == 0) & (rows != 0), np.sign(rows), whole)
+    return {"scale": _encoded(scale.astype("<f4")), "values": _encoded(whole.astype("<i2"))}
+
+
+def _encoded(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+
+
+def _path_data(content: ReportContent) -> dict[str, Any]:
+    assert content.alphas is not None
+    n_values = len(content.alphas)
+    counts = content.n_selected
+    if counts is None:
+        counts = np.array(
+            [np.count_nonzero(row_norms(scipy.sparse.csr_array(c))) for c in content.path_coefs]
+        )
+    path: dict[str, Any] = {
+        "alphas": numbers(content.alphas),
+        "chosen": content.chosen % n_values,
+        "nSelected": [int(count) for count in counts],
+        "rejection": None if content.rejection_ratios is None else numbers(content.rejection_ratios),
+        "gaps": None if content.relative_gaps is None else numbers(content.relative_gaps),
+        "cv": None,
+    }
+    if content.cv_scores is not None:
+        scores = np.asarray(content.cv_scores, dtype=np.float64)
+        folds = scores.shape[1]
+        spread = scores.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(n_values)
+        path["cv"] = {
+            "measure": capital(content.cv_measure),
+            "folds": folds,
+            "mean": numbers(scores.mean(axis=1)),
+            "error": numbers(spread),
+        }
+    return path
+
+
+def _path_coefficients(
+    content: ReportContent,
+    strengths: np.ndarray,
+    order: np.ndarray,
+    tasks: np.ndarray,
+    left_out: list[str],
+) -> dict[str, str] | None:
+    """All coefficients along the path where they fit: for each value, the rows of its features in order.
+
+    One scale per feature, its largest coefficient anywhere on the path.
+    """
+    total = int(np.count_nonzero(strengths)) * len(tasks)
+    if total > MAX_PATH_COEFFICIENTS:
+        left_out.append(
+            f"The coefficients of each {content.row_noun} are in this file for the chosen model only (those of the "
+            f"whole path are {total:,} numbers); along the path it holds the strength of every feature."
+        )
+        return None
+    scale = np.zeros(len(order))
+    parts = []
+    for k, matrix in enumerate(content.path_coefs):
+        present = np.flatnonzero(strengths[k])
+        rows = dense_rows(scipy.sparse.csr_array(matrix), order[present], tasks)
+        scale[present] = np.maximum(scale[present], np.abs(rows).max(axis=1, initial=0.0))
+        parts.append((present, rows))
+    scale /= LARGEST
+    blocks = []
+    for present, rows in parts:
+        whole = np.rint(rows / scale[present][:, None])
+        blocks.append(np.where((whole == 0) & (rows != 0), np.sign(rows), whole).astype("<i2").ravel())
+    return {"scale": _encoded(scale.astype("<f4")), "values": _encoded(np.concatenate(blocks))}

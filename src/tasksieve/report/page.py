@@ -1,0 +1,250 @@
+"""The page: template, style and script joined into one file that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .content import ReportContent
+from .packing import Packed, number, pack, plural, shorten
+
+HERE = Path(__file__).parent
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
+
+
+def render(content: ReportContent) -> str:
+    """The report as one HTML document.
+
+    Parameters
+    ----------
+    content : ReportContent
+
+    Returns
+    -------
+    str
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    content = replace(
+        content,
+        tasks=np.asarray(content.tasks, dtype=object),
+        features=np.asarray(content.features, dtype=object),
+        certificate={name: value for name, value in content.certificate.items() if value is not None},
+    )
+    check(content)
+    packed = pack(content)
+    # everything is escaped; the two exceptions are our own files, and tojson escapes what HTML could read
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters.update(quantity=quantity, small=small)
+    script = (HERE / "report.js").read_text(encoding="utf-8")
+    return environment.get_template("template.html").render(
+        content=content,
+        style=(HERE / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        data=packed.data,
+        left_out=packed.left_out,
+        warnings=[*content.warnings, *observations(content)],
+        tiles=tiles(content, packed),
+        rows=static_rows(content, packed),
+        interval=optimum_interval(content.certificate),
+        has_path=packed.data["path"] is not None,
+        row_nouns=plural(content.row_noun),
+    )
+
+
+def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
+    """Write the report atomically: the file is the old one or the new one, never a part."""
+    path = Path(path)
+    text = render(content)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(text.encode("utf-8", errors="replace"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def check(content: ReportContent) -> None:
+    """Refuse content whose parts do not fit together, by name."""
+    n_tasks, n_features = content.coef.shape
+    lengths: list[tuple[str, Any, int]] = [
+        ("tasks", content.tasks, n_tasks),
+        ("features", content.features, n_features),
+        ("intercept", content.intercept, n_tasks),
+    ]
+    for i, quality in enumerate(content.quality):
+        lengths.append((f"quality[{i}].values", quality.values, n_tasks))
+        lengths.append((f"quality[{i}].rows", quality.rows, n_tasks))
+    if content.alphas is not None:
+        n_values = len(content.alphas)
+        lengths.append(("path_coefs", content.path_coefs, n_values))
+        for name in ("n_selected", "rejection_ratios", "relative_gaps", "seconds", "cv_scores"):
+            if getattr(content, name) is not None:
+                lengths.append((name, getattr(content, name), n_values))
+        if not n_values or not np.all(np.asarray(content.alphas) > 0):
+            raise ValueError("alphas must hold one or more positive numbers, or be None.")
+        if not -n_values <= content.chosen < n_values:
+            raise ValueError(f"chosen={content.chosen} is no index into the {n_values} alphas.")
+    for name, values, wanted in lengths:
+        if len(values) != wanted:
+            raise ValueError(
+                f"{name} has {len(values)} entries, {wanted} are needed to match coef and alphas."
+            )
+    for k, coef in enumerate(content.path_coefs):
+        if coef.shape != content.coef.shape:
+            raise ValueError(f"path_coefs[{k}] has shape {coef.shape}, coef has {content.coef.shape}.")
+
+
+def observations(content: ReportContent) -> list[str]:
+    """What a careful reader would notice, as warnings."""
+    found = []
+    certificate = content.certificate
+    if certificate.get("converged") is not None and not certificate["converged"]:
+        found.append(
+            "The solver stopped before it reached the tolerance asked for. The certificate is still true: see how far "
+            "the answer can be from the best one."
+        )
+    if not content.coef.nnz or not np.any(content.coef.data):
+        found.append("No feature is selected: the penalty is so strong that the empty model is best.")
+    if content.alphas is not None and content.cv_scores is not None and len(content.alphas) > 2:
+        best = int(np.argmin(np.mean(content.cv_scores, axis=1)))
+        last = int(np.argmin(content.alphas))
+        if best == last:
+            found.append(
+                "The smallest held-out loss is at the smallest alpha tried: smaller values could be better still. "
+                "Extend the path (smaller eps) before relying on this choice."
+            )
+    return found
+
+
+def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
+    """(number, name, remark) of the few numbers to see first."""
+    n_tasks, n_features = content.coef.shape
+    n_selected = packed.data["nSelected"]
+    found = [
+        (f"{n_selected:,}", "features selected", f"of {n_features:,}"),
+        (
+            f"{n_tasks:,}",
+            content.row_noun if n_tasks == 1 else plural(content.row_noun),
+            _rows_remark(content),
+        ),
+    ]
+    if content.quality:
+        quality = content.quality[-1]
+        values = np.asarray(quality.values, dtype=float)
+        known = values[np.isfinite(values)]
+        if known.size:
+            spread = (
+                f"from {quantity(known.min())} to {quantity(known.max())} over {plural(content.row_noun)}"
+                if known.size > 1
+                else ""
+            )
+            found.append((quantity(known.mean()), quality.measure, spread))
+    if content.alphas is not None:
+        chosen = content.chosen % len(content.alphas)
+        share = content.alphas[chosen] / np.max(content.alphas)
+        found.append(
+            (quantity(content.alphas[chosen]), "penalty strength α", f"{share:.2g} × the largest on the path")
+        )
+    gap = content.certificate.get("relative_gap", content.certificate.get("dual_gap"))
+    if gap is not None:
+        relative = "relative_gap" in content.certificate
+        found.append(
+            (small(gap), "distance to the optimum, at most", "of the empty model's loss" if relative else "")
+        )
+    return found
+
+
+def _rows_remark(content: ReportContent) -> str:
+    if not content.quality:
+        return ""
+    rows = np.asarray(content.quality[0].rows)
+    if len(rows) == 1:
+        return f"{int(rows[0]):,} rows"
+    if rows.min() == rows.max():
+        return f"{int(rows[0]):,} rows each"
+    return f"{int(rows.min()):,} to {int(rows.max()):,} rows each"
+
+
+def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
+    """The strongest features, for readers without the script."""
+    rows = []
+    names = shorten(content.features[packed.order[:STATIC_ROWS]])
+    tasks = shorten(content.tasks[packed.tasks])
+    for rank, coefficients in enumerate(packed.coefficients[:STATIC_ROWS]):
+        at = int(np.argmax(np.abs(coefficients)))
+        rows.append(
+            {
+                "rank": str(rank + 1),
+                "name": names[rank],
+                "strength": quantity(packed.strengths[rank]),
+                "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}",
+                "largest": f"{quantity(coefficients[at], sign=True)} in {tasks[at]}",
+            }
+        )
+    return rows
+
+
+def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:
+    """The two ends between which the smallest possible objective lies, with the digits that tell them apart.
+
+    The lower end is rounded down and the upper end up, so that what is printed is true.
+    """
+    objective, gap = certificate.get("objective"), certificate.get("dual_gap")
+    if objective is None or gap is None or not np.isfinite(objective) or not np.isfinite(gap):
+        return None
+    step = max(gap, 1e-15 * abs(objective), 1e-300)
+    unit = Decimal(10) ** min(int(np.floor(np.log10(step))) - 1, 0)
+    low = Decimal(max(0.0, objective - gap)).quantize(unit, ROUND_FLOOR)
+    high = Decimal(objective).quantize(unit, ROUND_CEILING)
+    if high >= 10**15 or unit < Decimal("1e-18"):
+        return small(float(low)), small(float(high))
+    return f"{low:,f}", f"{high:,f}"
+
+
+def quantity(value: Any, sign: bool = False) -> str:
+    """A number with three significant digits, as a person would write it."""
+    value = number(value)
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    before = "−" if value < 0 else "+" if sign else ""
+    if 1e-4 <= size < 1e5:
+        return f"{before}{size:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
+    return before + _power(size, 2)
+
+
+def small(value: Any) -> str:
+    """A small number in powers of ten."""
+    if value is None or not np.isfinite(value):
+        return "–"
+    return "0" if value == 0 else ("−" if value < 0 else "") + _power(abs(float(value)), 1)
+
+
+def _power(size: float, digits: int) -> str:
+    factor, exponent = f"{size:.{digits}e}".split("e")
+    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(RAISED)}"

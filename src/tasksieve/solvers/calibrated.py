@@ -1,0 +1,158 @@
+"""What the solvers of the calibrated model share: a primal and a dual point, and the gap between them.
+
+    P(W) = sum_t ||y_t - X_t w_t|| + sum_j lam_j ||W_j|| + ridge/2 ||W||_F^2
+    D(u) = <u, y> - sum_j (||c_j|| - lam_j)_+^2 / (2 ridge),     ||u_t|| <= 1,   c_jt = <x_jt, u_t>,
+
+without a ridge the sum becomes the constraint ``||c_j|| <= lam_j`` (mathematics, section 5; Gong et al. 2014, eq. 5 and
+10, where theta = -u). With ``W >= 0`` the positive part of c takes the place of c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..losses import SquareRoot
+from ..penalties import RowPenalty, row_norms
+from .working import Solution, WorkingProblem
+
+Array = np.ndarray[Any, Any]
+
+_NONE = np.empty(0)
+
+
+@dataclass
+class PrimalDual:
+    """A primal point, a dual point, and the gap between them over the columns at hand.
+
+    Attributes
+    ----------
+    rows : array
+        W.
+    residual, sizes : arrays
+        ``y - XW``, flat, recomputed from W; and its norm in each task.
+    dual, products : arrays
+        u with ``||u_t|| <= 1``, flat, and its correlations c with the columns. The dual point is `scale` times these.
+    """
+
+    rows: Array
+    residual: Array
+    sizes: Array
+    dual: Array
+    products: Array
+    scale: float
+    objective: float
+    gap: float
+
+    @property
+    def dual_value(self) -> float:
+        return self.objective - self.gap
+
+
+@dataclass
+class CalibratedSolution(Solution):
+    """Rows of W, and the dual point that belongs to them."""
+
+    dual: Array | None = None
+    noise: Array | None = None  # sigma_t of the variational Newton method
+
+
+def correlation_sizes(penalty: RowPenalty, products: Array) -> Array:
+    """``||c_j||``, of the positive part where W must be positive."""
+    return row_norms(np.maximum(products, 0.0) if penalty.positive else products)
+
+
+def shrunk_rows(penalty: RowPenalty, products: Array, curvature: float) -> Array:
+    """``W(u)``: the minimiser of ``sum_j lam_j ||W_j|| + curvature/2 ||W||^2 - <c, W>``."""
+    products = np.maximum(products, 0.0) if penalty.positive else products
+    sizes = row_norms(products)
+    ratio = np.divide(penalty.group, sizes, out=np.ones_like(sizes), where=sizes > 0.0)
+    return np.asarray(products * (np.maximum(1.0 - ratio, 0.0) / curvature)[:, None])
+
+
+def best_multiple(along: float, sizes: Array, strengths: Array, ridge: float) -> float:
+    """The k in [0, 1] with the largest ``D(k u)``, where ``along = <u, y>`` and ``sizes`` are the ``||c_j||``."""
+    if along <= 0.0:
+        return 0.0
+    if ridge == 0.0:
+        positive = strengths > 0.0
+        polar = float(np.max(sizes[positive] / strengths[positive], initial=0.0))
+        # Shrunk by more than rounding can have added to the sizes: the scaled point is feasible.
+        return 1.0 if polar <= 1.0 - 1e-12 else 1.0 / (polar * (1.0 + 1e-12))
+    # The slope of D in k is decreasing and concave: Newton's method from the right end never overshoots.
+    k = 1.0
+    for _ in range(100):
+        over = k * sizes > strengths
+        square = float(sizes[over] @ sizes[over])
+        slope = along * ridge - k * square + float(strengths[over] @ sizes[over])
+        if slope >= 0.0 or square == 0.0:
+            break
+        k = max(k + slope / square, 0.0)
+    return k
+
+
+def row_gaps(
+    penalty: RowPenalty, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
+) -> float:
+    """What the penalty adds to the gap: the Fenchel-Young excess of every row, each >= 0."""
+    excess = penalty.group * row_sizes - scale * inner
+    if penalty.ridge:
+        over = np.maximum(scale * sizes - penalty.group, 0.0)
+        excess = excess + 0.5 * penalty.ridge * row_squares + over * over / (2.0 * penalty.ridge)
+    return float(np.sum(np.maximum(excess, 0.0)))
+
+
+def primal_dual(
+    problem: WorkingProblem,
+    rows: Array,
+    dual: Array,
+    products: Array | None = None,
+    outside: tuple[Array, Array] = (_NONE, _NONE),
+    image: Array | None = None,
+) -> PrimalDual:
+    """The pair (W, u) with its gap: ``y - XW`` is computed afresh, u is brought into the balls and scaled.
+
+    Parameters
+    ----------
+    dual : array
+        Any flat vector; it is scaled down in tasks where its norm exceeds 1.
+    products : array, optional
+        Its correlations with the columns.
+    outside : (sizes, strengths)
+        ``||c_j||`` and ``lam_j`` of further columns, whose rows are zero, that may exceed their thresholds.
+    image : array, optional
+        ``XW``, where it is known.
+    """
+    loss, penalty, packed = problem.loss, problem.penalty, problem.packed
+    assert isinstance(loss, SquareRoot)
+    if products is None:
+        products = packed.correlate(dual, problem.places)
+    lengths = loss.sizes(dual)
+    if np.any(lengths > 1.0):
+        shrink = 1.0 / np.maximum(lengths * (1.0 + 1e-15), 1.0)
+        dual, products = loss.scaled(dual, shrink), products * shrink
+    live = np.flatnonzero(rows.any(axis=1))
+    if image is None:
+        image = packed.combine(problem.places[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+    residual = loss.target - image
+    sizes = loss.sizes(residual)
+    correlations = correlation_sizes(penalty, products)
+    scale = best_multiple(
+        float(dual @ loss.target),
+        np.concatenate([correlations, outside[0]]),
+        np.concatenate([penalty.group, outside[1]]),
+        penalty.ridge,
+    )
+    row_sizes = row_norms(rows)
+    squares = row_sizes * row_sizes
+    inner = np.einsum("jt,jt->j", products, rows)
+    # ||r_t|| - k <u_t, r_t> >= 0: written so that nothing cancels where u is the direction of r
+    loss_gap = float(np.sum(np.maximum(sizes - scale * loss.task_products(dual, residual), 0.0)))
+    gap = loss_gap + row_gaps(penalty, correlations, inner, row_sizes, squares, scale)
+    if penalty.ridge and len(outside[0]):
+        over = np.maximum(scale * outside[0] - outside[1], 0.0)
+        gap += float(over @ over) / (2.0 * penalty.ridge)
+    objective = float(sizes.sum() + penalty.group @ row_sizes + 0.5 * penalty.ridge * squares.sum())
+    return PrimalDual(rows, residual, sizes, dual, products, scale, objective, gap)

@@ -1,0 +1,290 @@
+"""Variational Newton for the calibrated model: second order in the row norms and in the noise, jointly.
+
+The model is a group basis pursuit: ``y_t = X_t w_t + r_t`` with groups ``W_j`` (weight lam_j) and ``r_t`` (weight 1).
+So the noise ``sigma_t = ||r_t||`` is one more unknown of the kind ``a_j`` (`newton`), and needs no special treatment:
+
+    Phi(a, sigma) = 1/2 sum_t y_t' K_t^-1 y_t + 1/2 sum_t sigma_t + sum_j lam_j^2/2 a_j/(1 - ridge a_j),
+    K_t = sigma_t I + sum_j a_j x_jt x_jt',        a >= 0, sigma >= 0, jointly convex,
+    u_t = K_t^-1 y_t,   c_jt = x_jt' u_t,   W_j = a_j c_j,   y_t - X_t w_t = sigma_t u_t,
+    dPhi/da_j = 1/2 ( lam_j^2/(1 - ridge a_j)^2 - ||c_j||^2 ),     dPhi/dsigma_t = 1/2 ( 1 - ||u_t||^2 ).
+
+u is the dual point itself. A task that is fitted exactly is sigma_t = 0 with ``||u_t|| < 1``: a bound like any other.
+The Newton system in its secular form (on ``1/||c_j|| = (1 - ridge a_j)/lam_j`` and ``1/||u_t|| = 1``) is, with
+``K_t = L_t L_t'``,
+
+    M v = b,  v >= lower,   M = Z'Z + diag(ridge ||c_j||/lam_j ; 0),
+    Z_j = (L_t^-1 x_jt c_jt)_t / ||c_j||,     b_j = ||c_j|| ( ||c_j|| (1 - ridge a_j)/lam_j - 1 ),  da_j = v_j/||c_j||,
+    Z_t = L_t^-1 u_t / ||u_t||,               b_t = ||u_t|| ( ||u_t|| - 1 ),               dsigma_t = v_t/||u_t||.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._kernels import kernels
+from ..design import PackedColumns
+from ..losses import SquareRoot
+from ..penalties import RowPenalty, row_norms
+from .calibrated import CalibratedSolution, best_multiple, row_gaps
+from .newton import bounded_direct
+from .working import WorkingProblem
+
+Array = np.ndarray[Any, Any]
+
+_FLOOR = 1e-3  # of the tolerance: sigma below this cannot be seen in the gap
+_SMALLEST = 1e-12  # of ||y_t||: what K can still be factored with
+_FALL = 0.01  # of the relative gap: sigma falls with the gap, never ahead of it
+_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)
+_STALL = 12  # steps without halving the gap: give up, another start will do better
+
+
+@dataclass
+class _Point:
+    """Phi and everything that belongs to it at one (a, sigma)."""
+
+    a: Array
+    noise: Array
+    dual: Array
+    lengths: Array  # ||u_t||
+    products: Array
+    sizes: Array  # ||c_j||
+    value: float
+
+
+class CalibratedNewton:
+    """Keeps the work arrays of one path."""
+
+    _MOST_CELLS = 25_000_000  # of the matrices K_t, all tasks together
+
+    @classmethod
+    def fits(cls, packed: PackedColumns) -> bool:
+        """Whether the matrices K_t, as large as the tasks have rows, are affordable."""
+        lengths = np.diff(packed.offsets)
+        return int(np.sum(lengths * lengths)) <= cls._MOST_CELLS
+
+    def __init__(self, packed: PackedColumns, loss: SquareRoot) -> None:
+        self._packed, self._loss = packed, loss
+        self._lengths = np.diff(packed.offsets)
+        self._starts = np.concatenate([[0], np.cumsum(self._lengths * self._lengths)])
+        self._factors = np.empty(int(self._starts[-1]))
+        self._whitened = np.empty((int(packed.offsets[-1]), 0), dtype=np.float32, order="F")
+        self._sizes = loss.sizes(loss.target)  # ||y_t||
+        self._noisy = np.flatnonzero(self._sizes > 0.0)
+        self._threads = packed.n_threads
+
+    def step_work(self, count: int) -> float:
+        """Operations of one Newton step with this many rows."""
+        lengths = self._lengths.astype(float)
+        squares, cubes = float(np.sum(lengths**2)), float(np.sum(lengths**3))
+        unknowns = count + len(lengths)
+        return 2.0 * cubes + 4.0 * count * squares + unknowns**2 * float(lengths.sum()) + float(unknowns) ** 3
+
+    def solve(
+        self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
+    ) -> CalibratedSolution:
+        """From the row norms of `start` and the residual norms `noise`, until the gap is at most `tol`."""
+        penalty = problem.penalty
+        lam, ridge = penalty.group, penalty.ridge
+        sizes = row_norms(start)
+        a = sizes / (lam + ridge * sizes)
+        whole = float(self._sizes.sum())
+        floor = np.maximum(_FLOOR * tol / whole, _SMALLEST) * self._sizes
+        sigma = np.where(self._sizes > 0.0, np.maximum(noise, np.maximum(floor, 1e-6 * self._sizes)), 1.0)
+        point = self._evaluate(problem.places, a, sigma, lam, ridge)
+        while not np.isfinite(point.value):  # K not positive to rounding
+            sigma = np.where(self._sizes > 0.0, np.maximum(100.0 * sigma, 1e-6 * self._sizes), 1.0)
+            point = self._evaluate(problem.places, a, sigma, lam, ridge)
+        gap = self._gap(point, penalty)
+        best, gap_then, waited, steps = point, gap, 0, 0
+        best_gap = gap
+        while gap > tol and steps < max_iter:
+            lowest = np.maximum(floor, np.minimum(_FALL * gap / whole, 1.0) * self._sizes)
+            following = self._step(point, problem.places, penalty, lowest)
+            steps += 1
+            if following is None:  # rounding has been reached
+                break
+            point = following
+            gap = self._gap(point, penalty)
+            if gap < best_gap:
+                best, best_gap = point, gap
+            if gap <= 0.5 * gap_then:
+                gap_then, waited = gap, 0
+            else:
+                waited += 1
+                if waited >= _STALL:
+                    break
+        rows = best.a[:, None] * best.products
+        return CalibratedSolution(rows, steps, best_gap, dual=best.dual, noise=best.noise)
+
+    def _evaluate(self, places: Array, a: Array, noise: Array, lam: Array, ridge: float) -> _Point:
+        packed, loss = self._packed, self._loss
+        live = np.flatnonzero(a > 0.0)
+        dual = np.empty_like(loss.target)
+        ok = kernels.factor_shifted(
+            packed.x,
+            packed.offsets,
+            packed.shared,
+            places[live],
+            a[live],
+            noise,
+            loss.target,
+            self._threads,
+            self._factors,
+            dual,
+        )
+        if not ok:
+            return _Point(a, noise, dual, np.empty(0), np.empty((0, 0)), np.empty(0), np.inf)
+        # Where sigma is small, rounding grows along the directions that intercepts explain: it does not belong to u.
+        dual = loss.project(dual)
+        products = packed.correlate(dual, places)
+        value = 0.5 * float(loss.target @ dual) + 0.5 * float(noise[self._noisy].sum())
+        value += 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
+        return _Point(a, noise, dual, loss.sizes(dual), products, row_norms(products), value)
+
+    def _gap(self, point: _Point, penalty: RowPenalty) -> float:
+        """The gap over the working columns; the residual is taken to be sigma u, as it is but for rounding."""
+        shrink = 1.0 / np.maximum(point.lengths, 1.0)
+        if np.any(point.lengths > 1.0):
+            scaled = point.products * shrink
+            sizes = row_norms(scaled)
+        else:
+            scaled, sizes = point.products, point.sizes
+        noise = np.where(self._sizes > 0.0, point.noise, 0.0)
+        residual = noise * point.lengths
+        along = float(np.sum(shrink * self._loss.task_products(point.dual, self._loss.target)))
+        scale = best_multiple(along, sizes, penalty.group, penalty.ridge)
+        row_sizes = point.a * point.sizes
+        inner = point.a * np.einsum("jt,jt->j", scaled, point.products)
+        gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
+        return gap + row_gaps(penalty, sizes, inner, row_sizes, row_sizes * row_sizes, scale)
+
+    def _step(self, point: _Point, places: Array, penalty: RowPenalty, lowest: Array) -> _Point | None:
+        """One step: in the secular form, or else damped more and more (see `newton`)."""
+        lam, ridge = penalty.group, penalty.ridge
+        for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
+            direction = self._direction(point, places, lam, ridge, lowest, damping)
+            if direction is None:
+                continue
+            following = self._search(point, direction, places, lam, ridge, lowest)
+            if following is not None:
+                return following
+        return None
+
+    def _search(
+        self,
+        point: _Point,
+        direction: tuple[Array, Array],
+        places: Array,
+        lam: Array,
+        ridge: float,
+        lowest: Array,
+    ) -> _Point | None:
+        """Backtracking on Phi; the full step is nearly always taken."""
+        da, dnoise = direction
+        slope = 0.5 * (np.square(lam / (1.0 - ridge * point.a)) - np.square(point.sizes))
+        decrease = float(slope @ da) + 0.5 * float((1.0 - np.square(point.lengths)) @ dnoise)
+        slack = 1e-13 * abs(point.value)
+        if not decrease <= slack:
+            return None
+        step = 1.0
+        for _ in range(30):
+            a = point.a + step * da
+            a[a <= 1e-12 * point.a] = 0.0  # what rounding leaves of a row that goes
+            if ridge:  # a < 1/ridge is the domain of Phi
+                a = np.minimum(a, 0.5 * (point.a + 1.0 / ridge))
+            noise = point.noise + step * dnoise
+            if step < 1e-2:
+                # Jammed: with sigma at its floor and K nearly singular the model holds in a tiny region only.
+                noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * lowest, 0.0))
+            candidate = self._evaluate(places, a, noise, lam, ridge)
+            if candidate.value <= point.value + 1e-4 * step * decrease + slack:
+                return candidate
+            step *= 0.5
+        return None
+
+    def _direction(
+        self, point: _Point, places: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
+    ) -> tuple[Array, Array] | None:
+        active = point.a > 0.0
+        entering = ~active & (point.sizes > lam)
+        room = max(100, int(active.sum()))
+        if entering.sum() > room:  # take the strongest only: too many false rows would fill M
+            ratio = np.where(entering, point.sizes / lam, 0.0)
+            entering = entering & (ratio >= np.partition(ratio, -room)[-room])
+        chosen = np.flatnonzero((active | entering) & (point.sizes > 0.0))
+        tasks = self._noisy
+        count = len(chosen) + len(tasks)
+        if count == 0:
+            return None
+        # Without a ridge M is nearly singular wherever tasks are fitted exactly: single precision would cost steps.
+        precise = damping is not None or ridge == 0.0
+        size = np.concatenate([point.sizes[chosen], point.lengths[tasks]])
+        z = self._columns(point, places, chosen, tasks, precise)
+        m: Array
+        if not precise:
+            m = np.empty((count, count), dtype=np.float32)
+            kernels.normal_matrix(z, None, self._threads, m)
+        else:
+            m = z.T @ z
+        a, strength, own = point.a[chosen], lam[chosen], point.sizes[chosen]
+        diagonal, right = np.zeros(count), np.empty(count)
+        rows, length = slice(0, len(chosen)), point.lengths[tasks]
+        if damping is None or damping == 0.0:
+            diagonal[rows] = ridge * own / strength
+            right[rows] = own * (own * (1.0 - ridge * a) / strength - 1.0)
+            right[len(chosen) :] = length * (length - 1.0)
+        else:
+            rest = strength / (1.0 - ridge * a)
+            diagonal[rows] = ridge * np.square(rest / own) / (1.0 - ridge * a)
+            right[rows] = 0.5 * (own - rest) * (own + rest) / own
+            right[len(chosen) :] = 0.5 * (length - 1.0) * (length + 1.0) / length
+        m[np.diag_indices(count)] += diagonal.astype(m.dtype)
+        if damping:
+            m[np.diag_indices(count)] += damping * float(np.mean(np.diag(m)))
+        # Scaled to unit diagonal: that of a task's noise grows without bound as the task is fitted exactly.
+        unit = np.sqrt(np.maximum(np.diag(m).astype(np.float64), 1e-300))
+        m /= unit.astype(m.dtype)[:, None]
+        m /= unit.astype(m.dtype)[None, :]
+        if not np.all(np.isfinite(m)):
+            return None
+        lower = np.concatenate([-a * own, np.minimum(lowest - point.noise, 0.0)[tasks] * length])
+        v = bounded_direct(m, right / unit, lower * unit) / unit
+        da, dnoise = np.zeros_like(point.a), np.zeros_like(point.noise)
+        da[chosen] = v[rows] / size[rows]
+        dnoise[tasks] = v[len(chosen) :] / length
+        # A row that has no correlation left carries nothing.
+        gone = active & (point.sizes == 0.0)
+        da[gone] = -point.a[gone]
+        return da, dnoise
+
+    def _columns(self, point: _Point, places: Array, chosen: Array, tasks: Array, precise: bool) -> Array:
+        """Z: a column for each row of W, then one for the noise of each task."""
+        packed, offsets = self._packed, self._packed.offsets
+        u = point.products[chosen] / point.sizes[chosen][:, None]
+        count, samples = len(chosen) + len(tasks), int(offsets[-1])
+        kind = np.float64 if precise else np.float32
+        # Kept between steps: fresh memory of this size costs as much as filling it.
+        if self._whitened.dtype != kind or self._whitened.shape[1] < count:
+            self._whitened = np.empty((samples, 2 * count), dtype=kind, order="F")
+        z = self._whitened[:, :count]
+        kernels.whiten_each(
+            packed.x,
+            offsets,
+            packed.shared,
+            places[chosen],
+            u,
+            self._factors,
+            self._threads,
+            z[:, : len(chosen)],
+        )
+        z[:, len(chosen) :] = 0.0
+        for k, t in enumerate(tasks):
+            own, n = slice(offsets[t], offsets[t + 1]), int(self._lengths[t])
+            lower = self._factors[self._starts[t] : self._starts[t + 1]].reshape(n, n, order="F")
+            whitened, _ = lapack.dtrtrs(lower, point.dual[own], lower=1)
+            z[own, len(chosen) + k] = whitened / point.lengths[t]
+        return z

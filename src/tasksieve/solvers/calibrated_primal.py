@@ -1,0 +1,139 @@
+"""P-SPG, P-SFISTA and P-ADMM: the calibrated model by primal methods (Gong et al. 2014, appendices A and B).
+
+"p-spg" and "p-sfista" smooth the loss (Nesterov): ``h_mu(r) = r^2/(2 mu)`` for ``r <= mu`` and ``r - mu/2`` beyond,
+
+    s_mu(W) = sum_t h_mu(||y_t - X_t w_t||) + ridge/2 ||W||^2,    grad = -X'v + ridge W,    v_t = r_t/max(mu, ||r_t||),
+
+and run SpaRSA or FISTA on ``s_mu + sum_j lam_j ||W_j||``. v is a dual point of the unsmoothed model, so the
+certificate is true; smoothing costs at most mu/2 a task, and nothing where ``||r_t|| >= mu``. The papers fix mu; here
+it starts at a tenth of the tasks' norms and falls tenfold whenever the smoothed problem is solved better
+than it fits the true one.
+
+"p-admm" splits off the residual, ``z = y - XW`` with multiplier u (scaled by rho):
+
+    W = argmin rho/2 ||XW - (y - z + u/rho)||^2 + Omega(W)      (row coordinate descent, warm started),
+    z_t = (1 - 1/(rho ||v_t||))_+ v_t,   v = u/rho + y - XW,    u = rho (v - z),
+
+after which ``||u_t|| <= 1`` holds by itself. rho balances the sizes of the two residuals (Boyd et al. 2011, 3.4.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses import SquareRoot
+from ..penalties import RowPenalty, row_norms
+from .calibrated import CalibratedSolution
+from .calibrated_dual import squared_norm_estimate
+from .calibrated_history import Record
+from .coordinate import CoordinateDescent
+from .first_order import Composite, Smooth, fista, sparsa
+from .working import WorkingProblem
+
+Array = np.ndarray[Any, Any]
+
+_METHODS = {"p-spg": sparsa, "p-sfista": fista}
+
+
+def smoothed_first_order(
+    problem: WorkingProblem, method: str, rows: Array, tol: float, max_iter: int, record: Record | None = None
+) -> CalibratedSolution:
+    """Minimise the smoothed model, mu falling, until the gap of the model itself is at most `tol`.
+
+    Parameters
+    ----------
+    method : {"p-spg", "p-sfista"}
+    """
+    loss, penalty = problem.loss, problem.penalty
+    assert isinstance(loss, SquareRoot)
+    record = record or Record(problem, tol)
+    shape = RowPenalty(penalty.group, penalty.l1, 0.0, penalty.positive, penalty.has_l1)
+    sizes = loss.sizes(loss.target)
+    mu = 0.1 * float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
+    norm = squared_norm_estimate(problem)
+    run = _METHODS[method]
+    record.see(rows, loss.null.residual)
+    lowest = 1e-14 * mu
+    while not record.done and record.iterations < max_iter:
+        smooth = _smoothed(problem, mu)
+
+        def watch(at: Smooth, before: Smooth) -> bool:
+            # W is new; the dual point is that of the gradient's point, whose correlations are known
+            dual, products, _ = before.more
+            image = at.more[2]
+            if record.see(at.point, dual, products, image):
+                return True
+            # P_mu(W) - D_mu(k u), D_mu(u) = D(u) - mu/2 ||u||^2: what smoothing is not to blame for
+            last = record.last
+            small = np.minimum(last.sizes, mu)  # noqa: B023
+            bias = float(np.sum(0.5 * small * (2.0 - small / mu)))  # noqa: B023  (sum of ||r|| - h_mu)
+            bias -= 0.5 * mu * last.scale**2 * float(np.sum(loss.task_products(last.dual, last.dual)))  # noqa: B023
+            return last.gap - bias <= 0.3 * last.gap and mu > lowest  # noqa: B023
+
+        composite = Composite(smooth, lambda w, eta: shape.prox(w, 1.0 / eta), shape.norm)
+        at, count = run(composite, rows, norm / mu + penalty.ridge, watch, max_iter - record.iterations)
+        record.iterations += count
+        rows, mu = at.point, 0.1 * mu
+    return record.solution()
+
+
+def _smoothed(problem: WorkingProblem, mu: float) -> Any:
+    loss, packed, places, ridge = problem.loss, problem.packed, problem.places, problem.penalty.ridge
+    assert isinstance(loss, SquareRoot)
+
+    def smooth(rows: Array) -> Smooth:
+        live = np.flatnonzero(rows.any(axis=1))
+        image = packed.combine(places[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+        residual = loss.target - image
+        sizes = loss.sizes(residual)
+        dual = loss.scaled(residual, 1.0 / np.maximum(sizes, mu))
+        products = packed.correlate(dual, places)
+        values = np.where(sizes <= mu, sizes * sizes / (2.0 * mu), sizes - 0.5 * mu)
+        value = float(values.sum()) + 0.5 * ridge * float(np.vdot(rows, rows))
+        return Smooth(rows, value, ridge * rows - products, (dual, products, image))
+
+    return smooth
+
+
+def alternating_directions(
+    problem: WorkingProblem, rows: Array, tol: float, max_iter: int, record: Record | None = None
+) -> CalibratedSolution:
+    """P-ADMM until the gap over the working columns is at most `tol`; `max_iter` counts its outer iterations."""
+    loss, penalty, packed, places = problem.loss, problem.penalty, problem.packed, problem.places
+    assert isinstance(loss, SquareRoot)
+    record = record or Record(problem, tol)
+    descent = CoordinateDescent()
+    sizes = loss.sizes(loss.target)
+    rho = 3.0 / float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
+    live = np.flatnonzero(rows.any(axis=1))
+    image = packed.combine(places[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+    split, dual = loss.target - image, np.zeros_like(loss.target)
+    record.see(rows, loss.null.residual)
+    while not record.done and record.iterations < max_iter:
+        scaled = RowPenalty(
+            penalty.group / rho, penalty.l1 / rho, penalty.ridge / rho, penalty.positive, penalty.has_l1
+        )
+        # The inner problem is in units of P/rho: solved well enough for the gap to go on falling.
+        inner = max(1e-3 * min(record.gap, record.last.objective), 1e-3 * tol) / rho
+        solved = descent.minimise(
+            packed, places, scaled, loss.target - split + dual / rho, rows.copy(), inner, 200
+        )
+        rows = solved.rows
+        live = np.flatnonzero(row_norms(rows))
+        image = packed.combine(places[live], rows[live]) if len(live) else np.zeros_like(loss.target)
+        v = dual / rho + loss.target - image
+        lengths = loss.sizes(v)
+        shrink = np.maximum(1.0 - 1.0 / np.maximum(rho * lengths, 1e-300), 0.0)
+        before, split = split, loss.scaled(v, shrink)
+        dual = rho * (v - split)
+        record.iterations += 1
+        record.see(rows, dual, image=image)
+        primal = float(np.linalg.norm(loss.target - image - split))
+        change = rho * float(np.linalg.norm(split - before))
+        if primal * rho > 10.0 * change:
+            rho *= 2.0
+        elif change > 10.0 * primal * rho:
+            rho *= 0.5
+    return record.solution()
