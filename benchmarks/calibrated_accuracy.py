@@ -65,9 +65,9 @@ def table(args: Any, report: Report) -> None:
     }
     models = {
         "calibrated": ts.CalibratedMultiTaskLassoCV(**common),
-        "calibrated, l2": ts.CalibratedMultiTaskLassoCV(l2=[1e-3, 1e-2], **common),
+        "calibrated, l2": ts.CalibratedMultiTaskLassoCV(l2=[1e-5, 1e-4, 1e-3], **common),
         "least squares": ts.MultiTaskLassoCV(**common),
-        "least squares, l2": ts.MultiTaskElasticNetCV(l1_ratio=[0.99, 0.9], **common),
+        "least squares, l2": ts.MultiTaskElasticNetCV(l1_ratio=[0.999, 0.99], **common),
     }
     rows = []
     for ratio, published in PUBLISHED.items():
