@@ -65,9 +65,9 @@ def table(args: Any, report: Report) -> None:
     }
     models = {
         "calibrated": ts.CalibratedMultiTaskLassoCV(**common),
-        "calibrated, l2": ts.CalibratedMultiTaskLassoCV(l2=[1e-3, 1e-2], **common),
+        "calibrated, l2": ts.CalibratedMultiTaskLassoCV(l2=[1e-5, 1e-4, 1e-3], **common),
         "least squares": ts.MultiTaskLassoCV(**common),
-        "least squares, l2": ts.MultiTaskElasticNetCV(l1_ratio=[0.99, 0.9], **common),
+        "least squares, l2": ts.MultiTaskElasticNetCV(l1_ratio=[0.999, 0.99], **common),
     }
     rows = []
     for ratio, published in PUBLISHED.items():
@@ -122,10 +122,11 @@ def real(args: Any, report: Report) -> None:
         if args.quick:
             keep = np.arange(0, X.shape[1], max(1, X.shape[1] // 60))
             X = X[:, keep]
-        n_alphas = 8 if args.quick else 20
-        eps = 0.2 if name == "mouse_hs" else 0.02
-        common = {"n_alphas": n_alphas, "eps": eps, "standardize": standardize, "cv": 3, "tol": 1e-4}
-        plain = {"standardize": standardize, "tol": 1e-4}
+        wide = name == "mouse_hs"  # 19 traits x 1,451 mice x 10,346 markers: a shorter, coarser grid
+        n_alphas = 8 if args.quick else 10 if wide else 20
+        eps, tol = (0.4, 1e-3) if wide else (0.02, 1e-4)
+        common = {"n_alphas": n_alphas, "eps": eps, "standardize": standardize, "cv": 3, "tol": tol}
+        plain = {"standardize": standardize, "tol": tol}
         errors: dict[str, list[float]] = {}
         for k in range(1 if args.quick else args.real_splits):
             rng = np.random.default_rng([args.seed, k])
@@ -174,7 +175,7 @@ def real(args: Any, report: Report) -> None:
         "Real data: test error of each task / that of its training mean, averaged over tasks",
         ["data", "model", "error", "sd over splits"],
         rows,
-        "By 3-fold cross-validation over 20 values. mouse_hs: 19 traits on 10,346 genotypes, 80 % of the mice; "
+        "3-fold cross-validation over 20 values (mouse_hs: 10). mouse_hs: 19 traits, 10,346 markers, 80 % of the mice; "
         "parkinsons: motor score of 42 patients, 60 % of each; school: 139 schools, 50 % of the pupils of each.",
     )
 

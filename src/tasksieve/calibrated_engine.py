@@ -29,7 +29,7 @@ from .solvers.calibrated import (
 )
 from .solvers.calibrated_dual import dual_first_order
 from .solvers.calibrated_history import History, Record
-from .solvers.calibrated_newton import CalibratedNewton
+from .solvers.calibrated_newton import CalibratedNewton, ReducedNewton
 from .solvers.calibrated_primal import alternating_directions, smoothed_first_order
 from .solvers.working import Solution, WorkingProblem
 
@@ -182,16 +182,13 @@ class CalibratedEngine(Engine):
     def _choose_solvers(self, solver: str) -> None:
         self._may_switch = False
         self.history: History | None = None
-        self._newton_steps = 0
         self._calibrated: CalibratedNewton | None = None
-        newton = not self.problem.shape.positive and CalibratedNewton.fits(self.packed)
+        self._reduced: tuple[Array, ReducedNewton] | None = None
+        newton = not self.problem.shape.positive
         if solver == "newton" and not newton:
-            raise ValueError(
-                "solver='newton' is for coefficients of any sign and tasks of moderate size; use 'auto'"
-            )
-        if newton and solver in ("auto", "newton") and self.lam_max > 0.0:
-            self._calibrated = CalibratedNewton(self.packed, self.loss)
+            raise ValueError("solver='newton' is for coefficients of any sign; use 'auto'")
         self._hybrid = solver == "auto"
+        self._keeps_history = solver in PUBLISHED
         self._solver = "newton" if newton and solver in ("auto", "newton") else solver
         if self._solver == "auto":
             self._solver = "d-pg"
@@ -254,24 +251,23 @@ class CalibratedEngine(Engine):
         self, lam: float, working: Array, rows: Array, penalty: RowPenalty, tol: float, max_iter: int
     ) -> Solution:
         here = WorkingProblem(self.packed, self.packed.places(working), penalty.restrict(working), self.loss)
-        if self._solver == "newton":
+        if self._solver == "newton" and CalibratedNewton.fits(self.packed, len(working)):
             solved = self._solve_newton(lam, here, rows, tol, max_iter)
         else:
             solved = self._solve_published(here, rows, tol, max_iter)
-        assert solved.dual is not None
-        self._last_noise, self._last_dual = solved.noise, solved.dual
         return solved
 
     def _solve_published(
         self, here: WorkingProblem, rows: Array, tol: float, max_iter: int
     ) -> CalibratedSolution:
         """One of the paper's algorithms; its history is that of the last value."""
-        self.history = History()
+        self.history = History() if self._keeps_history else None
         record = Record(here, tol, self.history)
         start = self.current
         dual = start.at.residual if len(start.features) else self._null_dual(here)
-        if self._solver in ("d-pg", "d-fista"):
-            return dual_first_order(here, self._solver, rows, dual, tol, max_iter, record)
+        if self._solver in ("newton", "d-pg", "d-fista"):  # matrices too large for Newton's method: d-pg
+            method = "d-fista" if self._solver == "d-fista" else "d-pg"
+            return dual_first_order(here, method, rows, dual, tol, max_iter, record)
         if self._solver in ("p-spg", "p-sfista"):
             return smoothed_first_order(here, self._solver, rows, tol, max_iter, record)
         return alternating_directions(here, rows, tol, max_iter, record)
@@ -283,23 +279,32 @@ class CalibratedEngine(Engine):
 
         Where it does not get on (a task rescaled by a thousand, no ridge), it comes from larger strengths.
         """
-        newton = self._calibrated
-        assert newton is not None
         spent, noise = 0, self._predicted_noise(lam, here, rows)
         if self._hybrid and self._cold and not rows.any():
-            record = Record(here, tol, hopeless=self._hopeless(newton, here, tol))
+            record = Record(here, tol, hopeless=self._hopeless(here, tol))
             warm = dual_first_order(here, "d-pg", rows, self._null_dual(here), tol, max_iter, record)
             spent = warm.n_iter
             if warm.gap <= tol:
                 return warm
             if warm.gap < 0.5 * self.loss.null.value and warm.noise is not None:
                 rows, noise = warm.rows, warm.noise
+        newton = self._newton_for(here)
         solved = newton.solve(here, rows, noise, tol, max(max_iter - spent, 1))
         spent += solved.n_iter
         if solved.gap > tol and spent < max_iter:
             solved, spent = self._rescue(lam, here, solved, tol, max_iter, spent)
         solved.n_iter = spent
         return solved
+
+    def _newton_for(self, here: WorkingProblem) -> CalibratedNewton | ReducedNewton:
+        """Newton's method on the rows of the data, or on their span where tasks have many more rows than columns."""
+        if ReducedNewton.pays(self.packed, len(here.places)):
+            if self._reduced is None or not np.array_equal(self._reduced[0], here.places):
+                self._reduced = (here.places, ReducedNewton(here))
+            return self._reduced[1]
+        if self._calibrated is None:
+            self._calibrated = CalibratedNewton(self.packed, self.loss)
+        return self._calibrated
 
     def _rescue(
         self,
@@ -310,8 +315,7 @@ class CalibratedEngine(Engine):
         max_iter: int,
         spent: int,
     ) -> tuple[CalibratedSolution, int]:
-        newton = self._calibrated
-        assert newton is not None
+        newton = self._newton_for(here)
         at_zero = here.penalty.gauges(self.packed.correlate(self.loss.null.residual, here.places))
         largest = float(np.max(at_zero, initial=0.0))
         sizes = self.loss.sizes(self.loss.target)
@@ -347,13 +351,12 @@ class CalibratedEngine(Engine):
         sizes = correlation_sizes(here.penalty, self.packed.correlate(u, here.places))
         return best_multiple(self.loss.null.value, sizes, here.penalty.group, here.penalty.ridge) * u
 
-    def _hopeless(
-        self, newton: CalibratedNewton, here: WorkingProblem, tol: float
-    ) -> Callable[[list[float]], bool]:
+    def _hopeless(self, here: WorkingProblem, tol: float) -> Callable[[list[float]], bool]:
         """Whether first-order steps, at their present rate, would cost more than Newton's method from here."""
         count = len(here.places)
         iteration = _OVERHEAD + 4.0 * self.design.n_samples * count / _PRODUCT_RATE
-        step = _OVERHEAD + newton.step_work(min(count, self.design.n_samples) // 2) / _NEWTON_RATE
+        work = CalibratedNewton.step_work(self.packed, count, min(count, self.design.n_samples) // 2)
+        step = _OVERHEAD + work / _NEWTON_RATE
         affordable = _NEWTON_STEPS * step / iteration
 
         def hopeless(gaps: list[float]) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .._kernels import kernels
-from ..design import PackedColumns
+from ..design import ColumnBlock, PackedColumns
 from ..losses import SquareRoot
 from ..penalties import RowPenalty, row_norms
 from .calibrated import CalibratedSolution, best_multiple, row_gaps
@@ -61,12 +61,14 @@ class CalibratedNewton:
     _MOST_CELLS = 25_000_000  # of the matrices K_t, all tasks together
 
     @classmethod
-    def fits(cls, packed: PackedColumns) -> bool:
-        """Whether the matrices K_t, as large as the tasks have rows, are affordable."""
+    def fits(cls, packed: PackedColumns, count: int) -> bool:
+        """Whether the matrices K_t, as large as tasks have rows (or columns, if fewer), are affordable."""
         lengths = np.diff(packed.offsets)
+        if ReducedNewton.pays(packed, count):
+            lengths = np.minimum(lengths, count + 1)
         return int(np.sum(lengths * lengths)) <= cls._MOST_CELLS
 
-    def __init__(self, packed: PackedColumns, loss: SquareRoot) -> None:
+    def __init__(self, packed: ColumnBlock, loss: SquareRoot | _Rotated) -> None:
         self._packed, self._loss = packed, loss
         self._lengths = np.diff(packed.offsets)
         self._starts = np.concatenate([[0], np.cumsum(self._lengths * self._lengths)])
@@ -76,9 +78,12 @@ class CalibratedNewton:
         self._noisy = np.flatnonzero(self._sizes > 0.0)
         self._threads = packed.n_threads
 
-    def step_work(self, count: int) -> float:
-        """Operations of one Newton step with this many rows."""
-        lengths = self._lengths.astype(float)
+    @staticmethod
+    def step_work(packed: PackedColumns, working: int, count: int) -> float:
+        """Operations of one Newton step with this many rows of W out of `working`."""
+        lengths = np.diff(packed.offsets).astype(float)
+        if ReducedNewton.pays(packed, working):
+            lengths = np.minimum(lengths, working + 1.0)
         squares, cubes = float(np.sum(lengths**2)), float(np.sum(lengths**3))
         unknowns = count + len(lengths)
         return 2.0 * cubes + 4.0 * count * squares + unknowns**2 * float(lengths.sum()) + float(unknowns) ** 3
@@ -288,3 +293,72 @@ class CalibratedNewton:
             whitened, _ = lapack.dtrtrs(lower, point.dual[own], lower=1)
             z[own, len(chosen) + k] = whitened / point.lengths[t]
         return z
+
+
+class _Rotated:
+    """Tasks in coordinates of their own: what the Newton method asks of a loss."""
+
+    def __init__(self, target: Array, offsets: Array) -> None:
+        self.target, self._offsets = target, offsets
+
+    def task_products(self, first: Array, second: Array) -> Array:
+        return np.asarray(np.add.reduceat(first * second, self._offsets[:-1]))
+
+    def sizes(self, vector: Array) -> Array:
+        return np.sqrt(self.task_products(vector, vector))
+
+    def project(self, vector: Array) -> Array:
+        return vector  # all of it lies in the span of columns and target, which are projected
+
+
+class ReducedNewton:
+    """The same for tasks with many more rows than there are working columns.
+
+    Everything happens in the span of a task's columns and its target: ``X_t = Q R`` and ``y_t = Q c + rho q`` turn n_t
+    rows into one more than there are columns, and all norms and inner products stay what they are.
+    """
+
+    _RATIO = 1.5
+
+    @classmethod
+    def pays(cls, packed: PackedColumns, count: int) -> bool:
+        return bool(np.mean(np.diff(packed.offsets)) > cls._RATIO * (count + 1))
+
+    def __init__(self, problem: WorkingProblem) -> None:
+        packed, loss = problem.packed, problem.loss
+        assert isinstance(loss, SquareRoot)
+        self._places = np.arange(len(problem.places))
+        self._bases: list[tuple[slice, Array, Array]] = []
+        columns, targets = [], []
+        whole = np.linalg.qr(packed.x[:, problem.places]) if packed.shared else None
+        for start, stop in zip(packed.offsets[:-1], packed.offsets[1:], strict=True):
+            rows = slice(int(start), int(stop))
+            y = loss.target[rows]
+            q, r = whole if whole is not None else np.linalg.qr(packed.x[rows][:, problem.places])
+            part = q.T @ y
+            rest = y - q @ part
+            rest = rest - q @ (q.T @ rest)  # little may be left of it
+            length = float(np.linalg.norm(rest))
+            rest = rest / length if length > 0.0 else rest
+            columns.append(np.vstack([r, np.zeros((1, r.shape[1]))]))
+            targets.append(np.append(part, length))
+            self._bases.append((rows, q, rest))
+        lengths = [len(part) for part in targets]
+        self._offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        block = ColumnBlock(np.asfortranarray(np.vstack(columns)), self._offsets, False, packed.n_threads)
+        self._newton = CalibratedNewton(block, _Rotated(np.concatenate(targets), self._offsets))
+        self._samples = int(packed.offsets[-1])
+
+    def solve(
+        self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
+    ) -> CalibratedSolution:
+        """As `CalibratedNewton.solve`, for the columns this was made with."""
+        small = WorkingProblem(problem.packed, self._places, problem.penalty, problem.loss)
+        solved = self._newton.solve(small, start, noise, tol, max_iter)
+        assert solved.dual is not None
+        dual = np.empty(self._samples)
+        for t, (rows, q, rest) in enumerate(self._bases):
+            own = solved.dual[self._offsets[t] : self._offsets[t + 1]]
+            dual[rows] = q @ own[:-1] + own[-1] * rest
+        solved.dual = dual
+        return solved
