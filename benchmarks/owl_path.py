@@ -150,7 +150,9 @@ def one_task(report: Report, args: Any) -> None:
                     max_iter=1_000_000,
                 )
                 seconds, other = timed(
-                    partial(peer.path, x, y, alphas=alphas, tol_dev_change=0.0, tol_dev_ratio=1.0, max_clusters=d)
+                    partial(
+                        peer.path, x, y, alphas=alphas, tol_dev_change=0.0, tol_dev_ratio=1.0, max_clusters=d
+                    )
                 )
                 theirs.append(seconds)
             own_gaps = path.dual_gaps / path.objectives[0]

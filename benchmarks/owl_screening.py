@@ -142,8 +142,8 @@ def main() -> None:
             "note",
         ],
         table,
-        f"Single fits from W = 0; part of the rows of mouse_hs, ujiindoorloc and mnist. A run stopped after {args.limit:g} "
-        "s is marked with its relative gap; a ratio to it is a lower bound.",
+        f"Single fits from W = 0; part of the rows of mouse_hs, ujiindoorloc and mnist. "
+        f"A run stopped after {args.limit:g} s is marked with its relative gap; a ratio to it is a lower bound.",
     )
     for name in names:
         cell = CELLS[name]
