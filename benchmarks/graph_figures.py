@@ -1,7 +1,7 @@
 """Figures 1, 2 and 3 of Widmer et al. (2012), drawn again.
 
     python benchmarks/graph_figures.py                # three PNG files into docs/_static; a few minutes
-    python benchmarks/graph_figures.py --only 3       # AUPRC over the training size; --sizes to choose (1e6: 10 minutes)
+    python benchmarks/graph_figures.py --only 3       # AUPRC over the training size (see --sizes)
 
 Figure 1: how far the objective is from the optimum, against time. Each point is a fit of its own at a tolerance of its
 own, from W = 0, so that nobody is timed while being watched. The kernel (scikit-learn's SVC on the precomputed matrix
@@ -133,9 +133,9 @@ def time_over_rows(args: Any) -> tuple[Any, Any]:
     mine, theirs = [], []
     for n in sizes:
         X, y, task = mnist(n)
-        graph = complete_graph(3)
         runs = [
-            timed(lambda x=X, y=y, k=task: ours(graph, 0.1, 1e-4, x, y, k, args.threads)) for _ in range(3)
+            timed(lambda x=X, y=y, k=task: ours(complete_graph(3), 0.1, 1e-4, x, y, k, args.threads))
+            for _ in range(3)
         ]
         mine.append((len(y), sorted(seconds for seconds, _ in runs)[1]))
         if n <= longest:

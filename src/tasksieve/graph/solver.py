@@ -327,9 +327,6 @@ def dual_coordinate_descent(
         problem.table_of(v, w)
     resting = problem.c <= 0.0
     proven = resting.copy()
-    task_of = np.repeat(np.arange(problem.n_tasks), np.diff(offsets))
-    row_of = problem.row_of
-    reach = np.diag(problem.similarity)[task_of] * (squares[:n] if row_of is None else squares[row_of])
     active, counts = _active(resting, offsets)
     lowest, highest, target = -np.inf, np.inf, tol
     epochs = visits = checks = 0
@@ -346,7 +343,7 @@ def dual_coordinate_descent(
         if certificate.gap <= tol or epochs >= max_iter:
             break
         slack = bound_slack(problem, certificate.scores, beta)
-        proven |= slack > np.sqrt(2.0 * certificate.gap * reach) * (1 + 1e-9)
+        proven |= slack > np.sqrt(2.0 * certificate.gap * score_reach(problem)) * (1 + 1e-9)
         resting = proven | (
             slack > max(highest if highest < np.inf else 0.0, -lowest if lowest > -np.inf else 0.0)
         )
@@ -378,6 +375,13 @@ def _active(resting: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nd
         active[begin : begin + len(awake)] = awake
         counts[t] = len(awake)
     return active, counts
+
+
+def score_reach(problem: GraphProblem) -> np.ndarray:
+    """m_tt ||x||² of every sample: its square root is how far a score moves where W moves by 1."""
+    squares = problem.row_squares()
+    own = squares[: problem.n_samples] if problem.row_of is None else squares[problem.row_of]
+    return own * np.repeat(np.diag(problem.similarity), np.diff(problem.offsets))
 
 
 def bound_slack(problem: GraphProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:
