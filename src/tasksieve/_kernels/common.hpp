@@ -24,8 +24,10 @@
 
 #if defined(__GNUC__)
 #define TASKSIEVE_INLINE inline __attribute__((always_inline))
+#define TASKSIEVE_INLINE_LAMBDA __attribute__((always_inline))  // a lambda is compiled with the clone that it is in
 #else
 #define TASKSIEVE_INLINE inline
+#define TASKSIEVE_INLINE_LAMBDA
 #endif
 
 namespace tasksieve {
