@@ -118,6 +118,8 @@ def precision_over_time(args: Any) -> tuple[Any, Any]:
         if shown:
             axis.loglog(*zip(*shown, strict=True), "s--", color=THEIRS, label="multi-task kernel")
         axis.set_title(f"{name}, n = {len(y):,}, C = {C:g}", fontsize=9)
+        times = [seconds for seconds, _ in mine + theirs]
+        axis.set_xlim(min(times) / 3, max(times) * 3)
         axis.set_xlabel("seconds")
         axis.grid(alpha=0.3)
         data[name] = {"ours": mine, "kernel": theirs}
