@@ -26,6 +26,7 @@ import numpy as np
 from _common import RESULTS, ROOT, arguments, say, timed
 from graph_strings import TREE, evolve, windows
 from graph_svm import landmine, mnist, ours
+from matplotlib.ticker import NullFormatter
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
@@ -119,7 +120,8 @@ def precision_over_time(args: Any) -> tuple[Any, Any]:
             axis.loglog(*zip(*shown, strict=True), "s--", color=THEIRS, label="multi-task kernel")
         axis.set_title(f"{name}, n = {len(y):,}, C = {C:g}", fontsize=9)
         times = [seconds for seconds, _ in mine + theirs]
-        axis.set_xlim(min(times) / 3, max(times) * 3)
+        axis.set_xlim(min(times) / 5, max(times) * 5)
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("seconds")
         axis.grid(alpha=0.3)
         data[name] = {"ours": mine, "kernel": theirs}
