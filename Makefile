@@ -26,11 +26,11 @@ demo: $(VENV)/.package $(VENV)/.extra-report
 
 test: $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PY) -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .

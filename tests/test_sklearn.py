@@ -57,7 +57,7 @@ def expected_failures(estimator):
     if isinstance(estimator, ts.OnlineMultiTaskRegressor | ts.OnlineMultiTaskClassifier):
         names["check_sample_weight_equivalence_on_dense_data"] = ONLINE
         names["check_sample_weight_equivalence_on_sparse_data"] = ONLINE
-    if isinstance(estimator, ts.MultiTaskOWLCV | ts.MultinomialOWLCV):
+    if isinstance(estimator, ts.MultiTaskOWLCV):
         names["check_sample_weight_equivalence_on_dense_data"] = FIRST_ORDER
         names["check_sample_weight_equivalence_on_sparse_data"] = FIRST_ORDER
     if isinstance(estimator, ts.OnlineMultiTaskRegressor) and estimator.gamma == 1.0:
