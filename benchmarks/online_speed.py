@@ -114,7 +114,11 @@ def main() -> None:
 
 
 def lines(
-    report: Report, rates: dict[str, float], peers: list[str], bars: dict[tuple[str, str], float]
+    report: Report,
+    rows_are: str,
+    rates: dict[str, float],
+    peers: list[str],
+    bars: dict[tuple[str, str], float],
 ) -> list[Any]:
     rows = []
     for name, rate in rates.items():
@@ -124,7 +128,9 @@ def lines(
             bar = bars.get((name, peer))
             cells.append("" if name in peers else ratio_cell(ratio) + (f" (bar {bar:g}x)" if bar else ""))
             if bar:
-                report.headline(f"{name} against {peer}", f"{bar:g}x", ratio_cell(ratio), ratio >= bar)
+                report.headline(
+                    f"online, {rows_are}: {name} against {peer}", f"{bar:g}x", ratio_cell(ratio), ratio >= bar
+                )
         rows.append(cells)
     return rows
 
@@ -152,7 +158,7 @@ def sparse(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     report.table(
         "Sparse rows: d = 100,000, 50 non-zeros, 10 tasks, chunks of 1,000",
         ["", "rows a second", "against Vowpal Wabbit", "against SGDRegressor"],
-        lines(report, rates, peers, bars),
+        lines(report, "sparse rows in chunks", rates, peers, bars),
     )
     rates = turns(
         {f"{T} tasks": ours(sparse_rows(n, rng, d=2000, T=T), missing="importance") for T in (10, 100, 400)},
@@ -180,7 +186,7 @@ def dense(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: i
     report.table(
         "Dense rows: d = 27, 139 tasks, chunks of 1,000",
         ["", "rows a second", "against SGDRegressor"],
-        lines(report, turns(sides, rounds), ["SGDRegressor"], bars),
+        lines(report, "dense rows in chunks", turns(sides, rounds), ["SGDRegressor"], bars),
     )
 
 
@@ -231,7 +237,7 @@ def single(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     report.table(
         "One row per call: d = 27, 10 tasks",
         ["", "rows a second", "against river", "against SGDRegressor"],
-        lines(report, turns(sides, rounds), peers, bars),
+        lines(report, "one row per call", turns(sides, rounds), peers, bars),
     )
 
 
@@ -265,7 +271,7 @@ def stream(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
         ["rows so far", "resident memory, MiB", "rows a second in the last tenth"],
         [[f"{done:,}", f"{memory:.1f}", f"{rate:,.0f}"] for done, memory, rate in marks],
     )
-    report.headline("memory over 10 million rows", "flat", f"{growth:+.1f} MiB", growth < 2.0)
+    report.headline("online: memory over 10 million rows", "flat", f"{growth:+.1f} MiB", growth < 2.0)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def batch(report: Report, args: Any) -> None:
                     solver=solver, screening="bao" if solver == "apgd" else "auto", n_jobs=args.threads
                 )
                 limit = args.limit if solver == "apgd" else 10 * args.limit
-                _, path = timed(partial(stopped, model, x, labels, alphas, limit))
+                _, path = timed(partial(stopped, model, x, labels, alphas[:done], limit))
                 done = min(done, len(path.alphas))
                 seconds[solver].append(float(np.sum(path.seconds[:done])))
                 gaps[solver] = float(np.max(path.dual_gaps[:done]) / path.objectives[0])
@@ -150,7 +150,9 @@ def one_task(report: Report, args: Any) -> None:
                     max_iter=1_000_000,
                 )
                 seconds, other = timed(
-                    partial(peer.path, x, y, alphas=alphas, tol_dev_change=0.0, tol_dev_ratio=1.0, max_clusters=d)
+                    partial(
+                        peer.path, x, y, alphas=alphas, tol_dev_change=0.0, tol_dev_ratio=1.0, max_clusters=d
+                    )
                 )
                 theirs.append(seconds)
             own_gaps = path.dual_gaps / path.objectives[0]

@@ -440,3 +440,59 @@ def test_bad_rows(rng):
         model.partial_fit(X, np.full(20, np.inf), task=task)
     with pytest.raises(AttributeError, match="average=True"):
         ts.OnlineMultiTaskRegressor(average=False).partial_fit(X, y, task=task).averaged_coef_  # noqa: B018
+
+
+@pytest.mark.parametrize("penalty", ["l21", "l1+l21"])
+@pytest.mark.parametrize("missing", ["per-task", "importance"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_plain_chunks_learn_what_others_do(penalty, missing, sparse):
+    """Chunks that the kernel reads as they are, and the same ones in forms that have to be read first."""
+    rng = np.random.default_rng(0)
+    X, y, task = rng.standard_normal((300, 11)), rng.standard_normal(300), rng.integers(0, 5, 300)
+    X[rng.random(X.shape) < 0.6] = 0.0
+    rows = scipy.sparse.csr_array(X) if sparse else X
+    alpha = 0.15 if penalty == "l21" else 0.08
+    params = {"penalty": penalty, "missing": missing, "gamma": 30.0, "average": False}
+    plain = ts.OnlineMultiTaskRegressor(alpha, **params).partial_fit(rows, y, task=task)
+    read = ts.OnlineMultiTaskRegressor(alpha, **params).partial_fit(rows, y, task=task)
+    for _ in range(3):
+        assert plain._learn_plain(rows, y, task)
+        read.partial_fit(rows, y, task=task, sample_weight=np.ones(300))
+    np.testing.assert_array_equal(plain.coef_, read.coef_)
+    assert np.any(plain.coef_)
+    assert not np.all(plain.coef_)
+    before = plain.coef_.copy()
+    broken = y.copy()
+    broken[7] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        plain.partial_fit(rows, broken, task=task)
+    with pytest.raises(ValueError, match="features"):
+        plain.partial_fit(rows[:, :5], y, task=task)
+    np.testing.assert_array_equal(plain.coef_, before)
+    plain.partial_fit(rows, y, task=task + 1)  # a task joins
+    assert plain.coef_.shape[0] == 6
+
+
+def test_bounds_of_norms_change_nothing():
+    """A model restored from its state has no bounds yet: it goes on bit for bit all the same."""
+    rng = np.random.default_rng(1)
+    X = scipy.sparse.random_array((4000, 200), density=0.05, rng=rng, format="csr")
+    y, task = rng.standard_normal(4000), rng.integers(0, 7, 4000)
+    for penalty in ("l21", "l1+l21"):
+        for missing in ("per-task", "importance"):
+            model = ts.OnlineMultiTaskRegressor(
+                0.02 if penalty == "l21" else 0.01,
+                penalty=penalty,
+                missing=missing,
+                gamma=10.0,
+                average=False,
+            )
+            model.partial_fit(X[:2000], y[:2000], task=task[:2000])
+            for start in range(2000, 4000, 500):
+                again = pickle.loads(pickle.dumps(model))
+                part = slice(start, start + 500)
+                for learner in (model, again):
+                    learner.partial_fit(X[part], y[part], task=task[part])
+                np.testing.assert_array_equal(model.coef_, again.coef_)
+            used = np.count_nonzero(np.any(model.coef_ != 0.0, axis=0))
+            assert 0 < used < 200

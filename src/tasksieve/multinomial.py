@@ -43,6 +43,7 @@ class Multinomial:
         self._index = np.arange(n)
         self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
         self.floor = 1e-12 * self._total
+        self._buffers: tuple[Array, Array] | None = None
         self.null = self.evaluate(np.zeros(design.n_samples))
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
@@ -104,21 +105,31 @@ class Multinomial:
         # sum_i s_i <Y_i, z_i> does not depend on b
         fixed = float(s @ self._picked(raw))
 
-        def value_of(b: Array) -> tuple[float, Array, Array]:
-            e, totals, shifted = _exponentials(z + b[:, None])
-            tops = z[0] + b[0] - shifted[0]
-            return float(s @ (np.log(totals) + tops)) - fixed - float(counts @ b), e, totals
+        # Fresh arrays of this size cost as much as filling them: two are kept.
+        if self._buffers is None or self._buffers[0].shape != z.shape:
+            self._buffers = (np.empty_like(z), np.empty_like(z))
+        e, scaled = self._buffers
 
-        value, e, totals = value_of(b)
+        def value_of(b: Array) -> tuple[float, Array]:
+            """The loss at b, and the sums of ``e = exp(z + b - top)``, which is left in its buffer."""
+            np.add(z, b[:, None], out=e)
+            top = e.max(axis=0)
+            np.subtract(e, top, out=e)
+            np.exp(e, out=e)
+            totals = e.sum(axis=0)
+            return float(s @ (np.log(totals) + top)) - fixed - float(counts @ b), totals
+
+        value, totals = value_of(b)
         error = np.inf
         for _ in range(100):
             share = s / totals
-            gradient = e @ share - counts
+            masses = e @ share
+            gradient = masses - counts
             before, error = error, float(np.max(np.abs(gradient)))
             if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or error >= before:
                 break  # done, or as near as rounding lets it come
-            weighted = e * share
-            hessian = np.diag(weighted.sum(axis=1)) - (weighted / totals) @ e.T
+            np.multiply(e, share / totals, out=scaled)
+            hessian = np.diag(masses) - scaled @ e.T
             size = float(np.mean(np.diag(hessian)))
             # All intercepts may move together without effect: that direction is made harmless.
             hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
@@ -129,7 +140,7 @@ class Multinomial:
             for _ in range(60):
                 candidate = b - scale * move
                 candidate -= candidate.mean()
-                new_value, e, totals = value_of(candidate)
+                new_value, totals = value_of(candidate)
                 # near the optimum the value no longer tells: the gradient does
                 if negligible or new_value <= value:
                     break

@@ -313,7 +313,9 @@ class SortedEngine:
         if self.problem.squared:
             targets = self.columns.correlate(self.loss.null.residual, self.columns.places(working))
 
-        def shrink(rows: Array, at: Evaluation, products: Array, gap: float, scale: float, least: float) -> Array:
+        def shrink(
+            rows: Array, at: Evaluation, products: Array, gap: float, scale: float, least: float
+        ) -> Array:
             nonlocal alive
             here = penalty.head(len(alive))
             radius = np.sqrt(2.0 * self.loss.smoothness * self._floored(gap))

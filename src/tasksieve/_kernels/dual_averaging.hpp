@@ -1,6 +1,7 @@
 // Regularised dual averaging for several tasks (Yang, Lyu & King 2010, Algorithm 1), one row at a time.
 #pragma once
 
+#include "cells.hpp"
 #include "common.hpp"
 
 namespace tasksieve {
@@ -25,19 +26,23 @@ struct OnlineRow {
     index_t count;
 };
 
+bool all_finite(const double *values, index_t count);
+
 // All there is to know after any number of rows: sums of gradients, and how many rows they come from. The weights
 // are a closed form of these, so that features which a row does not hold cost nothing, however long they rest.
 class DualAveraging {
   public:
     OnlineSettings settings;
     index_t features = 0, tasks = 0, steps = 0, rows = 0;
-    // Gradient sums: task after task while rows are dense, feature after feature (`capacity` apart) while sparse.
+    // Gradient sums: task after task (`width` apart) while rows are dense, feature after feature (`capacity` apart)
+    // while they are sparse. What is in between is 0.
     bool task_major = true;
-    index_t capacity = 0;
-    std::vector<double> sums, total;          // total: sum of the iterates, if averages are kept
-    std::vector<double> sizes;                // squared row norms (see .cpp); valid if sizes_ready
+    index_t width = 0, capacity = 0;
+    Cells sums, total;                        // total: sum of the iterates, if averages are kept
+    Cells sizes;                              // squared row norms (see .cpp); valid if sizes_ready
     bool sizes_ready = false;
-    std::vector<double> l1;                   // r_j
+    std::vector<float, PagedAllocator<float>> bounds;  // of the squared row norms, from above (see .cpp), or infinite
+    Cells l1;                                 // r_j
     double l1_default = 0.0;
     bool l1_uniform = true;                   // all r_j equal: one number to read instead of many
     std::vector<double> weight, inverse;      // rows (their weights) of each task, and 1 / that
@@ -56,17 +61,24 @@ class DualAveraging {
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
     // Asks for what a row will need, while another one is being learned.
     template <class I>
-    void prefetch(const I *index, index_t count) const {
+    void prefetch(const I *index, index_t count, index_t task) const {
         if (task_major) return;
         const double *cells = sums.data();
-        const bool sized = global() && settings.penalty == OnlinePenalty::l21;
+        if (settings.penalty == OnlinePenalty::l11 || norms_kept()) {
+            const bool normed = norms_kept();
+            for (index_t i = 0; i < count; ++i) {
+                __builtin_prefetch(cells + index_t(index[i]) * capacity + task, 1, 2);
+                if (normed) __builtin_prefetch(sizes.data() + index[i], 1, 2);
+            }
+            return;
+        }
+        const float limit = float(settings.alpha * settings.alpha);
         for (index_t i = 0; i < count; ++i) {
-            const double *s = cells + index_t(index[i]) * capacity;
-            __builtin_prefetch(s, 1, 2);
-            if (!sized && capacity > 4) __builtin_prefetch(s + capacity - 1, 1, 2);
-            if (settings.penalty == OnlinePenalty::l1_l21 && !l1_uniform)
-                __builtin_prefetch(l1.data() + index[i], 0, 2);
-            if (sized) __builtin_prefetch(sizes.data() + index[i], 1, 2);
+            const index_t j = index[i];
+            const double *first = cells + j * capacity, *own = first + task;
+            const bool whole = bounds[j] > limit;  // its norm will be asked for
+            __builtin_prefetch(whole ? first : own, 1, 2);
+            __builtin_prefetch(whole ? first + capacity - 1 : own, 1, 2);
         }
     }
     template <class I>
@@ -74,18 +86,32 @@ class DualAveraging {
     void weights(double *out) const;          // tasks x features
     void intercepts(double *out) const;
     bool global() const { return settings.rule != MissingRule::per_task; }
+    // What was known of the row norms is no longer so.
+    void forget_norms();
+    // Entries between a task and the next while rows are dense: whole vectors of the processor, without a remainder.
+    static index_t padded_width(index_t features) { return (features + 7) / 8 * 8; }
 
   private:
-    std::vector<double> row_sizes_, row_means_;
+    std::vector<double> row_, row_values_, row_sizes_, row_means_;
+    std::vector<index_t> row_kept_;
     double threshold() const;
     double step_size() const;
     bool moving() const;
+    bool norms_kept() const { return global() && settings.penalty == OnlinePenalty::l21; }
+    bool bounded() const;
     double mean_factor(index_t task) const;
+    double offset(index_t task, double mean, double eta) const;
     void refresh_sizes();
+    const double *padded_row(const double *x);
+    double score_dense(const double *x, index_t task);
+    template <class I>
+    double score_sparse(const OnlineRow<I> &row, index_t task);
+    template <class I, class Norm>
+    index_t keep_above(const OnlineRow<I> &row, const Norm *norms, double limit);
+    void add_dense(const double *x, double gradient, index_t task, double old_inverse, double new_inverse);
     void add_iterate();
     template <class I>
-    void add_gradient(const OnlineRow<I> &row, double gradient, index_t task, double old_inverse,
-                      double new_inverse);
+    void add_sparse(const OnlineRow<I> &row, double gradient, index_t task, double new_mean);
 };
 
 }  // namespace tasksieve

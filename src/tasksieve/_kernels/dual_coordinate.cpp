@@ -142,6 +142,20 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     const bool coupled = p.tasks > 1;
     std::vector<W> before(coupled ? p.width : 0);
     const index_t features = p.bias > 0 ? p.width - 1 : p.width;
+    // The changes of task t so far, row by row, into the other tasks.
+    auto spread = [&](index_t t) TASKSIEVE_INLINE_LAMBDA {
+        for (size_t k = 0; k < changed.size(); ++k) {
+            rows.load(changed[k]);
+            for (index_t s = 0; s < p.tasks; ++s) {
+                const double mst = p.m[s * p.tasks + t];
+                if (s == t || mst == 0.0) continue;
+                rows.add(mst * change[k], w + s * p.width);
+                if (p.bias > 0) w[s * p.width + features] += static_cast<W>(mst * change[k] * p.bias);
+            }
+        }
+        changed.clear();
+        change.clear();
+    };
     while (report.epochs < max_epochs) {
         ++report.epochs;
         double estimate = 0.0, least = inf, most = -inf;
@@ -153,12 +167,10 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
             random.shuffle(ids, count);
             W *wt = w + t * p.width;
             const double mtt = p.m[t * p.tasks + t];
-            // A block moves the other tasks once, at its end: by its rows where few have changed, else by w_t - before.
-            changed.clear();
-            change.clear();
+            // A block moves the other tasks once, at its end: by its rows while few have changed, from then on by
+            // w_t - before.
             bool by_rows = coupled;
             const double most_rows = static_cast<double>(p.width) / std::max(rows.entries(), 1.0);
-            if (coupled) std::copy(wt, wt + p.width, before.begin());
             for (index_t k = 0; k < count;) {
                 const index_t i = ids[k];
                 if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
@@ -184,33 +196,30 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                     if (by_rows) {
                         changed.push_back(r);
                         change.push_back(delta);
-                        by_rows = static_cast<double>(changed.size()) < most_rows;
+                        if (static_cast<double>(changed.size()) >= most_rows) {
+                            by_rows = false;
+                            spread(t);
+                            std::copy(wt, wt + p.width, before.begin());
+                        }
                     }
                 }
                 ++k;
             }
             counts[t] = count;
             if (!coupled) continue;
+            if (by_rows) {
+                spread(t);
+                continue;
+            }
             for (index_t s = 0; s < p.tasks; ++s) {
                 const double mst = p.m[s * p.tasks + t];
                 if (s == t || mst == 0.0) continue;
                 W *ws = w + s * p.width;
-                if (by_rows) continue;
                 const double ratio = mst / mtt;
 #pragma omp simd
                 for (index_t j = 0; j < p.width; ++j)
                     ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
             }
-            if (by_rows)
-                for (size_t k = 0; k < changed.size(); ++k) {
-                    rows.load(changed[k]);
-                    for (index_t s = 0; s < p.tasks; ++s) {
-                        const double mst = p.m[s * p.tasks + t];
-                        if (s == t || mst == 0.0) continue;
-                        rows.add(mst * change[k], w + s * p.width);
-                        if (p.bias > 0) w[s * p.width + features] += static_cast<W>(mst * change[k] * p.bias);
-                    }
-                }
         }
         highest = most > 0 ? most : inf;
         lowest = least < 0 ? least : -inf;

@@ -33,7 +33,6 @@ struct DenseRows {
             const index_t quarter = features / 4;
             const T *a1 = a + quarter, *a2 = a1 + quarter, *a3 = a2 + quarter;
             const W *w1 = w + quarter, *w2 = w1 + quarter, *w3 = w2 + quarter;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
             for (index_t k = 0; k < quarter; ++k) {
                 s0 += static_cast<double>(a[k]) * static_cast<double>(w[k]);
                 s1 += static_cast<double>(a1[k]) * static_cast<double>(w1[k]);
@@ -42,7 +41,6 @@ struct DenseRows {
             }
             j = 4 * quarter;
         }
-#pragma omp simd reduction(+ : s0)
         for (index_t k = j; k < features; ++k) s0 += static_cast<double>(a[k]) * static_cast<double>(w[k]);
         return (s0 + s1) + (s2 + s3);
     }
@@ -56,7 +54,6 @@ struct DenseRows {
 
     TASKSIEVE_INLINE double square() const {
         double s = 0.0;
-#pragma omp simd reduction(+ : s)
         for (index_t k = 0; k < features; ++k) s += static_cast<double>(row[k]) * static_cast<double>(row[k]);
         return s;
     }
@@ -88,7 +85,6 @@ struct SparseRows {
     template <class W>
     TASKSIEVE_INLINE double dot(const W *w) const {
         double s = 0.0;
-#pragma omp simd reduction(+ : s)
         for (index_t k = 0; k < count; ++k) s += static_cast<double>(value[k]) * static_cast<double>(w[column[k]]);
         return s;
     }
@@ -210,7 +206,6 @@ struct StringRows {
             W s = 0;
             const std::uint32_t *at = index.data() + begin[k];
             const index_t count = begin[k + 1] - begin[k];
-#pragma omp simd reduction(+ : s)
             for (index_t p = 0; p < count; ++p) s += w[at[p]];
             total += static_cast<double>(weight[k]) * static_cast<double>(s);
         }

@@ -54,22 +54,22 @@ void configure(DualAveraging &model, int penalty, int rule, int loss, double alp
                       enhanced,               intercept,         average};
     if (old.penalty != model.settings.penalty || old.rule != model.settings.rule || old.alpha != alpha ||
         old.gamma != gamma || old.enhanced != enhanced)
-        model.sizes_ready = false;
+        model.forget_norms();
     if (!std::isnan(l1) && l1 != model.l1_default) {
         model.l1_default = l1;
         std::fill(model.l1.begin(), model.l1.end(), l1);
         model.l1_uniform = true;
-        model.sizes_ready = false;
+        model.forget_norms();
     }
     if (average) model.total.resize(model.sums.size(), 0.0);
 }
 
 void set_l1(DualAveraging &model, Vector<double> values) {
     require(index_t(values.size()) == model.features, "one l1 a feature");
-    if (std::equal(model.l1.begin(), model.l1.end(), values.data())) return;
-    model.l1.assign(values.data(), values.data() + values.size());
+    if (std::equal(values.data(), values.data() + values.size(), model.l1.begin())) return;
+    std::copy_n(values.data(), values.size(), model.l1.begin());
     model.l1_uniform = false;
-    model.sizes_ready = false;
+    model.forget_norms();
 }
 
 // Each learn_... returns the number of rows learned: fewer than given if a gradient was not finite.
@@ -112,11 +112,47 @@ index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indice
         const OnlineRow<I> row{data.data() + begin, indices.data() + begin, index_t(indptr.data()[i + 1]) - begin};
         if (i + kAhead < count) {
             const I *ends = indptr.data() + i + kAhead;
-            model.prefetch(indices.data() + ends[0], index_t(ends[1] - ends[0]));
+            model.prefetch(indices.data() + ends[0], index_t(ends[1] - ends[0]), task.data()[i + kAhead]);
         }
         if (s > 0.0 && !model.learn(row, y.data()[i], task.data()[i], s)) return i;
     }
     return count;
+}
+
+// --- chunks in the plainest form ---------------------------------------------------------------------------------
+
+// The codes of integer labels, from a table (-1: none); false if one has no code.
+bool read_codes(const Vector<index_t> &label, const Vector<index_t> &table, std::vector<index_t> &codes) {
+    codes.resize(label.size());
+    const size_t known = table.size();
+    bool all = true;
+    for (size_t i = 0; i < label.size(); ++i) {
+        const bool inside = size_t(label.data()[i]) < known;
+        codes[i] = inside ? table.data()[label.data()[i]] : -1;
+        all = all && codes[i] >= 0;
+    }
+    return all;
+}
+
+// Each learns like learn_..., or returns -1 without having done anything where an entry is not finite, or a label has
+// no code: the caller then looks closer.
+index_t learn_plain_dense(DualAveraging &model, Rows x, Vector<double> y, Vector<index_t> label,
+                          Vector<index_t> table) {
+    static thread_local std::vector<index_t> codes;
+    if (x.shape(0) != y.size() || !all_finite(x.data(), index_t(x.size())) ||
+        !all_finite(y.data(), index_t(y.size())) || !read_codes(label, table, codes))
+        return -1;
+    return learn_dense(model, x, y, Vector<index_t>(codes.data(), {codes.size()}), {});
+}
+
+template <class I>
+index_t learn_plain_sparse(DualAveraging &model, Vector<double> data, Vector<I> indices, Vector<I> indptr,
+                           Vector<double> y, Vector<index_t> label, Vector<index_t> table) {
+    static thread_local std::vector<index_t> codes;
+    if (indptr.size() != y.size() + 1 || !all_finite(data.data(), index_t(data.size())) ||
+        !all_finite(y.data(), index_t(y.size())) || !read_codes(label, table, codes))
+        return -1;
+    return learn_sparse<I>(model, data, indices, indptr, y, Vector<index_t>(codes.data(), {codes.size()}), {});
 }
 
 // --- one row a call ---------------------------------------------------------------------------------------------
@@ -128,8 +164,7 @@ struct Buffers {
 thread_local Buffers buffers;
 
 void check_finite(const double *values, index_t count) {
-    for (index_t j = 0; j < count; ++j)
-        if (!std::isfinite(values[j])) throw nb::value_error("x contains NaN or infinity");
+    if (!all_finite(values, count)) throw nb::value_error("x contains NaN or infinity");
 }
 
 bool learn_array(DualAveraging &model, Vector<double> x, double y, index_t task, double weight) {
@@ -224,13 +259,13 @@ void intercepts(const DualAveraging &model, OutVector out) {
     model.intercepts(out.data());
 }
 
-std::vector<double> by_task(const DualAveraging &model, const std::vector<double> &cells) {
+std::vector<double> by_task(const DualAveraging &model, const Cells &cells) {
     std::vector<double> out(model.tasks * model.features, 0.0);
     if (cells.empty()) return out;
     for (index_t q = 0; q < model.tasks; ++q)
         for (index_t j = 0; j < model.features; ++j)
             out[q * model.features + j] =
-                model.task_major ? cells[q * model.features + j] : cells[j * model.capacity + q];
+                model.task_major ? cells[q * model.width + j] : cells[j * model.capacity + q];
     return out;
 }
 
@@ -241,8 +276,8 @@ nb::dict state(const DualAveraging &model) {
                                                model.capacity});
     d["sums"] = to_array(by_task(model, model.sums));
     d["total"] = to_array(model.settings.average ? by_task(model, model.total) : std::vector<double>());
-    d["sizes"] = to_array(std::vector<double>(model.sizes));
-    d["l1"] = to_array(std::vector<double>(model.l1));
+    d["sizes"] = to_array(std::vector<double>(model.sizes.begin(), model.sizes.begin() + model.features));
+    d["l1"] = to_array(std::vector<double>(model.l1.begin(), model.l1.begin() + model.features));
     d["weight"] = to_array(std::vector<double>(model.weight));
     d["offset_sums"] = to_array(std::vector<double>(model.offset_sums));
     d["offset_total"] = to_array(std::vector<double>(model.offset_total));
@@ -278,15 +313,15 @@ void restore(DualAveraging &model, nb::dict d) {
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
     fresh.resize(features, tasks);
-    fresh.sums = sums;
-    if (fresh.settings.average) {
-        fresh.total = total;
-        fresh.total.resize(sums.size(), 0.0);
+    for (index_t q = 0; q < tasks; ++q) {  // a fresh model keeps them task after task
+        std::copy_n(sums.data() + q * features, features, fresh.sums.data() + q * fresh.width);
+        if (fresh.settings.average && !total.empty())
+            std::copy_n(total.data() + q * features, features, fresh.total.data() + q * fresh.width);
     }
     fresh.set_layout(shape[4] != 0);
     if (!fresh.task_major && fresh.capacity < shape[6]) {  // the room that was there decides how sums are rounded
-        auto widen = [&](const std::vector<double> &cells) {
-            std::vector<double> wide(features * shape[6], 0.0);
+        auto widen = [&](const Cells &cells) {
+            Cells wide(features * shape[6], 0.0);
             for (index_t j = 0; j < features; ++j)
                 std::copy_n(cells.data() + j * fresh.capacity, tasks, wide.data() + j * shape[6]);
             return wide;
@@ -298,15 +333,16 @@ void restore(DualAveraging &model, nb::dict d) {
     }
     fresh.steps = shape[2];
     fresh.rows = shape[3];
-    fresh.sizes = from_state<double>(d, "sizes");
-    fresh.l1 = from_state<double>(d, "l1");
-    for (double r : fresh.l1) fresh.l1_uniform = fresh.l1_uniform && r == fresh.l1_default;
+    const auto sizes = from_state<double>(d, "sizes"), l1 = from_state<double>(d, "l1");
+    require(index_t(sizes.size()) == features && index_t(l1.size()) == features, "broken state: features");
+    std::copy(sizes.begin(), sizes.end(), fresh.sizes.begin());
+    std::copy(l1.begin(), l1.end(), fresh.l1.begin());
+    for (double r : l1) fresh.l1_uniform = fresh.l1_uniform && r == fresh.l1_default;
     fresh.weight = from_state<double>(d, "weight");
     fresh.offset_sums = from_state<double>(d, "offset_sums");
     fresh.offset_total = from_state<double>(d, "offset_total");
-    require(index_t(fresh.sizes.size()) == features && index_t(fresh.l1.size()) == features && index_t(fresh.weight.size()) == tasks &&
-                index_t(fresh.offset_sums.size()) == tasks && index_t(fresh.offset_total.size()) == tasks,
-            "broken state: tasks or features");
+    require(index_t(fresh.weight.size()) == tasks && index_t(fresh.offset_sums.size()) == tasks && index_t(fresh.offset_total.size()) == tasks,
+            "broken state: tasks");
     fresh.sizes_ready = shape[5] != 0;
     if (!fresh.global())
         for (index_t q = 0; q < tasks; ++q) fresh.inverse[q] = fresh.weight[q] > 0.0 ? 1.0 / fresh.weight[q] : 0.0;
@@ -351,6 +387,12 @@ void bind_online(nb::module_ &m) {
              "indptr"_a.noconvert(), "y"_a.noconvert(), "task"_a.noconvert(), "weight"_a.none().noconvert())
         .def("learn_sparse", &learn_sparse<std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
              "indptr"_a.noconvert(), "y"_a.noconvert(), "task"_a.noconvert(), "weight"_a.none().noconvert())
+        .def("learn_plain_dense", &learn_plain_dense, "x"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(),
+             "table"_a.noconvert())
+        .def("learn_plain_sparse", &learn_plain_sparse<std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+             "indptr"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(), "table"_a.noconvert())
+        .def("learn_plain_sparse", &learn_plain_sparse<std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+             "indptr"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(), "table"_a.noconvert())
         .def("learn_array", &learn_array, "x"_a.noconvert(), "y"_a, "task"_a, "weight"_a)
         .def("learn_dict", &learn_dict, "x"_a, "vocabulary"_a, "y"_a, "task"_a, "weight"_a)
         .def("score_array", &score_array, "x"_a.noconvert(), "task"_a)

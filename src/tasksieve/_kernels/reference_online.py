@@ -138,6 +138,23 @@ class DualAveraging:
                 return i
         return len(indptr) - 1
 
+    # Chunks in the plainest form: -1, with nothing done, if an entry is not finite or a label has no code.
+
+    def learn_plain_dense(self, x, y, label, table):
+        codes = self._codes(label, table)
+        plain = np.all(np.isfinite(x)) and np.all(np.isfinite(y)) and np.all(codes >= 0)
+        return self.learn_dense(x, y, codes, None) if plain else -1
+
+    def learn_plain_sparse(self, data, indices, indptr, y, label, table):
+        codes = self._codes(label, table)
+        plain = np.all(np.isfinite(data)) and np.all(np.isfinite(y)) and np.all(codes >= 0)
+        return self.learn_sparse(data, indices, indptr, y, codes, None) if plain else -1
+
+    @staticmethod
+    def _codes(label, table):
+        known = (label >= 0) & (label < len(table))
+        return np.where(known, np.append(table, -1)[np.where(known, label, -1)], -1)
+
     def learn_array(self, x, y, task, weight):
         self._check(x)
         return self._learn(np.arange(self.features), x, y, task, weight)

@@ -1,8 +1,9 @@
 """Tasks on a graph: support vector machines whose tasks borrow from their neighbours, graphs, hashed strings."""
 
+from .classifier import GraphSVC
 from .graphs import complete_graph, distance_graph, nearest_neighbor_graph, task_similarity, tree_graph
 from .hashing import WeightedDegreeHasher, read_fasta
-from .svm import GraphSVC, GraphSVR
+from .regressor import GraphSVR
 
 __all__ = [
     "GraphSVC",

@@ -44,7 +44,8 @@ ROWS_PER_UNKNOWN = {True: 100, False: 10}  # kinked losses, smooth ones
 NEWTON_STEPS = 60
 PATIENCE = 1000  # epochs of the descent before Newton is tried
 FIRST_ROWS = 10_000  # rows of the first, coarse problem
-BLOCK = 1 << 16
+BLOCK = 1 << 16  # rows gathered at a time
+COLUMNS = 1 << 13  # columns of all tasks that are worked on together: they stay in the processor's cache
 
 
 @dataclass
@@ -155,8 +156,8 @@ class GraphProblem:
     def table_of(self, v: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """W = M V, in blocks of columns."""
         w = np.empty(v.shape, dtype=self.dtype) if out is None else out
-        for start in range(0, v.shape[1], BLOCK):
-            w[:, start : start + BLOCK] = self.similarity @ v[:, start : start + BLOCK]
+        for start in range(0, v.shape[1], COLUMNS):
+            w[:, start : start + COLUMNS] = self.similarity @ v[:, start : start + COLUMNS]
         return w
 
     def certify(self, w: np.ndarray, beta: np.ndarray, v: np.ndarray | None = None) -> Certificate:
@@ -166,9 +167,9 @@ class GraphProblem:
         terms = np.empty(self.n_samples)
         kernels.fenchel_terms(self.handle, scores, beta, terms)
         gap, penalty = float(np.sum(np.maximum(terms, 0.0))), 0.0
-        for start in range(0, self.width, BLOCK):
-            block = w[:, start : start + BLOCK].astype(np.float64)
-            rest = block - self.similarity @ v[:, start : start + BLOCK]
+        for start in range(0, self.width, COLUMNS):
+            block = w[:, start : start + COLUMNS].astype(np.float64)
+            rest = block - self.similarity @ v[:, start : start + COLUMNS]
             gap += 0.5 * max(float(np.sum(rest * (self.coupling @ rest))), 0.0)
             penalty += 0.5 * float(np.sum(block * (self.coupling @ block)))
         return Certificate(penalty + float(np.dot(self.c, self.loss_values(scores))), gap, scores, v)
@@ -327,9 +328,6 @@ def dual_coordinate_descent(
         problem.table_of(v, w)
     resting = problem.c <= 0.0
     proven = resting.copy()
-    task_of = np.repeat(np.arange(problem.n_tasks), np.diff(offsets))
-    row_of = problem.row_of
-    reach = np.diag(problem.similarity)[task_of] * (squares[:n] if row_of is None else squares[row_of])
     active, counts = _active(resting, offsets)
     lowest, highest, target = -np.inf, np.inf, tol
     epochs = visits = checks = 0
@@ -346,7 +344,7 @@ def dual_coordinate_descent(
         if certificate.gap <= tol or epochs >= max_iter:
             break
         slack = bound_slack(problem, certificate.scores, beta)
-        proven |= slack > np.sqrt(2.0 * certificate.gap * reach) * (1 + 1e-9)
+        proven |= slack > np.sqrt(2.0 * certificate.gap * score_reach(problem)) * (1 + 1e-9)
         resting = proven | (
             slack > max(highest if highest < np.inf else 0.0, -lowest if lowest > -np.inf else 0.0)
         )
@@ -378,6 +376,13 @@ def _active(resting: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nd
         active[begin : begin + len(awake)] = awake
         counts[t] = len(awake)
     return active, counts
+
+
+def score_reach(problem: GraphProblem) -> np.ndarray:
+    """m_tt ||x||² of every sample: its square root is how far a score moves where W moves by 1."""
+    squares = problem.row_squares()
+    own = squares[: problem.n_samples] if problem.row_of is None else squares[problem.row_of]
+    return own * np.repeat(np.diag(problem.similarity), np.diff(problem.offsets))
 
 
 def bound_slack(problem: GraphProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:

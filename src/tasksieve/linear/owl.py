@@ -338,7 +338,7 @@ class ManyClasses(ClassifierMixin):
         if is_task_list(X):
             raise ValueError(f"{name} takes one matrix X, not a list of matrices: stack them with np.vstack.")
         warn_column(y)
-        rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
+        rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             y = np.asarray(y)[:, 0]
         labels = read_labels(rows, y, None, sample_weight, targets="labels", allow_empty=True)
@@ -346,7 +346,7 @@ class ManyClasses(ClassifierMixin):
             raise ValueError(f"y has shape {np.shape(y)}: {name} needs one class label per row, a 1-D y.")
         seen = labels.weights > 0
         if not seen.any():
-            raise ValueError("No row has an observed label and a positive weight.")
+            raise ValueError("No row counts: every sample weight is zero, or every label is missing.")
         check_classification_targets(labels.y[seen])
         classes = np.unique(labels.y[seen])
         if len(classes) < 2:
@@ -399,7 +399,8 @@ class ManyClasses(ClassifierMixin):
         -------
         ndarray of shape (n,)
         """
-        return np.asarray(self.classes_[np.argmax(self._scores(X, None), axis=1)])
+        best = np.argmax(self._scores(X, None), axis=1)
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._kernels import kernels
 from ..linear.base import TaskLinearModel, check_number
 from ..tasks import is_task_list
-from .rows import RowBatch, label_array, read_rows
+from .rows import BLOCK_ENTRIES, RowBatch, label_array, read_rows
 
 PENALTIES = {"l21": 0, "l11": 1, "l1+l21": 2}
 MISSING = {"per-task": 0, "importance": 1, "rounds": 2}
@@ -238,7 +238,44 @@ class OnlineLinearModel(TaskLinearModel):
             "the number of tasks with missing='per-task'); scale the features, or raise gamma."
         )
 
+    def _learn_plain(self, X: Any, y: Any, task: Any) -> bool:
+        """Learn a chunk that needs no reading: plain float64, integer labels of tasks already known.
+
+        The kernel checks it. False: the chunk is something else, and nothing was done.
+        """
+        if type(y) is not np.ndarray or type(task) is not np.ndarray or "_learner" not in self.__dict__:
+            return False
+        if y.dtype != np.float64 or task.dtype != np.int64 or task.shape != y.shape or y.ndim != 1:
+            return False
+        rows: tuple[Any, ...]
+        if type(X) is np.ndarray:
+            if X.dtype != np.float64 or X.ndim != 2 or X.size > BLOCK_ENTRIES or not X.flags.c_contiguous:
+                return False
+            learn, rows = self._learner.learn_plain_dense, (X,)
+        elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
+            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES or not X.has_canonical_format:
+                return False
+            learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
+        else:
+            return False
+        if X.shape != (len(y), self.n_features_in_) or len(y) == 0 or hasattr(self, "feature_names_in_"):
+            return False
+        if not (y.flags.c_contiguous and task.flags.c_contiguous):
+            return False
+        self._configure()
+        self._set_l1()
+        learned = learn(*rows, y, task, self._table)
+        if learned < 0:
+            return False
+        self._single = False
+        self._cache.clear()
+        if learned < len(y):
+            self._raise_diverged(f" at row {learned}")
+        return True
+
     def _partial_fit(self, X: Any, y: Any, task: Any, sample_weight: Any, classes: Any = None) -> Any:
+        if self._targets == "values" and sample_weight is None and self._learn_plain(X, y, task):
+            return self
         batch = self._read_rows(X, y, task, sample_weight)
         self._take_in(X, batch, classes)
         self._learn(batch)

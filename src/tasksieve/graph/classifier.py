@@ -1,0 +1,349 @@
+"""The support vector classifier for tasks on a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from ..linear.base import (
+    accuracy,
+    mean_over_tasks,
+    stack_pairs,
+    warn_column,
+)
+from ..tasks import TaskLabels, task_codes
+from .model import GraphModel
+
+
+class GraphSVC(ClassifierMixin, GraphModel):
+    r"""Support vector classifier for tasks that are neighbours on a graph.
+
+    .. math::
+
+        \min_W\ \tfrac12 \sum_t \lVert w_t \rVert^2 + \tfrac12 \sum_{st} L_{st}\, w_s \cdot w_t
+        + C \sum_i s_i\, \ell\bigl(y_i\, x_i \cdot w_{t(i)}\bigr), \qquad y_i = \pm 1
+
+    with L = ``graph_strength`` times the Laplacian of the graph, so that the second term is half the sum of
+    :math:`A_{st} \lVert w_s - w_t \rVert^2` over edges: neighbours are drawn together (Widmer et al. 2012).
+
+    Parameters
+    ----------
+    graph : array or sparse matrix of shape (T, T), networkx graph, optional
+        Weights :math:`A_{st} \ge 0`, symmetric. None: independent machines. Helpers: `tasksieve.graph.complete_graph`,
+        `~tasksieve.graph.tree_graph`, `~tasksieve.graph.nearest_neighbor_graph`, `~tasksieve.graph.distance_graph`.
+    graph_tasks : sequence of T labels, optional
+        The task of each row of ``graph``. By default 0, ..., T - 1 where all labels in the data are integers in that
+        range,
+        else the sorted labels, of which there must then be T. A networkx graph uses the names of its nodes.
+    graph_strength : float, default=1.0
+        Factor of the Laplacian; 0: independent machines.
+    C : float, default=1.0
+        Weight of the loss, > 0.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        max(0, 1 - m), max(0, 1 - m)², log(1 + exp(-m)) of the margin m. "logistic" gives `predict_proba`.
+    fit_intercept : bool, default=True
+        One more feature, constant and of size ``intercept_scaling``: its coefficients are regularised and coupled as
+        the
+        others are, and counted in the objective.
+    intercept_scaling : float, default=1.0
+        The larger, the less the intercept is regularised.
+    class_weight : dict or "balanced", optional
+        Factor of ``sample_weight`` by class; "balanced": total weight / (number of classes x weight of the class).
+    hasher : WeightedDegreeHasher, optional
+        X is then strings of one length, hashed on the fly inside the solver: their features are never stored.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0.
+    max_iter : int, default=10000
+        Epochs of the descent after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    solver : {"auto", "dual", "newton"}, default="auto"
+        Dual coordinate descent, or Newton's method on the loss with rounded kinks. "auto" takes Newton for dense rows
+        many
+        times more numerous than tasks x features, and falls back on the descent where it stalls.
+    warm_start : bool, default=False
+        Start from the dual solution of the last `fit`, rescaled if C has changed.
+    random_state : int, RandomState instance, optional
+        Seed of the order in which rows are visited; None is 0, so that the same input gives the same answer.
+    n_jobs : int, optional
+        Threads of the passes over the data; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray, or list of pairs
+        Sorted labels over all tasks; of two, the larger is +1. Where every task has two labels, but not all the same,
+        a list
+        of pairs in the order of ``tasks_`` (None for a task without rows).
+    coef_ : ndarray of shape (T, d), with more than two classes (n_classes, T, d)
+        A row per task of the graph, also for those without rows. One-vs-rest for more than two classes.
+    intercept_ : ndarray of shape (T,), with more than two classes (n_classes, T)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of the graph.
+    dual_coef_ : ndarray of shape (n,) or (n, T), or list of ndarray, in the form of y
+        :math:`y_i \alpha_i` of each row; with more than two classes one more axis in front.
+    support_ : ndarray, or list of ndarray
+        Rows whose dual coefficient is not 0 in some task or class.
+    objective_ : float
+        The objective at the fitted model (summed over the classes of one-vs-rest).
+    dual_gap_ : float
+        ``objective_`` minus the optimum is at most this.
+    n_iter_ : int
+        Epochs of the descent, or Newton steps.
+    solver_ : str
+        The method that found the answer.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had them.
+    hasher_ : WeightedDegreeHasher
+        The hasher fitted to the length of the strings, where there is one.
+
+    Notes
+    -----
+    With :math:`M = (I + L)^{-1}`, whose rows sum to 1, :math:`w_t = \sum_s m_{ts} v_s`: each task is a mixture of
+    what the rows
+    of all tasks have to say. A task without rows of its own is predicted by its neighbours in that way.
+    `tasksieve.graph.task_similarity` gives M.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 5)), np.repeat([0, 1, 2], 20)
+    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> model = ts.GraphSVC(graph, C=0.5).fit(X, y, task=task)
+    >>> model.coef_.shape, model.dual_gap_ <= 1e-6 * 0.5 * 60
+    ((3, 5), True)
+    >>> model.predict(X[:2], task=[0, 2]).tolist()
+    ['yes', 'yes']
+    """
+
+    _targets: ClassVar[Literal["values", "classes"]] = "classes"
+    _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge", "logistic")
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        graph_tasks: Any = None,
+        graph_strength: float = 1.0,
+        C: float = 1.0,
+        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        hasher: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        solver: Literal["auto", "dual", "newton"] = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.graph_tasks = graph_tasks
+        self.graph_strength = graph_strength
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.hasher = hasher
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVC:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all tasks
+            (with y of shape (n, T)). C-ordered float64, float32, int8 and uint8 arrays and CSR matrices are read as
+            they lie in memory, in any order of tasks; never modified.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Class labels. NaN (None) is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows in the loss; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+        """
+        if task is None:
+            warn_column(y)
+        result: GraphSVC = self._solve_all(X, y, task, sample_weight)
+        return result
+
+    def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
+        present, y = labels.weights > 0, labels.y
+        weights = labels.weights
+        try:
+            classes = np.unique(y[present])
+        except TypeError as error:
+            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).") from error
+        if len(classes) == 1:
+            raise ValueError(
+                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes."
+            )
+        if y.dtype.kind == "f" and len(classes) > 2 and np.any(y[present] != np.floor(y[present])):
+            raise ValueError(
+                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
+            )
+        weights = weights * self._class_weights(labels, classes, present)
+        if len(classes) == 2:
+            self.classes_: Any = classes
+            return [_signs(y == classes[1], present)], weights
+        pairs = [np.unique(y[part][present[part]]) for part in labels.per_task()]
+        if len(pairs) > 1 and all(len(pair) == 2 for pair in pairs):
+            tasks, place, *_ = self._read_coupling(labels)
+            self.classes_ = [None] * len(tasks)
+            signs = np.zeros(len(y))
+            for t, (pair, part) in enumerate(zip(pairs, labels.per_task(), strict=True)):
+                self.classes_[place[t]] = pair
+                signs[part] = _signs(y[part] == pair[1], present[part])
+            return [signs], weights
+        self.classes_ = classes
+        return [_signs(y == label, present) for label in classes], weights
+
+    def _class_weights(
+        self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray
+    ) -> np.ndarray | float:
+        rule = self.class_weight
+        if rule is None:
+            return 1.0
+        code = np.zeros(len(labels.y), dtype=np.int64)
+        code[present] = np.searchsorted(classes, labels.y[present])
+        if isinstance(rule, Mapping):
+            unknown = [label for label in rule if label not in classes.tolist()]
+            if unknown:
+                raise ValueError(f"class_weight names the class {unknown[0]!r}, which is not in y.")
+            factor = np.array([float(rule.get(label, 1.0)) for label in classes.tolist()])
+            if not np.all((factor > 0) & np.isfinite(factor)):
+                raise ValueError("class_weight must hold finite numbers > 0.")
+        elif isinstance(rule, str) and rule == "balanced":
+            total = np.bincount(code[present], weights=labels.weights[present], minlength=len(classes))
+            factor = total.sum() / (len(classes) * total)
+        else:
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {rule!r}.")
+        return factor[code]
+
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """Score of the larger class, x . w_t + b_t; with more than two classes the scores of all.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n,) with ``task``, (n, T) without; a list for a list
+            More than two classes: one more axis, in the order of ``classes_``.
+        """
+        return self._scores(X, task)
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to a
+            1-D y without task); a list for a list.
+        """
+        scores = self._scores(X, task)
+        if isinstance(scores, list):
+            return [self._labels(part, np.full(len(part), t)) for t, part in enumerate(scores)]
+        return self._labels(scores, None if task is None else task_codes(task, self.tasks_, len(scores)))
+
+    def _labels(self, scores: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+        if self.coef_.ndim == 3:
+            return self.classes_[np.argmax(scores, axis=-1)]
+        upper = (scores > 0).astype(np.intp)
+        if not isinstance(self.classes_, list):
+            return self.classes_[upper]
+        used = range(len(self.classes_)) if codes is None else np.unique(codes).tolist()
+        missing = [t for t in used if self.classes_[t] is None]
+        if missing:
+            raise ValueError(
+                f"task {self.tasks_[missing[0]]!r} had no rows, and the other tasks have different "
+                f"pairs of classes: its "
+                "classes are not known. Use decision_function."
+            )
+        known = next(pair for pair in self.classes_ if pair is not None)
+        pairs = stack_pairs([known if pair is None else pair for pair in self.classes_])
+        return pairs[np.arange(len(pairs)) if codes is None else codes, upper]
+
+    def _gives_probabilities(self) -> bool:
+        if self.loss != "logistic":
+            raise AttributeError(f"predict_proba needs loss='logistic'; the loss is {self.loss!r}.")
+        return True
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Probabilities of the classes; logistic loss only.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
+            The last axis follows ``classes_``; with more than two, the one-vs-rest probabilities divided by their sum.
+        """
+        scores = self._scores(X, task)
+        if isinstance(scores, list):
+            return [self._probabilities(part) for part in scores]
+        return self._probabilities(scores)
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        if self.coef_.ndim == 3:
+            each = np.maximum(expit(scores), 1e-300)
+            return each / each.sum(axis=-1, keepdims=True)
+        return np.stack([expit(-scores), expit(scores)], axis=-1)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Mean over tasks of the accuracy.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes.
+
+        Returns
+        -------
+        float
+            Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
+        """
+        predictions = self.predict(X, task)
+        labels = self._read_test_labels(X, y, task, sample_weight)
+        return mean_over_tasks(labels, labels.flatten(predictions), accuracy, least=1)
+
+
+def _signs(positive: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """+1 / -1, and +1 where there is no label (its weight is 0)."""
+    return np.where(positive | ~present, 1.0, -1.0)

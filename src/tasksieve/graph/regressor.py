@@ -1,0 +1,129 @@
+"""Support vector regression for tasks on a graph."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from ..linear.base import (
+    TaskRegression,
+    check_number,
+)
+from .model import GraphModel
+
+
+class GraphSVR(TaskRegression, GraphModel):
+    r"""Support vector regression for tasks that are neighbours on a graph.
+
+    .. math::
+
+        \min_W\ \tfrac12 \sum_t \lVert w_t \rVert^2 + \tfrac12 \sum_{st} L_{st}\, w_s \cdot w_t
+        + C \sum_i s_i\, \ell\bigl(x_i \cdot w_{t(i)} - y_i\bigr)
+
+    with L = ``graph_strength`` times the Laplacian of the graph, as in `GraphSVC`.
+
+    Parameters
+    ----------
+    graph, graph_tasks, graph_strength, C
+        As in `GraphSVC`.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "squared"}, default="epsilon_insensitive"
+        max(0, abs(r) - epsilon), its square, r² of the residual r (no factor 1/2).
+    epsilon : float, default=0.1
+        Half the width of the tube in which residuals cost nothing, >= 0. The squared loss has no tube.
+    fit_intercept, intercept_scaling, hasher, tol, max_iter, solver, warm_start, random_state, n_jobs, verbose
+        As in `GraphSVC`. The intercept is regularised: centre y, or raise ``intercept_scaling``, where its mean is
+        far from 0.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of the graph.
+    dual_coef_ : ndarray of shape (n,) or (n, T), or list of ndarray, in the form of y
+    support_ : ndarray, or list of ndarray
+        Rows whose dual coefficient is not 0.
+    objective_, dual_gap_ : float
+        The objective at the fitted model; it minus the optimum is at most the gap.
+    n_iter_ : int
+    solver_ : str
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had them.
+    hasher_ : WeightedDegreeHasher
+        Where there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> model = ts.GraphSVR(ts.graph.complete_graph(3), C=10.0).fit(X, y, task=task)
+    >>> model.coef_[:, 0].round(1).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    _targets: ClassVar[Literal["values", "classes"]] = "values"
+    _losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive", "squared")
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        graph_tasks: Any = None,
+        graph_strength: float = 1.0,
+        C: float = 1.0,
+        loss: Literal[
+            "epsilon_insensitive", "squared_epsilon_insensitive", "squared"
+        ] = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        hasher: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        solver: Literal["auto", "dual", "newton"] = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.graph_tasks = graph_tasks
+        self.graph_strength = graph_strength
+        self.C = C
+        self.loss = loss
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.hasher = hasher
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+            As in `GraphSVC.fit`.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows in the loss; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+        """
+        check_number(self.epsilon, "epsilon", low=0, closed=True)
+        result: GraphSVR = self._solve_all(X, y, task, sample_weight)
+        return result
