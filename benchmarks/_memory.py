@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ def status(field: str) -> int:
 
 def peak_resident() -> int:
     """Peak resident size of this process so far, in bytes; its file pages count too."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return status("VmHWM")  # getrusage's peak would be inherited from the process that started this one
 
 
 class MemoryWatch:
