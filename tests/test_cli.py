@@ -271,7 +271,8 @@ def test_weights_and_missing_values(cli: CommandLine, reports: Reports, tmp_path
         pd.read_csv(tmp_path / name / "coefficients.csv").sort_values(["task", "feature"])
         for name in ("drop", "short")
     )
-    np.testing.assert_allclose(one.coefficient, other.coefficient, rtol=1e-6)
+    # twin columns of a two-valued word: one of them may carry rounding
+    np.testing.assert_allclose(one.coefficient, other.coefficient, rtol=1e-6, atol=1e-12)
     cli(*fit, "--out", tmp_path / "mean", "--missing", "mean")
     result = cli("predict", tmp_path / "mean", tmp_path / "holes.csv", "--missing", "mean")
     assert all(line.split(",")[1] for line in result.out.splitlines())
@@ -551,13 +552,16 @@ def test_interrupts_have_their_codes_and_can_be_resumed(cli: CommandLine, tmp_pa
         "-o",
     )
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        run = tmp_path / f"run{code}"
-        child = process(*fit, run)
-        deadline = time.monotonic() + 120
-        while not (run / "data.json").exists() and time.monotonic() < deadline and child.poll() is None:
-            time.sleep(0.01)
-        child.send_signal(number)
-        _, err = child.communicate(timeout=120)
+        for attempt in range(4):  # on a busy machine the fit may be over before this process gets its turn
+            run = tmp_path / f"run{code}-{attempt}"
+            child = process(*fit, run)
+            deadline = time.monotonic() + 120
+            while not (run / "data.json").exists() and time.monotonic() < deadline and child.poll() is None:
+                time.sleep(0.01)
+            child.send_signal(number)
+            _, err = child.communicate(timeout=120)
+            if child.returncode != 0:
+                break
         assert child.returncode == code, err
         assert "interrupted" in err
         assert "Traceback" not in err
