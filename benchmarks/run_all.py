@@ -49,6 +49,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "graph_strings": ("graph_strings.py",),
     "owl_screening": ("owl_screening.py",),
     "owl_path": ("owl_path.py",),
+    "owl_path_memory": ("owl_path.py", "--only", "memory"),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)
