@@ -9,6 +9,7 @@ import pytest
 from helpers import Case, Judge, dense_coefficients, memory_map, random_case, random_weights
 from scipy import sparse
 
+import tasksieve as ts
 import tasksieve.engine
 from tasksieve.design import as_storage
 from tasksieve.engine import Engine
@@ -625,6 +626,19 @@ def test_dynamic_screening_of_the_gradient_method(rng):
     )
     assert sum(rule.dynamic_counts) > 0
     verify(case, solution, 1e-8)
+
+
+def test_rows_of_rounding_are_not_selected(rng):
+    """Complementary columns, centred, are each other's negatives: one may carry the effect, none a speck of 1e-15."""
+    for _ in range(30):
+        flag = (rng.random(60) < 0.5).astype(float)
+        X = np.column_stack([rng.standard_normal((60, 3)), flag, 1.0 - flag])
+        Y = np.outer(X[:, 0] + flag, [2.0, -1.0, 0.5]) + 0.1 * rng.standard_normal((60, 3))
+        path = ts.MultiTaskLasso().path(X, Y, n_alphas=10, eps=0.05)
+        assert np.all(path.relative_gaps <= 1e-6)
+        for k in range(10):
+            sizes = np.sqrt(path.coef(k).power(2).sum(axis=0))
+            assert not np.any((sizes > 0) & (sizes < 1e-14))
 
 
 # --- the choice of solvers -------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 
 _FEW_FEATURES = 256  # so few features are all taken into the working set at once
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
+_ROUNDING = 1e-14  # of the target's size
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 # Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
 # being constants they keep the choice reproducible.
@@ -374,6 +375,8 @@ class Engine:
         here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss)
         at = solved.evaluation
         if at is None:
+            self._clear_rounding(working, solved.rows)
+            live = np.flatnonzero(solved.rows.any(axis=1))
             at = here.evaluate(solved.rows, self.current.at.nuisance)
         products = solved.products
         if products is None:
@@ -394,6 +397,14 @@ class Engine:
         iterate = Iterate(lam, working[live], solved.rows[live], at, products[live], others * lam)
         gap, _ = iterate.gap(self.loss, lam, penalty)
         return iterate, gap, violators
+
+    def _clear_rounding(self, working: Array, rows: Array) -> None:
+        """Rows whose whole effect is below the rounding of the target become zero, before anything is certified.
+
+        Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
+        """
+        effects = row_norms(rows) * np.max(self.design.norms()[working], axis=1, initial=0.0)
+        rows[effects <= _ROUNDING * np.sqrt(2.0 * self.loss.null.value)] = 0.0
 
     def _outside(
         self, lam: float, penalty: RowPenalty, working: Array, residual: Array
