@@ -16,8 +16,9 @@
 // on them.
 #include "dual_averaging.hpp"
 
-#include <cstring>
 #include <limits>
+
+#include "shrinkage.hpp"
 
 namespace tasksieve {
 
@@ -26,37 +27,6 @@ namespace {
 constexpr index_t kRefresh = 512;         // dense rows
 constexpr index_t kSparseRefresh = 1 << 17;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// A bound in single precision, which halves the memory that every row looks into: larger by more than all rounding.
-TASKSIEVE_INLINE float enlarged(double norm) { return float(norm * (1.0 + 1e-6) + 1e-37); }
-
-TASKSIEVE_INLINE double soft(double u, double threshold) {
-    // u - clip(u, -threshold, threshold): no branch, and no library function, which the clones could not inline
-    const double low = u < -threshold ? -threshold : u;
-    return u - (low > threshold ? threshold : low);
-}
-
-// 1 / sqrt(s) for normal s > 0, to the last bit or two: from the exponent's half by four Newton steps, which fill the
-// processor's vectors where its square root and its division stand in line.
-TASKSIEVE_INLINE double inverse_root(double s) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &s, sizeof bits);
-    bits = 0x5fe6eb50c7b537a9ULL - (bits >> 1);
-    double r;
-    std::memcpy(&r, &bits, sizeof r);
-    const double half = 0.5 * s;
-    r *= 1.5 - (half * r) * r;
-    r *= 1.5 - (half * r) * r;
-    r *= 1.5 - (half * r) * r;
-    r *= 1.5 - (half * r) * r;
-    return r;
-}
-
-// (1 - k / sqrt(size))_+
-TASKSIEVE_INLINE double shrink(double size, double k) {
-    const double factor = 1.0 - k * inverse_root(size > 1e-300 ? size : 1e-300);
-    return size > k * k && !(factor < 0.0) ? factor : 0.0;
-}
 
 // --- dense rows: everything contiguous over the features, in whole blocks of 8 -------------------------------------------------------
 
@@ -83,7 +53,7 @@ double dot_soft(const double *x, const double *s, double k, double mean, index_t
 }
 
 TASKSIEVE_MULTIVERSION
-void add_plain(const double *x, double g, double *s, index_t n) {
+void add_row(const double *x, double g, double *s, index_t n) {
 #pragma omp simd
     for (index_t j = 0; j < n / 8 * 8; ++j) s[j] += g * x[j];
 }
@@ -165,59 +135,6 @@ void subtract_soft_scaled(const double *s, const double *factor, const double *r
     for (index_t j = 0; j < n / 8 * 8; ++j) out[j] -= eta * soft(s[j] * mean, k * r[j]) * factor[j];
 }
 
-// --- sparse rows: a feature's entries of all tasks side by side ------------------------------------------------
-
-// Four sums side by side fill a vector; the room for a feature's tasks is a multiple of four, and 0 where there is none.
-TASKSIEVE_INLINE double soft_square_sum(const double *s, const double *mean, double threshold, index_t room) {
-    double sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
-    for (index_t q = 0; q < room; q += 4) {
-        const double u0 = soft(s[q] * mean[q], threshold), u1 = soft(s[q + 1] * mean[q + 1], threshold);
-        const double u2 = soft(s[q + 2] * mean[q + 2], threshold), u3 = soft(s[q + 3] * mean[q + 3], threshold);
-        sum0 += u0 * u0;
-        sum1 += u1 * u1;
-        sum2 += u2 * u2;
-        sum3 += u3 * u3;
-    }
-    return (sum0 + sum1) + (sum2 + sum3);
-}
-
-// ||U_j||^2 and the entry of one task, for the features of a list
-TASKSIEVE_MULTIVERSION
-void gather_squares(const double *sums, index_t room, const index_t *feature, index_t count, index_t task,
-                    const double *mean, double *sizes, double *means) {
-    for (index_t k = 0; k < count; ++k) {
-        const double *s = sums + feature[k] * room;
-        sizes[k] = soft_square_sum(s, mean, 0.0, room);
-        means[k] = s[task] * mean[task];
-    }
-}
-
-// the same of soft(U_j, k r_j)
-TASKSIEVE_MULTIVERSION
-void gather_soft_squares(const double *sums, index_t room, const index_t *feature, index_t count, index_t task,
-                         const double *mean, const double *r, bool uniform, double k_now, double *sizes,
-                         double *means) {
-    for (index_t k = 0; k < count; ++k) {
-        const double *s = sums + feature[k] * room;
-        const double threshold = k_now * r[uniform ? 0 : feature[k]];
-        sizes[k] = soft_square_sum(s, mean, threshold, room);
-        means[k] = soft(s[task] * mean[task], threshold);
-    }
-}
-
-// Whether any exponent is the one of NaN and infinity, told by integers: no arithmetic mode matters.
-TASKSIEVE_MULTIVERSION
-bool all_finite_values(const double *values, index_t count) {
-    constexpr std::uint64_t exponent = 0x7ff0000000000000ULL;
-    std::uint64_t bad = 0;
-    for (index_t i = 0; i < count; ++i) {
-        std::uint64_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
-        bad |= std::uint64_t((bits & exponent) == exponent);
-    }
-    return bad == 0;
-}
-
 double derivative(OnlineLoss loss, double z, double y) {
     switch (loss) {
         case OnlineLoss::squared: return z - y;
@@ -232,8 +149,6 @@ double derivative(OnlineLoss loss, double z, double y) {
 index_t padded(index_t tasks) { return (std::max<index_t>(tasks, 1) + 3) / 4 * 4; }
 
 }  // namespace
-
-bool all_finite(const double *values, index_t count) { return all_finite_values(values, count); }
 
 double DualAveraging::threshold() const {
     const double t = double(std::max<index_t>(steps, 1));
@@ -383,10 +298,10 @@ void DualAveraging::refresh_sizes() {
 
 const double *DualAveraging::padded_row(const double *x) {
     if (width == features) return x;
-    row_.resize(width);
-    std::copy_n(x, features, row_.data());
-    std::fill(row_.begin() + features, row_.end(), 0.0);
-    return row_.data();
+    dense_row_.resize(width);
+    std::copy_n(x, features, dense_row_.data());
+    std::fill(dense_row_.begin() + features, dense_row_.end(), 0.0);
+    return dense_row_.data();
 }
 
 double DualAveraging::score_dense(const double *x, index_t task) {
@@ -401,77 +316,44 @@ double DualAveraging::score_dense(const double *x, index_t task) {
     return start - eta * mean * dot_group(x, s, sizes.data(), norms_kept() ? k * double(steps) : k, width);
 }
 
-// Lists the features of a row whose squared norm, or its bound, is above a limit, and their values: most rows of sparse
-// data meet few features that are in the model.
-template <class I, class Norm>
-index_t DualAveraging::keep_above(const OnlineRow<I> &row, const Norm *norms, double limit) {
-    index_t kept = 0, *feature = row_kept_.data();
-    double *value = row_values_.data();
-    for (index_t i = 0; i < row.count; ++i) {
-        const index_t j = row.index[i];
-        feature[kept] = j;
-        value[kept] = row.value[i];
-        kept += norms[j] > limit;
-    }
-    return kept;
+SparseState DualAveraging::sparse_state(index_t task) {
+    return {sums.data(),
+            task_major ? 1 : capacity,
+            sizes.data(),
+            bounds.data(),
+            inverse.data(),
+            settings.penalty == OnlinePenalty::l1_l21 ? l1.data() : nullptr,
+            l1_uniform,
+            task};
 }
 
 template <class I>
-double DualAveraging::score_sparse(const OnlineRow<I> &row, index_t task) {
-    if (steps == 0) return 0.0;
+void DualAveraging::read_row(const OnlineRow<I> &row, index_t task, SparseRow &out) const {
+    out.read(row.value, row.index, row.count, task_major ? 1 : capacity, task_major ? task * width : task);
+}
+
+// Leaves in `at_` what it read of the state.
+double DualAveraging::score_sparse(const SparseRow &row, index_t task, const SparseRow &next) {
+    at_.reserve((std::max(row.blocks, next.blocks) + 1) * 8);
+    if (norms_kept() && !sizes_ready) refresh_sizes();
+    const SparseState state = sparse_state(task);
+    if (steps == 0) {
+        read_state(row, state, norms_kept(), at_);
+        return 0.0;
+    }
     const double k = threshold(), eta = step_size(), mean = mean_factor(task);
     const double start = offset(task, mean, eta);
-    const index_t count = row.count;
-    if (settings.penalty == OnlinePenalty::l11) {
-        double sum = 0.0;
-        for (index_t i = 0; i < count; ++i)
-            sum += row.value[i] * soft(sums[index_t(row.index[i]) * capacity + task] * mean, k);
-        return start - eta * sum;
-    }
-    if (index_t(row_kept_.size()) < count + 8) {
-        row_kept_.resize(count + 8);
-        for (auto *buffer : {&row_values_, &row_sizes_, &row_means_}) buffer->resize(count + 8);
-    }
-    index_t *feature = row_kept_.data();
-    double *value = row_values_.data(), *size = row_sizes_.data(), *entry = row_means_.data();
-    const double k_now = norms_kept() ? k * double(steps) : k, limit = k_now * k_now;
-    if (norms_kept() && !sizes_ready) refresh_sizes();
-    index_t kept;
-    if (norms_kept())
-        kept = keep_above(row, sizes.data(), limit);
-    else
-        kept = keep_above(row, bounds.data(), limit);
-    if (norms_kept()) {
-        for (index_t i = 0; i < kept; ++i) {
-            size[i] = sizes[feature[i]];
-            entry[i] = sums[feature[i] * capacity + task] * mean;
-        }
-    } else {
-        if (global()) std::fill(inverse.begin(), inverse.begin() + tasks, mean);
-        if (settings.penalty == OnlinePenalty::l21)
-            gather_squares(sums.data(), capacity, feature, kept, task, inverse.data(), size, entry);
-        else
-            gather_soft_squares(sums.data(), capacity, feature, kept, task, inverse.data(), l1.data(), l1_uniform, k,
-                                size, entry);
-        index_t above = 0;
-        for (index_t i = 0; i < kept; ++i) {
-            bounds[feature[i]] = bounded() ? enlarged(size[i]) : kInfinity;
-            value[above] = value[i];
-            entry[above] = entry[i];
-            size[above] = size[i];
-            above += size[i] > limit;
-        }
-        kept = above;
-    }
-    if (kept == 0) return start;
-    const index_t whole = (kept + 7) / 8 * 8;
-    for (index_t i = kept; i < whole; ++i) value[i] = entry[i] = size[i] = 0.0;
-    return start - eta * dot_group(value, entry, size, k_now, whole);
+    if (settings.penalty == OnlinePenalty::l11) return start - eta * dot_softened(row, state, at_, k, mean, next);
+    if (norms_kept()) return start - eta * mean * dot_normed(row, state, at_, k * double(steps), next);
+    if (global()) std::fill(inverse.begin(), inverse.begin() + tasks, mean);
+    return start - eta * dot_bounded(row, state, at_, k, bounded(), next);
 }
 
 template <class I>
 double DualAveraging::score(const OnlineRow<I> &row, index_t task) {
-    return row.index ? score_sparse(row, task) : score_dense(padded_row(row.value), task);
+    if (!row.index) return score_dense(padded_row(row.value), task);
+    read_row(row, task, row_);
+    return score_sparse(row_, task, nothing_);
 }
 
 void DualAveraging::add_dense(const double *x, double gradient, index_t task, double old_inverse, double new_inverse) {
@@ -484,49 +366,22 @@ void DualAveraging::add_dense(const double *x, double gradient, index_t task, do
     } else if (!global() && sizes_ready && settings.penalty == OnlinePenalty::l1_l21 && !moving()) {
         add_with_soft_sizes(x, gradient, old_inverse, new_inverse, l1.data(), threshold(), s, sizes.data(), width);
     } else {
-        add_plain(x, gradient, s, width);
+        add_row(x, gradient, s, width);
         sizes_ready = false;
     }
 }
 
-// `new_mean`: what the task's sum is to be multiplied by after this step.
-template <class I>
-void DualAveraging::add_sparse(const OnlineRow<I> &row, double gradient, index_t task, double new_mean) {
+// From what `at_` holds. `new_mean`: what the task's sum is to be multiplied by after this step.
+void DualAveraging::add_sparse(const SparseRow &row, double gradient, index_t task, double new_mean,
+                               const SparseRow &next) {
     offset_sums[task] += gradient;
-    const index_t stride = task_major ? 1 : capacity, count = row.count;
-    double *s = sums.data() + (task_major ? task * width : task);
-    if (norms_kept() && sizes_ready) {
-        double *size = sizes.data();
-        for (index_t i = 0; i < count; ++i) {
-            const double d = gradient * row.value[i];
-            double &cell = s[index_t(row.index[i]) * stride];
-            size[row.index[i]] += d * (2.0 * cell + d);
-            cell += d;
-        }
-        return;
-    }
+    const SparseState state = sparse_state(task);
+    if (norms_kept() && sizes_ready) return add_normed(row, state, at_, gradient, next);
     sizes_ready = false;
-    if (settings.penalty == OnlinePenalty::l11 || norms_kept() || !bounded()) {
-        for (index_t i = 0; i < count; ++i) s[index_t(row.index[i]) * stride] += gradient * row.value[i];
-        return;
-    }
-    float *bound = bounds.data();
-    const bool softened = settings.penalty == OnlinePenalty::l1_l21;
-    const double k = threshold();
-    for (index_t i = 0; i < count; ++i) {
-        const index_t j = row.index[i];
-        double &cell = s[j * stride];
-        const double old_cell = cell, new_cell = old_cell + gradient * row.value[i];
-        double before = old_cell * new_mean, after = new_cell * new_mean;
-        if (softened) {
-            const double inner = k * l1[l1_uniform ? 0 : j];
-            before = soft(before, inner);
-            after = soft(after, inner);
-        }
-        const double square = after * after;
-        bound[j] = enlarged(double(bound[j]) + (square - before * before));
-        cell = new_cell;
-    }
+    if (settings.penalty == OnlinePenalty::l11 || norms_kept() || !bounded())
+        add_plain(row, state, at_, gradient);
+    else
+        add_bounded(row, state, at_, gradient, new_mean, threshold(), next);
 }
 
 // Adds W, the iterate at which the next gradient is taken, to the sum of iterates.
@@ -535,8 +390,8 @@ void DualAveraging::add_iterate() {
     if (settings.penalty != OnlinePenalty::l11 && !sizes_ready) refresh_sizes();
     const bool sums_only = norms_kept();
     const double k = threshold(), eta = step_size();
-    row_sizes_.resize(std::max<size_t>(row_sizes_.size(), width));
-    double *factor = row_sizes_.data();
+    factors_.resize(width);
+    double *factor = factors_.data();
     if (settings.penalty != OnlinePenalty::l11)
         shrink_all(sizes.data(), sums_only ? k * double(steps) : k, factor, width);
     for (index_t q = 0; q < tasks; ++q) {
@@ -573,7 +428,10 @@ void DualAveraging::close_round() {
         const index_t begin = round_start[k];
         const index_t end = k + 1 < round_task.size() ? round_start[k + 1] : index_t(round_index.size());
         const OnlineRow<index_t> row{round_value.data() + begin, round_index.data() + begin, end - begin};
-        add_sparse(row, round_gradient[k], round_task[k], 1.0 / double(steps + 1));
+        read_row(row, round_task[k], round_row_);
+        at_.reserve((round_row_.blocks + 1) * 8);
+        read_state(round_row_, sparse_state(round_task[k]), norms_kept(), at_);
+        add_sparse(round_row_, round_gradient[k], round_task[k], 1.0 / double(steps + 1), nothing_);
         in_round[round_task[k]] = 0;
     }
     ++steps;
@@ -585,12 +443,13 @@ void DualAveraging::close_round() {
     if (settings.penalty != OnlinePenalty::l21 || steps % kRefresh == 0) sizes_ready = false;
 }
 
-template <class I>
-bool DualAveraging::learn(const OnlineRow<I> &row, double y, index_t task, double row_weight) {
+// The row is dense if `x` is given, else sparse.
+bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index_t task, double row_weight,
+                          const SparseRow &next) {
     const bool by_rounds = settings.rule == MissingRule::rounds;
     if (by_rounds && in_round[task]) close_round();
-    const double *dense = row.index ? nullptr : padded_row(row.value);
-    const double z = dense ? score_dense(dense, task) : score_sparse(row, task);
+    const double *dense = x ? padded_row(x) : nullptr;
+    const double z = dense ? score_dense(dense, task) : score_sparse(row, task, next);
     double gradient = row_weight * derivative(settings.loss, z, y);
     if (!std::isfinite(gradient)) return false;
     if (settings.average && (!by_rounds || round_task.empty())) add_iterate();
@@ -598,13 +457,13 @@ bool DualAveraging::learn(const OnlineRow<I> &row, double y, index_t task, doubl
     const double before = inverse[task];
     weight[task] += row_weight;
     if (by_rounds) {
-        const index_t count = row.index ? row.count : features;
+        const index_t count = x ? features : row.count;
         round_task.push_back(task);
         round_gradient.push_back(gradient);
         round_start.push_back(round_index.size());
         for (index_t i = 0; i < count; ++i) {
-            round_index.push_back(row.index ? index_t(row.index[i]) : i);
-            round_value.push_back(row.value[i]);
+            round_index.push_back(x ? i : row.feature[i]);
+            round_value.push_back(x ? x[i] : row.value[i]);
         }
         in_round[task] = 1;
         return true;
@@ -614,13 +473,41 @@ bool DualAveraging::learn(const OnlineRow<I> &row, double y, index_t task, doubl
     if (dense)
         add_dense(dense, gradient, task, before, after);
     else
-        add_sparse(row, gradient, task, global() ? 1.0 / double(steps + 1) : after);
+        add_sparse(row, gradient, task, global() ? 1.0 / double(steps + 1) : after, next);
     if (!global()) inverse[task] = after;
     ++steps;
     if (settings.penalty == OnlinePenalty::l11) return true;
-    if (moving() || (row.index ? steps % kSparseRefresh == 0 : steps < 64 || steps % kRefresh == 0))
-        sizes_ready = false;
+    if (moving() || (dense ? steps < 64 || steps % kRefresh == 0 : steps % kSparseRefresh == 0)) sizes_ready = false;
     return true;
+}
+
+template <class I>
+bool DualAveraging::learn(const OnlineRow<I> &row, double y, index_t task, double row_weight) {
+    if (row.index) read_row(row, task, row_);
+    return learn(row.index ? nullptr : row.value, row_, y, task, row_weight, nothing_);
+}
+
+template <class I>
+index_t DualAveraging::learn_rows(const OnlineRows<I> &rows, const double *y, const index_t *task,
+                                  const double *row_weight) {
+    auto prepare = [&](index_t i) -> const SparseRow & {
+        if (i >= rows.count) return nothing_;
+        const index_t begin = rows.start[i], end = rows.start[i + 1];
+        SparseRow &ready = ready_[i % (kAhead + 1)];
+        read_row(OnlineRow<I>{rows.value + begin, rows.index + begin, end - begin}, task[i], ready);
+        // the rows themselves pass through the caches that the state fills: ask for the one after, line by line
+        const index_t after = i + 1 < rows.count ? index_t(rows.start[i + 2]) : end;
+        for (index_t k = end; k < after; k += 64 / sizeof(double)) __builtin_prefetch(rows.value + k);
+        for (index_t k = end; k < after; k += 64 / sizeof(I)) __builtin_prefetch(rows.index + k);
+        return ready;
+    };
+    for (index_t i = 0; i < std::min(kAhead, rows.count); ++i) prepare(i);
+    for (index_t i = 0; i < rows.count; ++i) {
+        const SparseRow &next = prepare(i + kAhead);
+        const double s = row_weight ? row_weight[i] : 1.0;
+        if (s > 0.0 && !learn(nullptr, ready_[i % (kAhead + 1)], y[i], task[i], s, next)) return i;
+    }
+    return rows.count;
 }
 
 void DualAveraging::weights(double *out) const {
@@ -661,6 +548,10 @@ void DualAveraging::intercepts(double *out) const {
 
 template bool DualAveraging::learn(const OnlineRow<std::int32_t> &, double, index_t, double);
 template bool DualAveraging::learn(const OnlineRow<std::int64_t> &, double, index_t, double);
+template index_t DualAveraging::learn_rows(const OnlineRows<std::int32_t> &, const double *, const index_t *,
+                                           const double *);
+template index_t DualAveraging::learn_rows(const OnlineRows<std::int64_t> &, const double *, const index_t *,
+                                           const double *);
 template double DualAveraging::score(const OnlineRow<std::int32_t> &, index_t);
 template double DualAveraging::score(const OnlineRow<std::int64_t> &, index_t);
 

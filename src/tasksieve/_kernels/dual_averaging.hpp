@@ -3,6 +3,7 @@
 
 #include "cells.hpp"
 #include "common.hpp"
+#include "sparse_rows.hpp"
 
 namespace tasksieve {
 
@@ -26,7 +27,13 @@ struct OnlineRow {
     index_t count;
 };
 
-bool all_finite(const double *values, index_t count);
+// Sparse rows, one after the other: row i lies from start[i] to start[i + 1].
+template <class I>
+struct OnlineRows {
+    const double *value;
+    const I *index, *start;
+    index_t count;
+};
 
 // All there is to know after any number of rows: sums of gradients, and how many rows they come from. The weights
 // are a closed form of these, so that features which a row does not hold cost nothing, however long they rest.
@@ -41,7 +48,7 @@ class DualAveraging {
     Cells sums, total;                        // total: sum of the iterates, if averages are kept
     Cells sizes;                              // squared row norms (see .cpp); valid if sizes_ready
     bool sizes_ready = false;
-    std::vector<float, PagedAllocator<float>> bounds;  // of the squared row norms, from above (see .cpp), or infinite
+    Bounds bounds;  // of the squared row norms, from above (see .cpp), or infinite
     Cells l1;                                 // r_j
     double l1_default = 0.0;
     bool l1_uniform = true;                   // all r_j equal: one number to read instead of many
@@ -59,28 +66,10 @@ class DualAveraging {
     // Learns from one row; false where its gradient is not finite (nothing is changed then).
     template <class I>
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
-    // Asks for what a row will need, while another one is being learned.
+    // Learns from sparse rows, and returns how many: fewer than given if a gradient was not finite. `row_weight` may be
+    // nullptr; rows of weight 0 are left out.
     template <class I>
-    void prefetch(const I *index, index_t count, index_t task) const {
-        if (task_major) return;
-        const double *cells = sums.data();
-        if (settings.penalty == OnlinePenalty::l11 || norms_kept()) {
-            const bool normed = norms_kept();
-            for (index_t i = 0; i < count; ++i) {
-                __builtin_prefetch(cells + index_t(index[i]) * capacity + task, 1, 2);
-                if (normed) __builtin_prefetch(sizes.data() + index[i], 1, 2);
-            }
-            return;
-        }
-        const float limit = float(settings.alpha * settings.alpha);
-        for (index_t i = 0; i < count; ++i) {
-            const index_t j = index[i];
-            const double *first = cells + j * capacity, *own = first + task;
-            const bool whole = bounds[j] > limit;  // its norm will be asked for
-            __builtin_prefetch(whole ? first : own, 1, 2);
-            __builtin_prefetch(whole ? first + capacity - 1 : own, 1, 2);
-        }
-    }
+    index_t learn_rows(const OnlineRows<I> &rows, const double *y, const index_t *task, const double *row_weight);
     template <class I>
     double score(const OnlineRow<I> &row, index_t task);
     void weights(double *out) const;          // tasks x features
@@ -92,8 +81,10 @@ class DualAveraging {
     static index_t padded_width(index_t features) { return (features + 7) / 8 * 8; }
 
   private:
-    std::vector<double> row_, row_values_, row_sizes_, row_means_;
-    std::vector<index_t> row_kept_;
+    static constexpr index_t kAhead = 2;      // rows between asking for a row's state and needing it
+    SparseRow ready_[kAhead + 1], row_, round_row_, nothing_;
+    RowState at_;
+    std::vector<double> dense_row_, factors_;
     double threshold() const;
     double step_size() const;
     bool moving() const;
@@ -104,14 +95,15 @@ class DualAveraging {
     void refresh_sizes();
     const double *padded_row(const double *x);
     double score_dense(const double *x, index_t task);
+    SparseState sparse_state(index_t task);
     template <class I>
-    double score_sparse(const OnlineRow<I> &row, index_t task);
-    template <class I, class Norm>
-    index_t keep_above(const OnlineRow<I> &row, const Norm *norms, double limit);
+    void read_row(const OnlineRow<I> &row, index_t task, SparseRow &out) const;
+    bool learn(const double *x, const SparseRow &row, double y, index_t task, double row_weight,
+               const SparseRow &next);
+    double score_sparse(const SparseRow &row, index_t task, const SparseRow &next);
     void add_dense(const double *x, double gradient, index_t task, double old_inverse, double new_inverse);
     void add_iterate();
-    template <class I>
-    void add_sparse(const OnlineRow<I> &row, double gradient, index_t task, double new_mean);
+    void add_sparse(const SparseRow &row, double gradient, index_t task, double new_mean, const SparseRow &next);
 };
 
 }  // namespace tasksieve

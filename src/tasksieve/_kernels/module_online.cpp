@@ -36,8 +36,6 @@ nb::object to_array(std::vector<T> &&values) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-constexpr index_t kAhead = 2;  // rows between asking for a row's state and needing it
-
 void check_rows(const DualAveraging &model, index_t count, const Vector<double> &y, const Vector<index_t> &task,
                 const Weights &weight) {
     require(index_t(y.size()) == count && index_t(task.size()) == count, "one y and one task a row");
@@ -96,27 +94,13 @@ index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indice
             "inconsistent sparse rows");
     check_rows(model, count, y, task, weight);
     for (index_t i = 0; i < count; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
-    // the largest index read as unsigned: negative ones are the largest of all
-    using U = std::make_unsigned_t<I>;
-    U largest = 0;
-    const I *all = indices.data();
-    const size_t entries = indices.size();
-    for (size_t k = 0; k < entries; ++k) largest = U(all[k]) > largest ? U(all[k]) : largest;
-    require(entries == 0 || (largest <= U(std::numeric_limits<I>::max()) && index_t(largest) < model.features),
+    const index_t entries = index_t(indices.size());
+    require(entries == 0 || largest_index(indices.data(), entries) < std::uint64_t(model.features),
             "feature out of range");
     nb::gil_scoped_release release;
     model.set_layout(false);
-    for (index_t i = 0; i < count; ++i) {
-        const double s = weight ? weight->data()[i] : 1.0;
-        const index_t begin = indptr.data()[i];
-        const OnlineRow<I> row{data.data() + begin, indices.data() + begin, index_t(indptr.data()[i + 1]) - begin};
-        if (i + kAhead < count) {
-            const I *ends = indptr.data() + i + kAhead;
-            model.prefetch(indices.data() + ends[0], index_t(ends[1] - ends[0]), task.data()[i + kAhead]);
-        }
-        if (s > 0.0 && !model.learn(row, y.data()[i], task.data()[i], s)) return i;
-    }
-    return count;
+    return model.learn_rows(OnlineRows<I>{data.data(), indices.data(), indptr.data(), count}, y.data(), task.data(),
+                            weight ? weight->data() : nullptr);
 }
 
 // --- chunks in the plainest form ---------------------------------------------------------------------------------
