@@ -3,14 +3,14 @@
     python benchmarks/online_speed.py
     python benchmarks/online_speed.py --quick
 
-Programs take turns, pass by pass, on one core; medians of processor time after a warm-up pass. Vowpal Wabbit gets its
-examples parsed beforehand, from Python, with ``--sgd``. No side keeps averages. The global step count is
-``missing="importance"``, per-task means are the default rule.
+Programs take turns on one core, in another order each round, all with the same rows; processor time after warm-up
+rounds. The speed of a shared machine moves, that of every program with it: ratios are medians of the ratios of turns of
+the same round, with their quartiles. Vowpal Wabbit gets its examples parsed beforehand, from Python, with ``--sgd``. No
+side keeps averages. The global step count is ``missing="importance"``, per-task means are the default rule.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,20 +24,23 @@ import tasksieve as ts
 
 PASSES = 5  # over the prepared rows in each turn, so that a turn is long beside filling the caches
 ALPHA = 2.5e-3  # about 30,000 of the 100,000 sparse features stay in the model: every row meets some
+WARM_UP = 2  # rounds that do not count
 GAMMA = 1e4  # large enough to be stable on every design here; speed does not depend on it
+RATIOS = "Rows a second: medians. Ratios: medians over rounds, with their quartiles."
 
 
-def turns(sides: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
-    """Median rows per second of each side; each call returns its number of rows."""
+def turns(sides: dict[str, Callable[[], int]], rounds: int) -> dict[str, np.ndarray]:
+    """Rows per second of each side in each round; each call returns its number of rows."""
     rates: dict[str, list[float]] = {name: [] for name in sides}
-    for k in range(rounds + 1):
-        for name, work in sides.items():
+    order = np.random.default_rng(0)  # nobody always runs after the same neighbour
+    for k in range(-WARM_UP, rounds):
+        for name in order.permutation(list(sides)).tolist():
             began = time.process_time()
-            n = work()
+            n = sides[name]()
             seconds = time.process_time() - began
-            if k:
+            if k >= 0:
                 rates[name].append(n / seconds)
-    return {name: statistics.median(values) for name, values in rates.items()}
+    return {name: np.array(values) for name, values in rates.items()}
 
 
 def sparse_rows(n: int, rng: np.random.Generator, d: int = 100_000, k: int = 50, T: int = 10) -> list[Any]:
@@ -82,17 +85,17 @@ def vw(chunks: list[Any]) -> Callable[[], int]:
 
     workspace = vowpalwabbit.Workspace("--sgd --l1 1e-6 -b 18 --quiet")
     examples = []
-    for X, y, _ in chunks[:5]:
+    for X, y, _ in chunks:
         for i in range(len(y)):
             span = slice(X.indptr[i], X.indptr[i + 1])
             words = " ".join(f"{j}:{v}" for j, v in zip(X.indices[span], X.data[span], strict=True))
             examples.append(workspace.parse(f"{y[i]} |f {words}"))
 
     def work() -> int:
-        for _ in range(2 * PASSES):
+        for _ in range(PASSES):
             for example in examples:
                 workspace.learn(example)
-        return 2 * PASSES * len(examples)
+        return PASSES * len(examples)
 
     return work
 
@@ -102,7 +105,7 @@ def main() -> None:
     parser.add_argument("--stream-rows", type=int, default=10_000_000)
     parser.add_argument("--only", choices=["sparse", "dense", "single", "stream"])
     args = parser.parse_args()
-    rounds, n = (1, 2000) if args.quick else (7, 10_000)
+    rounds, n = (1, 2000) if args.quick else (31, 10_000)
     args.stream_rows = 20_000 if args.quick else args.stream_rows
     rng = np.random.default_rng(args.seed)
     report = Report("online_speed" + (f"_{args.only}" if args.only else ""), args)
@@ -116,20 +119,27 @@ def main() -> None:
 def lines(
     report: Report,
     rows_are: str,
-    rates: dict[str, float],
+    rates: dict[str, np.ndarray],
     peers: list[str],
     bars: dict[tuple[str, str], float],
 ) -> list[Any]:
+    report.raw(rows_are=rows_are, rates=rates)
     rows = []
     for name, rate in rates.items():
-        cells = [name, f"{rate:,.0f}"]
+        cells = [name, f"{np.median(rate):,.0f}"]
         for peer in peers:
-            ratio = rate / rates[peer]
+            low, ratio, high = np.percentile(rate / rates[peer], [25, 50, 75])
+            spread = f" ({low:.2f} to {high:.2f})" if high < 10 else f" ({low:.0f} to {high:.0f})"
             bar = bars.get((name, peer))
-            cells.append("" if name in peers else ratio_cell(ratio) + (f" (bar {bar:g}x)" if bar else ""))
+            cells.append(
+                "" if name in peers else ratio_cell(ratio) + spread + (f", bar {bar:g}x" if bar else "")
+            )
             if bar:
                 report.headline(
-                    f"online, {rows_are}: {name} against {peer}", f"{bar:g}x", ratio_cell(ratio), ratio >= bar
+                    f"online, {rows_are}: {name} against {peer}",
+                    f"{bar:g}x",
+                    ratio_cell(ratio) + spread,
+                    bool(ratio >= bar),
                 )
         rows.append(cells)
     return rows
@@ -159,6 +169,7 @@ def sparse(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
         "Sparse rows: d = 100,000, 50 non-zeros, 10 tasks, chunks of 1,000",
         ["", "rows a second", "against Vowpal Wabbit", "against SGDRegressor"],
         lines(report, "sparse rows in chunks", rates, peers, bars),
+        RATIOS,
     )
     rates = turns(
         {f"{T} tasks": ours(sparse_rows(n, rng, d=2000, T=T), missing="importance") for T in (10, 100, 400)},
@@ -167,7 +178,7 @@ def sparse(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     report.table(
         "l21 with a global step count, by the number of tasks (d = 2,000, 50 non-zeros)",
         ["", "rows a second"],
-        [[name, f"{rate:,.0f}"] for name, rate in rates.items()],
+        [[name, f"{np.median(rate):,.0f}"] for name, rate in rates.items()],
         "The operations per row do not depend on the number of tasks; the state (d x T numbers) leaves the caches.",
     )
 
@@ -187,6 +198,7 @@ def dense(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: i
         "Dense rows: d = 27, 139 tasks, chunks of 1,000",
         ["", "rows a second", "against SGDRegressor"],
         lines(report, "dense rows in chunks", turns(sides, rounds), ["SGDRegressor"], bars),
+        RATIOS,
     )
 
 
@@ -237,7 +249,8 @@ def single(report: Report, args: Any, rng: np.random.Generator, rounds: int, n: 
     report.table(
         "One row per call: d = 27, 10 tasks",
         ["", "rows a second", "against river", "against SGDRegressor"],
-        lines(report, "one row per call", turns(sides, rounds), peers, bars),
+        lines(report, "one row per call", turns(sides, max(1, rounds // 4)), peers, bars),
+        RATIOS,
     )
 
 
