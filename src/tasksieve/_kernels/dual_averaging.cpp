@@ -11,9 +11,10 @@
 // It is computed anew now and then, at steps that depend on the step count alone: chunks change nothing.
 //
 // Sparse rows otherwise: t_q moves for features that no row touches, but it only grows, so a ||V_j||^2 of the past is
-// an upper bound of today's (if k does not move inside V). `bounds` keeps one, in O(1) per touched entry. A feature whose bound is at most k^2 is out of the model; the norms
-// of the others are computed, in O(T). The bounds decide nothing but what need not be computed: results do not depend
-// on them.
+// an upper bound of today's (if k does not move inside V). `bounds` keeps one, in O(1) per touched entry. A feature
+// whose bound is at most k^2 is out of the model; the norms of the others are computed, in O(T). The bounds decide
+// nothing but what need not be computed: results do not depend on them. They are in single precision, which halves the
+// memory that every row looks into.
 #include "dual_averaging.hpp"
 
 #include <limits>

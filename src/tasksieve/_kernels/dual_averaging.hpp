@@ -41,8 +41,8 @@ class DualAveraging {
   public:
     OnlineSettings settings;
     index_t features = 0, tasks = 0, steps = 0, rows = 0;
-    // Gradient sums: task after task (`width` apart) while rows are dense, feature after feature (`capacity` apart)
-    // while they are sparse. What is in between is 0.
+    // Gradient sums: task after task (`width` apart), or feature after feature (`capacity` apart) where sparse rows need a
+    // feature's sums of all tasks, or bring new features. What is in between is 0.
     bool task_major = true;
     index_t width = 0, capacity = 0;
     Cells sums, total;                        // total: sum of the iterates, if averages are kept
@@ -61,6 +61,10 @@ class DualAveraging {
 
     void resize(index_t new_features, index_t new_tasks);
     void set_layout(bool wanted_task_major);
+    // The layout that sparse rows of known features need.
+    void arrange_for_sparse() {
+        if (settings.penalty != OnlinePenalty::l11 && !norms_kept()) set_layout(false);
+    }
     void flip(index_t task);
     void close_round();
     // Learns from one row; false where its gradient is not finite (nothing is changed then).

@@ -98,7 +98,7 @@ index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indice
     require(entries == 0 || largest_index(indices.data(), entries) < std::uint64_t(model.features),
             "feature out of range");
     nb::gil_scoped_release release;
-    model.set_layout(false);
+    model.arrange_for_sparse();
     return model.learn_rows(OnlineRows<I>{data.data(), indices.data(), indptr.data(), count}, y.data(), task.data(),
                             weight ? weight->data() : nullptr);
 }
@@ -226,7 +226,7 @@ double score_sparse(DualAveraging &model, Vector<double> value, Vector<std::int6
     require(task >= 0 && task < model.tasks && value.size() == index.size(), "one value an index");
     for (size_t k = 0; k < index.size(); ++k)
         require(index.data()[k] >= 0 && index.data()[k] < model.features, "feature out of range");
-    model.set_layout(false);
+    model.arrange_for_sparse();
     return shown_score(model, OnlineRow<std::int64_t>{value.data(), index.data(), index_t(index.size())}, task);
 }
 
