@@ -496,3 +496,37 @@ def test_bounds_of_norms_change_nothing():
                 np.testing.assert_array_equal(model.coef_, again.coef_)
             used = np.count_nonzero(np.any(model.coef_ != 0.0, axis=0))
             assert 0 < used < 200
+
+
+@pytest.mark.parametrize("rule", [0, 1, 2])
+@pytest.mark.parametrize("penalty", [0, 1, 2])
+@pytest.mark.parametrize("integer", [np.int32, np.int64])
+def test_sparse_rows_of_any_length_and_order(rule, penalty, integer, rng):
+    """Rows without entries, longer or shorter than the one before, features in no order and more than once."""
+    d, T, n = 60, 6, 300
+    lengths = rng.integers(0, 30, n)
+    indptr = np.append(0, np.cumsum(lengths)).astype(integer)
+    indices = rng.integers(0, d, indptr[-1]).astype(integer)
+    data, y, task = rng.standard_normal(indptr[-1]), rng.standard_normal(n), rng.integers(0, T, n)
+    l1 = rng.uniform(0.0, 0.2, d)
+    found = []
+    for module in (kernels, reference):
+        learner = module.DualAveraging()
+        learner.configure(penalty, rule, 0, 0.07 if penalty == 1 else 0.2, 50.0, 0.0, 0.0, True, False, 0.1)
+        learner.resize(d, T)
+        learner.set_l1(l1)
+        for first, last in ((0, 1), (1, 100), (100, n)):
+            span = slice(indptr[first], indptr[last])
+            rows = indptr[first : last + 1] - indptr[first]
+            part = slice(first, last)
+            learner.learn_sparse(data[span], indices[span], rows, y[part], task[part], None)
+        out = np.empty((T, d))
+        learner.coefficients(out)
+        scores = [
+            learner.score_sparse(data[a:b], indices[a:b].astype(np.int64), int(t))
+            for a, b, t in zip(indptr[:20], indptr[1:21], task[:20], strict=True)
+        ]
+        found.append((out, np.array(scores)))
+    assert 0 < np.count_nonzero(found[1][0]) < d * T
+    for compiled, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, twin, rtol=0, atol=1e-10)
