@@ -509,10 +509,11 @@ def test_sparse_rows_of_any_length_and_order(rule, penalty, integer, rng):
     indices = rng.integers(0, d, indptr[-1]).astype(integer)
     data, y, task = rng.standard_normal(indptr[-1]), rng.standard_normal(n), rng.integers(0, T, n)
     l1 = rng.uniform(0.0, 0.2, d)
+    alpha = (0.07 if penalty == 1 else 0.2) / (2.0 if rule == 2 else 1.0)
     found = []
     for module in (kernels, reference):
         learner = module.DualAveraging()
-        learner.configure(penalty, rule, 0, 0.07 if penalty == 1 else 0.2, 50.0, 0.0, 0.0, True, False, 0.1)
+        learner.configure(penalty, rule, 0, alpha, 50.0, 0.0, 0.0, True, False, 0.1)
         learner.resize(d, T)
         learner.set_l1(l1)
         for first, last in ((0, 1), (1, 100), (100, n)):
