@@ -61,6 +61,7 @@ class Point:
     seconds: float
     converged: bool
     residual_norms: Array | None = None  # of each task, where the loss is made of them
+    n_rejected_entries: int = 0  # of the rows solved for: single coefficients proven zero before the last solve
 
 
 def make_point(
@@ -128,7 +129,8 @@ class Engine:
             self._anchors.add(self.loss.null.residual, products)
             if screens:
                 self._sieve = self._make_sieve(rule, products)
-        self.current = self._empty_iterate(self.lam_max)
+        self.current = self._latest = self._empty_iterate(self.lam_max)
+        self._n_zero_entries = 0
         self.previous: Iterate | None = None
         self._guess = start
         self._choose_solvers(solver)
@@ -147,6 +149,7 @@ class Engine:
 
     def step(self, lam: float, goal: float) -> Point:
         began = time.perf_counter()
+        self._n_zero_entries = 0
         penalty = self.problem.shape.at(lam)
         rejected = np.zeros(self.design.n_features, dtype=bool)
         if self._sieve is not None:
@@ -156,6 +159,7 @@ class Engine:
             iterate, gap, iterations = self._null_iterate(lam, penalty)
         else:
             working, rows = self._first_working_set(lam, rejected)
+            self._latest = self.current
             iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
             while True:
                 allowed = self._patience(self.max_iter - iterations)
@@ -163,6 +167,7 @@ class Engine:
                 solved = self._solve(lam, working, rows, penalty, asked, allowed)
                 iterations += solved.n_iter
                 iterate, gap, violators = self._certify(lam, penalty, working, solved)
+                self._latest = iterate
                 if gap <= goal or iterations >= self.max_iter:
                     break
                 if self._sieve is not None and self._sieve.rule.safe:
@@ -188,7 +193,9 @@ class Engine:
                 elif solved.gap > asked and solved.n_iter < allowed:
                     break  # the solver has reached its limits
         self.previous, self.current = self.current, iterate
-        return self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
+        point = self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
+        point.n_rejected_entries = self._n_zero_entries
+        return point
 
     def _accuracy(self, lam: float, inner: float, gap: float) -> float:
         """How well to solve on the working set, given the last gap over all features."""
@@ -320,7 +327,10 @@ class Engine:
         self, lam: float, working: Array, rows: Array, penalty: RowPenalty, tol: float, max_iter: int
     ) -> Solution:
         places = self.packed.places(working)
-        here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss)
+        zero = self._zero_entries(lam, working, penalty)
+        if zero is not None:
+            rows[zero] = 0.0
+        here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss, zero)
         if self._solver == "newton":
             assert self._newton is not None
             if self._newton.fits(int(np.count_nonzero(rows.any(axis=1)))):
@@ -341,6 +351,19 @@ class Engine:
         if self._may_switch:
             self._weigh(solved)
         return solved
+
+    def _zero_entries(self, lam: float, working: Array, penalty: RowPenalty) -> Array | None:
+        """Entries of the working rows that the latest pair proves to be zero at this strength."""
+        if self._sieve is None or not self._sieve.rule.safe or not penalty.has_l1 or self._solver == "apgd":
+            return None
+        entries = self._sieve.zero_entries(self._latest, lam, penalty)
+        zero = np.zeros((len(working), self.design.n_tasks), dtype=bool)
+        _, here, there = np.intersect1d(
+            working, self._latest.features, assume_unique=True, return_indices=True
+        )
+        zero[here] = entries[there]
+        self._n_zero_entries = int(np.count_nonzero(zero))
+        return zero if self._n_zero_entries else None
 
     def _patience(self, remaining: int) -> int:
         """Iterations for one call: coordinate descent is interrupted now and then to weigh it against Newton."""

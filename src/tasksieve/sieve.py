@@ -1,4 +1,8 @@
-"""Screening along a path: a rule's ball, tested on all features through the anchors, without a pass over the data."""
+"""Screening along a path: a rule's ball, tested on all features through the anchors, without a pass over the data.
+
+Rows are tested wherever they are. Single entries, where the penalty has an l1 part, are tested in the rows that carry
+weight: those are the rows in which a solver spends its time.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from .design import PackedColumns
 from .losses import Evaluation, Loss
 from .penalties import RowPenalty
 from .problem import Problem
+from .screening.ball import zero_entries
 from .screening.polar import steepest_row
 from .screening.rules import Rule
 from .screening.state import Cut, DualState
@@ -92,6 +97,44 @@ class Sieve:
         """Rows that are zero at the strength being solved, from a pair reached on the way."""
         mask = self._rejects(iterate, iterate.lam, penalty)
         self.rule.dynamic_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def zero_entries(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Array:
+        """Entries of the iterate's rows that are zero in every solution at a strength: |m_jt| + R a_jt < l1_j."""
+        own, shape = iterate.features, self._problem.shape
+        if not penalty.has_l1 or not len(own):
+            return np.zeros(iterate.rows.shape, dtype=bool)
+        targets = None
+        if self._problem.squared:
+            targets = self._packed.correlate(self._loss.null.residual, self._packed.places(own))
+        gap, scale = iterate.gap(self._loss, lam, penalty)
+        state = self._state(
+            iterate.at.residual,
+            iterate.lam,
+            np.arange(len(own)),
+            iterate.rows,
+            correlations=iterate.products,
+            y_correlations=targets,
+            norms=self._design.norms()[own],
+            feature_weights=shape.weights[own],
+            l1=shape.l1[own] if isinstance(shape.l1, np.ndarray) else shape.l1,
+            rounding=self._design.rounding,
+            gap=gap,
+            dual_scale=scale,
+            gap_lam=lam,
+        )
+        ball = self.rule.ball(state, lam)
+        if ball is None:
+            return np.zeros(iterate.rows.shape, dtype=bool)
+        mask = zero_entries(
+            ball.correlations(state, lam),
+            state.effective_norms(lam),
+            ball.radius,
+            penalty.l1[own],
+            penalty.positive,
+            ball.errors(state, lam),
+        )
+        self.rule.entry_counts.append(int(np.count_nonzero(mask)))
         return mask
 
     def shrinker(

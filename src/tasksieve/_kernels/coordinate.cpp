@@ -118,6 +118,13 @@ const double *segment(const RowProblem &p, index_t k, index_t t) {
 index_t length(const RowProblem &p, index_t t) { return p.shared ? p.rows : p.offsets[t + 1] - p.offsets[t]; }
 index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p.rows : p.offsets[t]; }
 
+// <x_kt, residual_t>. A squared norm of 0 stands for a column that is empty in a task, or whose coefficient there is
+// known to be 0: it is not looked at.
+TASKSIEVE_INLINE double product(const RowProblem &p, index_t k, index_t t, const double *state) {
+    if (p.h[k * p.tasks + t] == 0.0) return 0.0;
+    return p.gram ? state[t * p.count + k] : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+}
+
 // One sweep over the rows listed in `live`, each solved exactly in turn.
 TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, index_t count, double *weights,
                                   double *state, double *c, double *row) {
@@ -125,11 +132,7 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
         const index_t k = live[i];
         double *w = weights + k * p.tasks;
         const double *h = p.h + k * p.tasks;
-        for (index_t t = 0; t < p.tasks; ++t) {
-            const double product = p.gram ? state[t * p.count + k]
-                                          : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
-            c[t] = product + h[t] * w[t];
-        }
+        for (index_t t = 0; t < p.tasks; ++t) c[t] = product(p, k, t, state) + h[t] * w[t];
         solve_row_inline(c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
         for (index_t t = 0; t < p.tasks; ++t) {
             const double step = row[t] - w[t];
@@ -145,9 +148,7 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
 }
 
 TASKSIEVE_MULTIVERSION void row_products(const RowProblem &p, index_t k, const double *state, double *c) {
-    for (index_t t = 0; t < p.tasks; ++t)
-        c[t] = p.gram ? state[t * p.count + k]
-                      : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+    for (index_t t = 0; t < p.tasks; ++t) c[t] = product(p, k, t, state);
 }
 
 TASKSIEVE_MULTIVERSION double long_dot(const double *a, const double *b, index_t n) { return dot(a, b, n); }

@@ -12,7 +12,7 @@ struct RowProblem {
     bool shared = false;  // every task uses all rows of x
     const index_t *columns = nullptr;
     index_t count = 0;
-    const double *h = nullptr;      // count x tasks, squared norms of the columns
+    const double *h = nullptr;      // count x tasks, squared norms of the columns; 0: the coefficient stays 0
     const double *group = nullptr;  // count, weight of ||W_j||_2
     const double *l1 = nullptr;     // count, weight of ||W_j||_1
     double ridge = 0.0;

@@ -238,7 +238,8 @@ def coordinate_descent(
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
-    `state` is the residual or, with a Gram matrix, ``X'residual`` as tasks x count; it is kept in step with `w`.
+    `state` is the residual or, with a Gram matrix, ``X'residual`` as tasks x count; it is kept in step with `w`. Where
+    the squared norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
@@ -252,8 +253,10 @@ def coordinate_descent(
 
     def correlations(k):
         if gram is not None:
-            return products[:, k].copy()
-        return np.array([x[rows[t], columns[k]] @ state[residual_rows[t]] for t in range(tasks)])
+            return np.where(h[k] == 0.0, 0.0, products[:, k])
+        return np.array(
+            [x[rows[t], columns[k]] @ state[residual_rows[t]] if h[k, t] else 0.0 for t in range(tasks)]
+        )
 
     def loss():
         if gram is not None:

@@ -27,6 +27,8 @@ class Rule:
         Whether a rejected row is certainly zero. If not, the results must be checked.
     sequential_counts, dynamic_counts : list of int
         Rows rejected by each call so far.
+    entry_counts : list of int
+        Single entries, in rows that carry weight, rejected by each call so far.
     """
 
     name: str | None = None
@@ -35,6 +37,7 @@ class Rule:
     def __init__(self) -> None:
         self.sequential_counts: list[int] = []
         self.dynamic_counts: list[int] = []
+        self.entry_counts: list[int] = []
 
     def supports(self, state: DualState) -> bool:
         """Whether the rule holds for this kind of problem."""

@@ -31,7 +31,14 @@ class CoordinateDescent:
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         assert isinstance(problem.loss, Squared)
         return self.minimise(
-            problem.packed, problem.places, problem.penalty, problem.loss.target, start, tol, max_iter
+            problem.packed,
+            problem.places,
+            problem.penalty,
+            problem.loss.target,
+            start,
+            tol,
+            max_iter,
+            problem.zero,
         )
 
     def minimise(
@@ -43,16 +50,20 @@ class CoordinateDescent:
         start: Array,
         tol: float,
         max_iter: int,
+        zero: Array | None = None,
     ) -> Solution:
-        """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
+        """``1/2 ||target - X W||^2 + Omega(W)`` over some columns; `zero` where W is known to be zero."""
         rows = np.ascontiguousarray(start)
         tasks, count = packed.n_tasks, len(places)
+        squares = packed.squared_norms[places]
+        if zero is not None:
+            squares = np.where(zero, 0.0, squares)  # as if those columns were empty
         common = (
             packed.x,
             packed.offsets,
             packed.shared,
             places,
-            packed.squared_norms[places],
+            squares,
             penalty.group,
             penalty.l1,
             penalty.ridge,

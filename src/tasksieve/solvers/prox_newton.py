@@ -55,6 +55,8 @@ class ProximalNewton:
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
             columns, squares, right = self._model(places[chosen], w, at.residual)
+            if problem.zero is not None:
+                squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
             spent, reached, _ = kernels.coordinate_descent(
                 columns,

@@ -26,12 +26,15 @@ class WorkingProblem:
     penalty : RowPenalty
         One entry for each of them.
     loss : Loss
+    zero : boolean array, a row for each of them and a column for each task, optional
+        Coefficients that are known to be zero: a solver may leave them out.
     """
 
     packed: PackedColumns
     places: Array
     penalty: RowPenalty
     loss: Loss
+    zero: Array | None = None
 
     def evaluate(self, rows: Array, nuisance: Array | None = None) -> Evaluation:
         """The loss at ``X~ W``."""
