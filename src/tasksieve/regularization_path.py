@@ -50,6 +50,9 @@ class RegularizationPath:
     rejection_ratios : ndarray of shape (K,)
         Rows that the safe rule rejected before value k was solved / zero rows of its solution.
         1 where no row is zero: there was nothing to reject.
+    rejected_entries : int ndarray of shape (K,)
+        Where the penalty has an l1 part: single coefficients, in rows that were solved for, that the safe rule proved
+        to be zero and that were left out of the (last) solve of value k.
     seconds : ndarray of shape (K,)
         Time spent on each value.
     n_iter : int ndarray of shape (K,)
@@ -104,13 +107,16 @@ class RegularizationPath:
         self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
         self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
         self.null_objective = float(null_objective) / unit
-        self.n_selected = np.array([np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64)
+        self.n_selected = np.array(
+            [np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64
+        )
         self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
         self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
         self.converged = np.array([point.converged for point in points], dtype=bool)
         rejected = np.array([point.n_rejected for point in points], dtype=np.float64)
         zero_rows = n_features - self.n_selected
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
+        self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
         self._points = tuple(points)
 
     @property
@@ -177,9 +183,13 @@ class RegularizationPath:
         coef, intercept = self.coef(k).toarray(), self.intercept(k)
         if is_task_list(X):
             if len(X) != len(self.tasks):
-                raise ValueError(f"X is a list of {len(X)} matrices, but the path has {len(self.tasks)} tasks.")
+                raise ValueError(
+                    f"X is a list of {len(X)} matrices, but the path has {len(self.tasks)} tasks."
+                )
             return [
-                linear_scores(read_matrix(item, f"X[{t}]", min_rows=0), coef[t : t + 1], intercept[t : t + 1])[:, 0]
+                linear_scores(
+                    read_matrix(item, f"X[{t}]", min_rows=0), coef[t : t + 1], intercept[t : t + 1]
+                )[:, 0]
                 for t, item in enumerate(X)
             ]
         matrix = read_matrix(X, min_rows=0)
@@ -251,7 +261,9 @@ class RegularizationPath:
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
-                raise ImportError("RegularizationPath.plot needs matplotlib: pip install matplotlib") from error
+                raise ImportError(
+                    "RegularizationPath.plot needs matplotlib: pip install matplotlib"
+                ) from error
             _, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, layout="constrained")
         axes = np.asarray(axes).ravel()
         if len(axes) != 4:

@@ -20,7 +20,7 @@ from .problem import Problem
 from .screening.ball import zero_entries
 from .screening.polar import steepest_row
 from .screening.rules import Rule
-from .screening.state import Cut, DualState
+from .screening.state import Ball, Cut, DualState
 from .solvers.working import duality_gap
 
 Array = np.ndarray[Any, Any]
@@ -77,6 +77,8 @@ class Sieve:
         unit = problem.shape.at(1.0)
         self._penalised = unit.group + unit.l1 > 0.0
         self._lam_max = float(np.max(unit.gauges(products), initial=0.0))
+        self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
+        self._last_ball: tuple[Iterate, float, Ball | None] | None = None
         self._cut: Cut | None = None
         if problem.squared:
             # At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5).
@@ -101,41 +103,52 @@ class Sieve:
 
     def zero_entries(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Array:
         """Entries of the iterate's rows that are zero in every solution at a strength: |m_jt| + R a_jt < l1_j."""
-        own, shape = iterate.features, self._problem.shape
-        if not penalty.has_l1 or not len(own):
-            return np.zeros(iterate.rows.shape, dtype=bool)
-        targets = None
-        if self._problem.squared:
-            targets = self._packed.correlate(self._loss.null.residual, self._packed.places(own))
-        gap, scale = iterate.gap(self._loss, lam, penalty)
-        state = self._state(
-            iterate.at.residual,
-            iterate.lam,
-            np.arange(len(own)),
-            iterate.rows,
-            correlations=iterate.products,
-            y_correlations=targets,
-            norms=self._design.norms()[own],
-            feature_weights=shape.weights[own],
-            l1=shape.l1[own] if isinstance(shape.l1, np.ndarray) else shape.l1,
-            rounding=self._design.rounding,
-            gap=gap,
-            dual_scale=scale,
-            gap_lam=lam,
-        )
-        ball = self.rule.ball(state, lam)
+        mask = np.zeros(iterate.rows.shape, dtype=bool)
+        ball = self._ball(iterate, lam, penalty) if penalty.has_l1 and len(iterate.features) else None
         if ball is None:
-            return np.zeros(iterate.rows.shape, dtype=bool)
-        mask = zero_entries(
-            ball.correlations(state, lam),
-            state.effective_norms(lam),
-            ball.radius,
-            penalty.l1[own],
-            penalty.positive,
-            ball.errors(state, lam),
-        )
+            return mask
+        norms = self._design.norms()[iterate.features]
+        reach = ball.radius * np.sqrt(self._loss.smoothness) * norms
+        some = np.flatnonzero((reach < penalty.l1[iterate.features, None]).any(axis=1))
+        if penalty.ridge:  # a part of the residual is made of all rows
+            some = np.arange(len(iterate.features))
+        if len(some):  # elsewhere the ball is too large, whatever the correlations are
+            own, shape = iterate.features[some], self._problem.shape
+            state = self._state(
+                iterate.at.residual,
+                iterate.lam,
+                np.arange(len(own)),
+                iterate.rows[some],
+                correlations=iterate.products[some],
+                y_correlations=self._target_products(own) if ball.y_coef else None,
+                norms=norms[some],
+                feature_weights=shape.weights[own],
+                l1=shape.l1[own] if isinstance(shape.l1, np.ndarray) else shape.l1,
+                rounding=self._design.rounding,
+            )
+            mask[some] = zero_entries(
+                ball.correlations(state, lam),
+                state.effective_norms(lam),
+                ball.radius,
+                penalty.l1[own],
+                penalty.positive,
+                ball.errors(state, lam),
+            )
         self.rule.entry_counts.append(int(np.count_nonzero(mask)))
         return mask
+
+    def _target_products(self, features: Array) -> Array:
+        """Correlations of the target with some features: those of the last call are kept."""
+        known, products = self._targets
+        missing = np.setdiff1d(features, known, assume_unique=True)
+        if len(missing):
+            more = self._packed.correlate(self._loss.null.residual, self._packed.places(missing))
+            order = np.argsort(np.concatenate([known, missing]))
+            known = np.concatenate([known, missing])[order]
+            products = np.vstack([products, more])[order]
+        products = products[np.searchsorted(known, features)]
+        self._targets = features, products
+        return products
 
     def shrinker(
         self, lam: float, working: Array, penalty: RowPenalty
@@ -195,8 +208,11 @@ class Sieve:
             **(known | more),
         )
 
-    def _rejects(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Array:
-        anchors = self._anchors
+    def _ball(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Ball | None:
+        """The rule's ball at a strength, from a pair; the last one is kept."""
+        last = self._last_ball
+        if last is not None and last[0] is iterate and last[1] == lam:
+            return last[2]
         gap, scale = iterate.gap(self._loss, lam, penalty)
         state = self._state(
             iterate.at.residual,
@@ -210,6 +226,12 @@ class Sieve:
             cut=self._cut,
         )
         ball = self.rule.ball(state, lam)
+        self._last_ball = iterate, lam, ball
+        return ball
+
+    def _rejects(self, iterate: Iterate, lam: float, penalty: RowPenalty) -> Array:
+        anchors = self._anchors
+        ball = self._ball(iterate, lam, penalty)
         if ball is None:
             return np.zeros(self._design.n_features, dtype=bool)
         smoothness = self._loss.smoothness
