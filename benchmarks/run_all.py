@@ -33,6 +33,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "genotypes": ("genotypes.py",),
     "larger_than_memory": ("larger_than_memory.py",),
     "small_fit": ("small_fit.py",),
+    "entry_screening": ("entry_screening.py",),
     "online_speed": ("online_speed.py",),
     "online_optimum": ("online_optimum.py",),
     "online_school": ("online_school.py",),

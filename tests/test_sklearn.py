@@ -43,6 +43,7 @@ ALL = [
 # name of the check -> why it cannot pass; for batch models there is none
 ONLINE = "an online model takes a row of weight 2 in one step, and its equal twice in two"
 FIRST_ORDER = "solved to tol, not to the 1e-7 that the check asks of predictions"
+UNSCALED_CHECKS = ("check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in")
 UNSCALED = "the check's rows have squared norms of 1e4 and more: gamma=1 is refused there with an error that says so"
 
 
@@ -60,15 +61,20 @@ def expected_failures(estimator):
     if isinstance(estimator, ts.MultiTaskOWLCV):
         names["check_sample_weight_equivalence_on_dense_data"] = FIRST_ORDER
         names["check_sample_weight_equivalence_on_sparse_data"] = FIRST_ORDER
-    if isinstance(estimator, ts.OnlineMultiTaskRegressor) and estimator.gamma == 1.0:
-        for name in ("check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in"):
-            names[name] = UNSCALED
     return names
 
 
 @parametrize_with_checks(ALL, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except ValueError as error:
+        # Whether the iterates overflow within the check's few rows depends on its random numbers and on rounding: a
+        # refusal is expected, and so is an answer; any other error is a failure.
+        online = isinstance(estimator, ts.OnlineMultiTaskRegressor) and estimator.gamma == 1.0
+        if online and check.func.__name__ in UNSCALED_CHECKS and "gamma=1 is too small" in str(error):
+            pytest.xfail(UNSCALED)
+        raise
 
 
 # --- drop-in -------------------------------------------------------------------------------------------------
