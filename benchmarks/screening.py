@@ -66,12 +66,7 @@ def main() -> None:
     parser.add_argument(
         "--path-seconds", type=float, default=300.0, help="limit of each path whose rejection ratios are shown"
     )
-    parser.add_argument(
-        "--parts",
-        nargs="*",
-        default=["figure1", "table1", "figure2"],
-        choices=["figure1", "table1", "figure2"],
-    )
+    parser.add_argument("--only", choices=list(PARTS), help="one part; each part keeps a result of its own")
     parser.add_argument(
         "--tdt2-weighting", choices=["counts", "tfidf"], default="counts", help="the paper does not say"
     )
@@ -79,20 +74,14 @@ def main() -> None:
         "--real", nargs="*", default=["TDT2", "mouse_hs", "MNIST"], choices=["TDT2", "mouse_hs", "MNIST"]
     )
     args = parser.parse_args()
-    report = Report("screening", args)
-    if library() is None:
-        report.finish()
-        return
     sizes = args.features or ([150, 300] if args.quick else [10_000, 20_000, 50_000])
     if args.quick:
         args.trials, args.max_seconds = 1, min(args.max_seconds, 5.0)
-    if "figure1" in args.parts:
-        figure1(report, args, sizes)
-    if "table1" in args.parts:
-        table1(report, args, sizes)
-    if "figure2" in args.parts:
-        figure2(report, args)
-    report.finish()
+    for name in [args.only] if args.only else PARTS:
+        report = Report(f"screening_{name}", args)
+        if library() is not None:
+            PARTS[name](report, args, sizes)
+        report.finish()
 
 
 # --- Figure 1 -----------------------------------------------------------------------------------------------
@@ -395,7 +384,7 @@ def apgd(tasks: Tasks, lams: np.ndarray, rule: str | None, args: Any, fit_interc
 # --- Figure 2 -----------------------------------------------------------------------------------------------
 
 
-def figure2(report: Report, args: Any) -> None:
+def figure2(report: Report, args: Any, sizes: Sequence[int]) -> None:
     panels, ratios, speeds = {}, [], []
     for name, label, tasks, fit_intercept in real_data(args):
         d = tasks.X.shape[1]
@@ -480,6 +469,8 @@ def mouse_tasks(args: Any) -> Tasks:
         Y = Y[:, (~np.isnan(Y)).sum(axis=0) > 20]
     return shared_tasks(np.asfortranarray(X), Y / np.nanstd(Y, axis=0))
 
+
+PARTS = {"figure1": figure1, "table1": table1, "figure2": figure2}
 
 if __name__ == "__main__":
     main()
