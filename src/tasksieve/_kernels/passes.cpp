@@ -156,7 +156,36 @@ namespace {
     TASKSIEVE_MULTIVERSION void NAME(const T *x, index_t rows, index_t begin, index_t end, const double *weights,     \
                                      const double *r, index_t vectors, const index_t *offsets, index_t tasks,         \
                                      double *squares, double *const *out) {                                           \
-        for (index_t j = begin; j < end; ++j) {                                                                       \
+        index_t j = begin;                                                                                            \
+        for (; j + 2 <= end; j += 2) { /* two columns share the loads of weights and vectors */                       \
+            const T *c0 = x + j * rows, *c1 = c0 + rows;                                                              \
+            for (index_t t = 0; t < tasks; ++t) {                                                                     \
+                const index_t lo = offsets[t], hi = offsets[t + 1], at = j * tasks + t;                               \
+                double q0 = 0.0, q1 = 0.0, s0 = 0.0, s1 = 0.0;                                                        \
+                _Pragma("omp simd reduction(+ : q0, q1, s0, s1)") for (index_t i = lo; i < hi; ++i) {                 \
+                    const double v0 = static_cast<double>(c0[i]), v1 = static_cast<double>(c1[i]);                    \
+                    q0 += v0 * v0 * weights[i];                                                                       \
+                    q1 += v1 * v1 * weights[i];                                                                       \
+                    s0 += v0 * r[i];                                                                                  \
+                    s1 += v1 * r[i];                                                                                  \
+                }                                                                                                     \
+                squares[at] = q0;                                                                                     \
+                squares[at + tasks] = q1;                                                                             \
+                out[0][at] = s0;                                                                                      \
+                out[0][at + tasks] = s1;                                                                              \
+                for (index_t k = 1; k < vectors; ++k) { /* the segments are in the cache by now */                    \
+                    const double *other = r + k * rows;                                                               \
+                    double m0 = 0.0, m1 = 0.0;                                                                        \
+                    _Pragma("omp simd reduction(+ : m0, m1)") for (index_t i = lo; i < hi; ++i) {                     \
+                        m0 += static_cast<double>(c0[i]) * other[i];                                                  \
+                        m1 += static_cast<double>(c1[i]) * other[i];                                                  \
+                    }                                                                                                 \
+                    out[k][at] = m0;                                                                                  \
+                    out[k][at + tasks] = m1;                                                                          \
+                }                                                                                                     \
+            }                                                                                                         \
+        }                                                                                                             \
+        for (; j < end; ++j) {                                                                                        \
             const T *column = x + j * rows;                                                                           \
             for (index_t t = 0; t < tasks; ++t) {                                                                     \
                 const index_t lo = offsets[t], hi = offsets[t + 1];                                                   \
@@ -168,7 +197,7 @@ namespace {
                 }                                                                                                     \
                 squares[j * tasks + t] = square;                                                                      \
                 out[0][j * tasks + t] = sum;                                                                          \
-                for (index_t k = 1; k < vectors; ++k) { /* the segment is in the cache by now */                      \
+                for (index_t k = 1; k < vectors; ++k) {                                                               \
                     const double *other = r + k * rows;                                                               \
                     double more = 0.0;                                                                                \
                     _Pragma("omp simd reduction(+ : more)") for (index_t i = lo; i < hi; ++i) more +=                 \
