@@ -89,7 +89,7 @@ def test_first_products(rng, dtype, vectors, lengths):
     weights, r = rng.random(rows), rng.standard_normal((vectors, rows))
     results = []
     for module, threads in ((kernels, 1), (kernels, 3), (reference, 1)):
-        squares, out = np.full((29, len(lengths)), np.nan), np.full((vectors, 29, len(lengths)), np.nan)
+        squares, *out = (np.full((29, len(lengths)), np.nan) for _ in range(1 + vectors))
         module.first_products(x, weights, r, offsets, threads, squares, out)
         results.append((squares, out))
     for squares, out in results[:2]:
@@ -99,12 +99,13 @@ def test_first_products(rng, dtype, vectors, lengths):
 
 def test_first_products_refuse_wrong_shapes(rng):
     x, offsets = np.asfortranarray(rng.random((6, 4))), np.array([0, 2, 6])
-    squares, out = np.empty((4, 2)), np.empty((1, 4, 2))
+    squares, out = np.empty((4, 2)), [np.empty((4, 2))]
     for weights, r, target in (
         (np.ones(5), np.ones((1, 6)), out),
         (np.ones(6), np.ones((1, 5)), out),
         (np.ones(6), np.ones((2, 6)), out),
-        (np.ones(6), np.empty((0, 6)), np.empty((0, 4, 2))),
+        (np.ones(6), np.ones((1, 6)), [np.empty((4, 3))]),
+        (np.ones(6), np.empty((0, 6)), []),
     ):
         with pytest.raises(ValueError):
             kernels.first_products(x, weights, r, offsets, 1, squares, target)

@@ -128,9 +128,10 @@ class AnchoredCorrelations:
         self._products.append(stored)
         self._units.append(unit)
 
-    def drop_last(self) -> None:
-        """Forgets the newest anchor."""
-        self._remove(len(self) - 1)
+    def place_of(self, vector: Array) -> int | None:
+        """Which anchor this very vector is, if any."""
+        same = np.flatnonzero((self.vectors == vector).all(axis=1))
+        return int(same[-1]) if len(same) else None
 
     def _remove(self, m: int) -> None:
         self.vectors = np.delete(self.vectors, m, axis=0)

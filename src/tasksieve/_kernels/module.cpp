@@ -112,17 +112,21 @@ void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool 
 
 template <class T>
 void py_first_products(Columns<T> x, Vector<double> weights, Rows<double> r, Vector<index_t> offsets, int threads,
-                       OutRows squares, OutCube out) {
+                       OutRows squares, std::vector<OutRows> out) {
     const index_t rows = x.shape(0), count = x.shape(1), tasks = offsets.size() - 1, vectors = r.shape(0);
     check_offsets(offsets, rows);
     require(vectors >= 1 && index_t(r.shape(1)) == rows && index_t(weights.size()) == rows,
             "weights and each vector must have one entry a row");
     require(index_t(squares.shape(0)) == count && index_t(squares.shape(1)) == tasks, "squares has the wrong shape");
-    require(index_t(out.shape(0)) == vectors && index_t(out.shape(1)) == count && index_t(out.shape(2)) == tasks,
-            "out has the wrong shape");
+    require(index_t(out.size()) == vectors, "one array in out a vector");
+    std::vector<double *> targets;
+    for (const auto &array : out) {
+        require(index_t(array.shape(0)) == count && index_t(array.shape(1)) == tasks, "out has the wrong shape");
+        targets.push_back(array.data());
+    }
     nb::gil_scoped_release release;
     first_products(x.data(), rows, count, weights.data(), r.data(), vectors, offsets.data(), tasks, threads,
-                   squares.data(), out.data());
+                   squares.data(), targets.data());
 }
 
 void py_moment_bounds(Rows<double> moments, Rows<double> first, Vector<double> longest, Vector<double> group,

@@ -155,8 +155,37 @@ namespace {
 #define TASKSIEVE_FIRST_COLUMNS(NAME, T)                                                                              \
     TASKSIEVE_MULTIVERSION void NAME(const T *x, index_t rows, index_t begin, index_t end, const double *weights,     \
                                      const double *r, index_t vectors, const index_t *offsets, index_t tasks,         \
-                                     double *squares, double *out, index_t stride) {                                  \
-        for (index_t j = begin; j < end; ++j) {                                                                       \
+                                     double *squares, double *const *out) {                                           \
+        index_t j = begin;                                                                                            \
+        for (; j + 2 <= end; j += 2) { /* two columns share the loads of weights and vectors */                       \
+            const T *c0 = x + j * rows, *c1 = c0 + rows;                                                              \
+            for (index_t t = 0; t < tasks; ++t) {                                                                     \
+                const index_t lo = offsets[t], hi = offsets[t + 1], at = j * tasks + t;                               \
+                double q0 = 0.0, q1 = 0.0, s0 = 0.0, s1 = 0.0;                                                        \
+                _Pragma("omp simd reduction(+ : q0, q1, s0, s1)") for (index_t i = lo; i < hi; ++i) {                 \
+                    const double v0 = static_cast<double>(c0[i]), v1 = static_cast<double>(c1[i]);                    \
+                    q0 += v0 * v0 * weights[i];                                                                       \
+                    q1 += v1 * v1 * weights[i];                                                                       \
+                    s0 += v0 * r[i];                                                                                  \
+                    s1 += v1 * r[i];                                                                                  \
+                }                                                                                                     \
+                squares[at] = q0;                                                                                     \
+                squares[at + tasks] = q1;                                                                             \
+                out[0][at] = s0;                                                                                      \
+                out[0][at + tasks] = s1;                                                                              \
+                for (index_t k = 1; k < vectors; ++k) { /* the segments are in the cache by now */                    \
+                    const double *other = r + k * rows;                                                               \
+                    double m0 = 0.0, m1 = 0.0;                                                                        \
+                    _Pragma("omp simd reduction(+ : m0, m1)") for (index_t i = lo; i < hi; ++i) {                     \
+                        m0 += static_cast<double>(c0[i]) * other[i];                                                  \
+                        m1 += static_cast<double>(c1[i]) * other[i];                                                  \
+                    }                                                                                                 \
+                    out[k][at] = m0;                                                                                  \
+                    out[k][at + tasks] = m1;                                                                          \
+                }                                                                                                     \
+            }                                                                                                         \
+        }                                                                                                             \
+        for (; j < end; ++j) {                                                                                        \
             const T *column = x + j * rows;                                                                           \
             for (index_t t = 0; t < tasks; ++t) {                                                                     \
                 const index_t lo = offsets[t], hi = offsets[t + 1];                                                   \
@@ -167,13 +196,13 @@ namespace {
                     sum += v * r[i];                                                                                  \
                 }                                                                                                     \
                 squares[j * tasks + t] = square;                                                                      \
-                out[j * tasks + t] = sum;                                                                             \
-                for (index_t k = 1; k < vectors; ++k) { /* the segment is in the cache by now */                      \
+                out[0][j * tasks + t] = sum;                                                                          \
+                for (index_t k = 1; k < vectors; ++k) {                                                               \
                     const double *other = r + k * rows;                                                               \
                     double more = 0.0;                                                                                \
                     _Pragma("omp simd reduction(+ : more)") for (index_t i = lo; i < hi; ++i) more +=                 \
                         static_cast<double>(column[i]) * other[i];                                                    \
-                    out[k * stride + j * tasks + t] = more;                                                           \
+                    out[k][j * tasks + t] = more;                                                                     \
                 }                                                                                                     \
             }                                                                                                         \
         }                                                                                                             \
@@ -187,17 +216,16 @@ TASKSIEVE_FIRST_COLUMNS(first_columns_u8, std::uint8_t)
 
 template <class T>
 void first_products(const T *x, index_t rows, index_t count, const double *weights, const double *r, index_t vectors,
-                    const index_t *offsets, index_t tasks, int threads, double *squares, double *out) {
+                    const index_t *offsets, index_t tasks, int threads, double *squares, double *const *out) {
     parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
-        const index_t stride = count * tasks;
         if constexpr (std::is_same_v<T, double>)
-            first_columns_f64(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out, stride);
+            first_columns_f64(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
         else if constexpr (std::is_same_v<T, float>)
-            first_columns_f32(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out, stride);
+            first_columns_f32(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
         else if constexpr (std::is_same_v<T, std::int8_t>)
-            first_columns_i8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out, stride);
+            first_columns_i8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
         else
-            first_columns_u8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out, stride);
+            first_columns_u8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
     });
 }
 
@@ -205,7 +233,7 @@ void first_products(const T *x, index_t rows, index_t count, const double *weigh
     template void segment_products<T>(const T *, index_t, const index_t *, index_t, const double *, const index_t *,  \
                                       index_t, bool, int, double *);                                                  \
     template void first_products<T>(const T *, index_t, index_t, const double *, const double *, index_t,             \
-                                    const index_t *, index_t, int, double *, double *);                               \
+                                    const index_t *, index_t, int, double *, double *const *);                        \
     template void shared_products<T>(const T *, index_t, const index_t *, index_t, const double *, index_t, bool,     \
                                      int, double *);                                                                  \
     template void sparse_products<T, std::int32_t>(const T *, const std::int32_t *, const std::int32_t *,             \

@@ -15,10 +15,10 @@ void shared_products(const T *x, index_t rows, const index_t *columns, index_t c
                      bool squares, int threads, double *out);
 
 // What a path begins with, in one reading of X: squares[j, t] = sum_i weights[i] x[i, j]^2 and, for each of the vectors
-// r_k, out[k, j, t] = sum_i x[i, j] r_k[i], over the rows i of task t.
+// r_k, out[k][j, t] = sum_i x[i, j] r_k[i], over the rows i of task t.
 template <class T>
 void first_products(const T *x, index_t rows, index_t count, const double *weights, const double *r, index_t vectors,
-                    const index_t *offsets, index_t tasks, int threads, double *squares, double *out);
+                    const index_t *offsets, index_t tasks, int threads, double *squares, double *const *out);
 
 // Segment and shared products for a compressed-sparse-column matrix. Stacked: task_of[i]; shared: task_of null, R row-major.
 template <class T, class I>

@@ -57,7 +57,7 @@ def row_products(x, r, task_of, squares, threads, out):
 
 
 def first_products(x, weights, r, offsets, threads, squares, out):
-    """``squares[j, t] = sum_i weights_i x_ij^2`` and ``out[k, j, t] = sum_i x_ij r_ki`` over the rows of each task."""
+    """``squares[j, t] = sum_i weights_i x_ij^2`` and ``out[k][j, t] = sum_i x_ij r_ki`` over the rows of each task."""
     segment_products(x, None, weights, offsets, True, threads, squares)
     for vector, products in zip(r, out, strict=True):
         segment_products(x, None, vector, offsets, False, threads, products)

@@ -334,8 +334,9 @@ class Design:
                 weighted = np.stack([self._weighted(vector) for vector in vectors])
                 raw, everything = self.storage.first_products(weights, weighted, self.offsets, self.n_threads)
                 self.passes += 1.0 if self.storage.reads_once else 1.0 + len(vectors)
-                loadings = list(everything[: len(self._basis)])
+                loadings = everything[: len(self._basis)]
                 products = None if projected is None else everything[-1]
+                del everything
             self._measure(raw, loadings, weights)
         return np.empty(0) if products is None else products
 
@@ -345,8 +346,9 @@ class Design:
         From the columns' squared lengths and their products with the nuisance basis.
         """
         squares = raw.copy() if loadings else raw
-        for loading in loadings:
-            squares -= np.square(loading)
+        while loadings:  # each is freed as soon as it is used
+            loading = loadings.pop()
+            squares -= np.square(loading, out=loading)
         longest = int(np.max(np.diff(self.offsets))) if not self.shared else self.storage.n_rows
         self.rounding = 4.0 * (longest + 8) * np.finfo(np.float64).eps
         if len(self._basis):

@@ -46,7 +46,7 @@ class Storage(Protocol):
 
     def first_products(
         self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, list[Array]]:
         """``sum_i weights_i x_ij^2`` (columns, tasks), and the `products` of several flat vectors, for stacked rows."""
         ...
 
@@ -57,11 +57,11 @@ class Storage(Protocol):
 
 def _one_by_one(
     storage: Storage, weights: Array, vectors: Array, offsets: Array, threads: int
-) -> tuple[Array, Array]:
+) -> tuple[Array, list[Array]]:
     """`Storage.first_products` by a pass each."""
     squares = storage.products(weights, offsets, False, None, True, threads)
     products = [storage.products(vector, offsets, False, None, False, threads) for vector in vectors]
-    return squares, np.stack(products)
+    return squares, products
 
 
 class DenseStorage:
@@ -94,9 +94,9 @@ class DenseStorage:
 
     def first_products(
         self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, list[Array]]:
         squares = np.empty((self.n_features, len(offsets) - 1))
-        products = np.empty((len(vectors), *squares.shape))
+        products = [np.empty_like(squares) for _ in vectors]
         kernels.first_products(self.x, weights, vectors, offsets, threads, squares, products)
         return squares, products
 
@@ -135,7 +135,7 @@ class SparseStorage:
 
     def first_products(
         self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, list[Array]]:
         return _one_by_one(self, weights, vectors, offsets, threads)
 
     def take(self, features: Array) -> Array:
@@ -196,17 +196,17 @@ class MappedRowStorage:
 
     def first_products(
         self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, list[Array]]:
         tasks = len(offsets) - 1
         squares = np.zeros((tasks, self.n_features))
-        products = np.zeros((len(vectors), tasks, self.n_features))
+        products = [np.zeros_like(squares) for _ in vectors]
         task_of = np.repeat(np.arange(tasks), np.diff(offsets))
         for places, rows in self._row_blocks():
             block = self._for_products(rows)
             kernels.row_products(block, weights[places], task_of[places], True, threads, squares)
             for vector, out in zip(vectors, products, strict=True):
                 kernels.row_products(block, vector[places], task_of[places], False, threads, out)
-        return np.ascontiguousarray(squares.T), np.ascontiguousarray(products.transpose(0, 2, 1))
+        return np.ascontiguousarray(squares.T), [np.ascontiguousarray(out.T) for out in products]
 
     @staticmethod
     def _for_products(rows: Array) -> Array:
