@@ -57,12 +57,13 @@ def sorted_accelerated(
     history: list[tuple[int, int, float]] = []
     iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
+    known = False
     while True:
         # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
         if iterations % every == 0 or iterations == 4 or iterations >= max_iter:
             at = loss.evaluate(image, nuisance)
             nuisance = at.nuisance
-            products = working.correlate(at.residual)
+            products, known = working.correlate(at.residual), True
             pair_gap, scale = working.gap(rows, at, products)
             full = np.zeros_like(start)
             full[alive] = rows
@@ -77,18 +78,22 @@ def sorted_accelerated(
                     # Dropping rows that are zero changes nothing; where others go, the momentum starts again.
                     moved = rows[gone].any() or previous[gone].any()
                     alive, rows, previous = alive[~gone], rows[~gone], previous[~gone]
-                    working = working.keep(~gone)
+                    working, products = working.keep(~gone), products[~gone]
                     if moved:
-                        image = working.image(rows)
+                        image, known = working.image(rows), False
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
                         bound = min(bound, loss.smoothness * working.curvature())
-        point = rows + beta * (rows - previous)
-        point_image = image + beta * (image - previous_image)
-        here = sketch(point_image, nuisance)
-        nuisance = here.nuisance
-        products = working.correlate(here.residual)
+        if beta == 0.0 and known:  # the check has looked at this very point
+            point, point_image, here = rows, image, at
+        else:
+            point = rows + beta * (rows - previous)
+            point_image = image + beta * (image - previous_image)
+            here = sketch(point_image, nuisance)
+            nuisance = here.nuisance
+            products = working.correlate(here.residual)
+        known = False
         # The descent test of other losses than the squared one costs an evaluation: every third step stands for all.
         probe, raised = iterations % 3 == 0, False
         for _ in range(60):
@@ -121,4 +126,5 @@ def sorted_accelerated(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    return SortedSolution(full, best.rows, iterations, gap, history), bound / loss.smoothness
+    solution = SortedSolution(full, best.rows, iterations, gap, history, alive if shrink is not None else None)
+    return solution, bound / loss.smoothness
