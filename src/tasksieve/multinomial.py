@@ -47,10 +47,33 @@ class Multinomial:
         self.null = self.evaluate(np.zeros(design.n_samples))
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
-        """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
-        return self.evaluate(z, start, accuracy=1e-8)
+        """`evaluate` for a step of a solver, not for a certificate: rougher intercepts, and no margin."""
+        raw, nuisance = self._with_intercepts(z, start, 1e-8)
+        shifted = raw - raw.max(axis=0)
+        picked = self._picked(shifted)
+        p = np.exp(shifted, out=shifted)
+        totals = p.sum(axis=0)
+        value = float(self._weights @ (np.log(totals) - picked))
+        p /= -totals
+        p[self._codes, self._index] += 1.0  # y - p
+        if self._design.root_weights is not None:
+            p *= self._root
+        return Evaluation(value, p.ravel(), nuisance)
 
-    def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
+    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
+        raw, nuisance = self._with_intercepts(z, start, 0.0)
+        p, totals, shifted = _exponentials(raw)
+        logs = np.log(totals)
+        value = float(self._weights @ logs) - float(self._weights @ self._picked(shifted))
+        p /= totals
+        residual = self._y - p
+        if self._design.root_weights is not None:
+            residual *= self._root
+        shifted -= logs
+        return Evaluation(value, residual.ravel(), nuisance, margin=shifted)
+
+    def _with_intercepts(self, z: Array, start: Array | None, accuracy: float) -> tuple[Array, Array]:
+        """Linear scores, (classes, rows), with the best intercepts."""
         raw = z.reshape(self._classes, -1)
         if self._design.root_weights is not None:
             raw = raw * self._inverse_root
@@ -61,15 +84,7 @@ class Multinomial:
             nuisance = b[None, :]
         if self._absent.any():
             raw = np.where(self._absent[:, None], -np.inf, raw)
-        p, totals, shifted = _exponentials(raw)
-        logs = np.log(totals)
-        value = float(self._weights @ logs) - float(self._weights @ self._picked(shifted))
-        p /= totals
-        residual = self._y - p
-        if self._design.root_weights is not None:
-            residual *= self._root
-        shifted -= logs
-        return Evaluation(value, residual.ravel(), nuisance, margin=shifted)
+        return raw, nuisance
 
     def _picked(self, values: Array) -> Array:
         """The entry of each row's class; 0 where the row has weight 0."""

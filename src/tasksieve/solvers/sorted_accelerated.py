@@ -42,6 +42,7 @@ def sorted_accelerated(
     -------
     solution, curvature
     """
+    working = working.packed()
     loss = working.loss
     alive = np.arange(len(working.places))
     rows = start.copy()
@@ -57,7 +58,7 @@ def sorted_accelerated(
     history: list[tuple[int, int, float]] = []
     iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
-    known = False
+    known, scratch = False, np.empty_like(image)
     while True:
         # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
         if iterations % every == 0 or iterations == 4 or iterations >= max_iter:
@@ -78,7 +79,7 @@ def sorted_accelerated(
                     # Dropping rows that are zero changes nothing; where others go, the momentum starts again.
                     moved = rows[gone].any() or previous[gone].any()
                     alive, rows, previous = alive[~gone], rows[~gone], previous[~gone]
-                    working, products = working.keep(~gone), products[~gone]
+                    working, products = working.keep(~gone).packed(), products[~gone]
                     if moved:
                         image, known = working.image(rows), False
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
@@ -88,8 +89,8 @@ def sorted_accelerated(
         if beta == 0.0 and known:  # the check has looked at this very point
             point, point_image, here = rows, image, at
         else:
-            point = rows + beta * (rows - previous)
-            point_image = image + beta * (image - previous_image)
+            point = _ahead(rows, previous, beta)
+            point_image = _ahead(image, previous_image, beta)
             here = sketch(point_image, nuisance)
             nuisance = here.nuisance
             products = working.correlate(here.residual)
@@ -99,7 +100,8 @@ def sorted_accelerated(
         for _ in range(60):
             following = working.penalty.prox(point + products / bound, 1.0 / bound)
             following_image = working.image(following)
-            move, bend = following - point, following_image - point_image
+            move = following - point
+            bend = np.subtract(following_image, point_image, out=scratch)
             length = float(np.vdot(move, move))
             if length == 0.0 or (adaptive and not squared and not probe):
                 break
@@ -128,3 +130,11 @@ def sorted_accelerated(
     assert best.rows is not None
     solution = SortedSolution(full, best.rows, iterations, gap, history, alive if shrink is not None else None)
     return solution, bound / loss.smoothness
+
+
+def _ahead(now: Array, before: Array, beta: float) -> Array:
+    """``now + beta (now - before)`` with one array, not three."""
+    out = np.subtract(now, before)
+    out *= beta
+    out += now
+    return out

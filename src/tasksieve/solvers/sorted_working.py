@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..design import ColumnBlock, PackedColumns
+from ..design import ColumnBlock, PackedColumns, SparseColumns
 from ..losses import Evaluation, Loss
 from ..sorted_norm import SortedPenalty
 from .working import duality_gap
 
 Array = np.ndarray[Any, Any]
+
+_FEW_COLUMNS = 32  # so few sparse columns take less time, and no room to speak of, as dense ones
 
 #: ``shrink(rows, evaluation, products, gap, scale, least)``: which rows a safe test drops for good; none if they are
 #: less than this share of the rows
@@ -40,6 +42,13 @@ class SortedWorking:
     def keep(self, mask: Array) -> SortedWorking:
         places = self.places[mask]
         return SortedWorking(self.columns, places, self.penalty.head(len(places)), self.loss)
+
+    def packed(self) -> SortedWorking:
+        """The same, with sparse columns made dense where only a few are left: their products are then BLAS's."""
+        if not isinstance(self.columns, SparseColumns) or not 0 < len(self.places) <= _FEW_COLUMNS:
+            return self
+        columns = PackedColumns(self.columns.design)
+        return SortedWorking(columns, columns.places(self.places), self.penalty, self.loss)
 
     def gap(self, rows: Array, at: Evaluation, products: Array) -> tuple[float, float]:
         """Duality gap of this restricted problem, and the scale of its dual point."""
