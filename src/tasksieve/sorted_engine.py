@@ -132,6 +132,9 @@ class SortedEngine:
         working, rows = self._first_working_set(lam, penalty, rejected)
         best_dual, inner = -np.inf, 0.8 * goal
         history: list[tuple[int, int, float]] = []
+        if n_rejected:
+            before, _ = self._state.gap(self.problem, penalty, self._state.sizes)
+            history.append((0, self.design.n_features, before))
         while True:
             solved = self._solve(penalty, working, rows, inner, self.max_iter - iterations)
             history += [(iterations + k, left, gap) for k, left, gap in solved.history]

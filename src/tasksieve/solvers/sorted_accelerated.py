@@ -95,16 +95,17 @@ def sorted_accelerated(
             nuisance = here.nuisance
             products = working.correlate(here.residual)
         known = False
-        # The descent test of other losses than the squared one costs an evaluation: every third step stands for all.
+        # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
+        # of all classes: every third step stands for all.
         probe, raised = iterations % 3 == 0, False
         for _ in range(60):
             following = working.penalty.prox(point + products / bound, 1.0 / bound)
             following_image = working.image(following)
             move = following - point
-            bend = np.subtract(following_image, point_image, out=scratch)
             length = float(np.vdot(move, move))
-            if length == 0.0 or (adaptive and not squared and not probe):
+            if length == 0.0 or not (squared or probe):
                 break
+            bend = np.subtract(following_image, point_image, out=scratch)
             if squared or not adaptive:
                 risen = loss.smoothness * float(bend @ bend)
             else:
@@ -128,7 +129,9 @@ def sorted_accelerated(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    solution = SortedSolution(full, best.rows, iterations, gap, history, alive if shrink is not None else None)
+    solution = SortedSolution(
+        full, best.rows, iterations, gap, history, alive if shrink is not None else None
+    )
     return solution, bound / loss.smoothness
 
 

@@ -70,7 +70,9 @@ class SortedWorking:
             largest = float(np.sqrt(np.max(np.einsum("jt,jt->t", rows, rows))))
         return 1.1 * largest if largest > 0.0 else 1.0
 
-    def _one_task(self) -> tuple[Callable[[Array, Array], Array], Callable[[Array, Array], Array], int] | None:
+    def _one_task(
+        self,
+    ) -> tuple[Callable[[Array, Array], Array], Callable[[Array, Array], Array], int] | None:
         """Both products for the first task alone, where it stands for all (one matrix, the same weights)."""
         columns, design = self.columns, self.columns.design
         if self.columns.n_tasks == 1 or not design.uniform:
