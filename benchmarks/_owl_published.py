@@ -1,10 +1,11 @@
 """Algorithms 1 and 2 of Bao et al. (2025) line by line: fixed steps, a gap at every iteration, no restarts.
 
-Plain NumPy on top of the library's prox, dual norm and the paper's screening test; nothing else of the library's solvers.
-Where the text leaves something open: the step of Algorithm 1 is 1/L with L the Lipschitz constant of the gradient over
-all columns (the paper's t_k stands for the momentum alone), and its momentum starts again when the active set changes, as
-in line 7. Algorithm 2 takes the paper's 40 steps of 40 rows with its correction divided by l; 40 steps then follow nearly
-the same gradient, so the largest step that is sure to converge is 1/(40 L) (the paper picks one by hand).
+Plain NumPy on top of the library's prox, dual norm and the paper's screening test; nothing else of its solvers.
+Where the text leaves something open: the step of Algorithm 1 is 1/L with L the Lipschitz constant of the gradient
+over all columns (the paper's t_k stands for the momentum alone), and its momentum starts again when the active set
+changes, as in line 7. Algorithm 2 takes the paper's 40 steps of 40 rows with its correction divided by l; 40 steps
+then follow nearly the same gradient, so the largest step that is sure to converge is 1/(40 L) (the paper picks one
+by hand).
 """
 
 from __future__ import annotations
