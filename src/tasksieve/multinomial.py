@@ -119,16 +119,18 @@ class Multinomial:
             self._buffers = (np.empty_like(z), np.empty_like(z))
         e, scaled = self._buffers
 
-        def value_of(b: Array) -> tuple[float, Array, Array]:
-            """The loss at b, and the sums and top of ``e = exp(z + b - top)``, which is left in its buffer."""
-            np.add(z, b[:, None], out=e)
-            top = e.max(axis=0)
-            np.subtract(e, top, out=e)
-            np.exp(e, out=e)
-            totals = e.sum(axis=0)
-            return float(s @ (np.log(totals) + top)) - fixed - float(counts @ b), totals, top
+        np.add(z, b[:, None], out=e)
+        top = e.max(axis=0)
+        np.subtract(e, top, out=e)
+        np.exp(e, out=e)
 
-        value, totals, top = value_of(b)
+        def value_at(b: Array) -> tuple[float, Array]:
+            """The loss at b, and the sums of ``e = exp(z + b - top)``, given that e."""
+            totals = e.sum(axis=0)
+            return float(s @ (np.log(totals) + top)) - fixed - float(counts @ b), totals
+
+        value, totals = value_at(b)
+        at = b
         error = np.inf
         for _ in range(100):
             share = s / totals
@@ -149,7 +151,9 @@ class Multinomial:
             for _ in range(60):
                 candidate = b - scale * move
                 candidate -= candidate.mean()
-                new_value, totals, top = value_of(candidate)
+                np.multiply(e, np.exp(candidate - at)[:, None], out=e)  # no new exponentials
+                at = candidate
+                new_value, totals = value_at(candidate)
                 # near the optimum the value no longer tells: the gradient does
                 if negligible or new_value <= value:
                     break

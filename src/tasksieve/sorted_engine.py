@@ -143,7 +143,7 @@ class SortedEngine:
             if self._single:  # on a path the next value wants to know about all rows
                 working, solved = solved.without_dropped(working)
             live = np.flatnonzero(solved.rows.any(axis=1))
-            at = self._evaluate(working[live], solved.rows[live])
+            at = self._evaluate(working[live], solved.rows[live]) if solved.at is None else solved.at
             self._nuisance = at.nuisance
             objective = at.value + penalty.norm(solved.rows[live])
             state, gap, best_dual, violators = self._certify(

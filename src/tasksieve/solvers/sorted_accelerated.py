@@ -61,7 +61,8 @@ def sorted_accelerated(
     known, scratch = False, np.empty_like(image)
     while True:
         # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
-        if iterations % every == 0 or iterations == 4 or iterations >= max_iter:
+        early = iterations == 4 and shrink is not None
+        if iterations % every == 0 or early or iterations >= max_iter:
             at = loss.evaluate(image, nuisance)
             nuisance = at.nuisance
             products, known = working.correlate(at.residual), True

@@ -182,7 +182,7 @@ def sorted_stochastic(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    return SortedSolution(full, best.rows, epochs, gap, history, alive if shrink is not None else None)
+    return SortedSolution(full, best.rows, epochs, gap, history, alive if shrink is not None else None, at)
 
 
 def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:

@@ -102,7 +102,7 @@ class SortedSolution:
     """Rows of W, those whose residual is the best dual point seen, and how the solver got there.
 
     `history` holds what is drawn along the way: (iteration, rows left, gap) at every check; `alive` the rows that
-    dynamic screening left, where there was any.
+    dynamic screening left, where there was any; `at` the loss at `rows`, if the solver has it.
     """
 
     rows: Array
@@ -111,6 +111,7 @@ class SortedSolution:
     gap: float
     history: list[tuple[int, int, float]]
     alive: Array | None = None
+    at: Evaluation | None = None
 
     def without_dropped(self, working: Array) -> tuple[Array, SortedSolution]:
         """The features left and the solution on them; dropped ones stay only where the best dual point used them."""
@@ -119,7 +120,7 @@ class SortedSolution:
         keep = self.dual_rows.any(axis=1)
         keep[self.alive] = True
         return working[keep], SortedSolution(
-            self.rows[keep], self.dual_rows[keep], self.n_iter, self.gap, self.history
+            self.rows[keep], self.dual_rows[keep], self.n_iter, self.gap, self.history, at=self.at
         )
 
 
