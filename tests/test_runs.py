@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve.atomic import write_atomically
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
-from tasksieve.runs.atomic import write_atomically
 from tasksieve.runs.pieces import Pieces
 from tasksieve.tables import Encoding
 

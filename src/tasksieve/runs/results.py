@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse
 
 from .._kernels import compiled
+from ..atomic import write_atomically, write_bytes
 from ..linear.base import accuracy, r2
 from ..tables import TableError, read_arrays
 from .arrays import pack_rows, unpack_rows
-from .atomic import write_atomically, write_bytes
 from .folder import RunError, RunFolder
 
 PATH_ARRAYS = (
