@@ -307,7 +307,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         shutil.rmtree(other)
 
 
-# --- names of the rows of coefficients ---------------------------------------------------------------------------------
+# --- names of the rows of coefficients ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

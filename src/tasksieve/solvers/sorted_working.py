@@ -117,7 +117,7 @@ class SortedSolution:
         """The features left and the solution on them; dropped ones stay only where the best dual point used them."""
         if self.alive is None:
             return working, self
-        keep = self.dual_rows.any(axis=1)
+        keep = np.array(self.dual_rows.any(axis=1), dtype=bool)
         keep[self.alive] = True
         return working[keep], SortedSolution(
             self.rows[keep], self.dual_rows[keep], self.n_iter, self.gap, self.history, at=self.at
