@@ -64,11 +64,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3, help="data sets per setting of Figure 1 (paper: 20)")
     parser.add_argument("--max-seconds", type=float, default=120.0, help="limit of each run of the speed-up")
     parser.add_argument(
-        "--parts",
-        nargs="*",
-        default=["figure1", "table1", "figure2"],
-        choices=["figure1", "table1", "figure2"],
+        "--path-seconds", type=float, default=300.0, help="limit of each path whose rejection ratios are shown"
     )
+    parser.add_argument("--only", choices=list(PARTS), help="one part; each part keeps a result of its own")
     parser.add_argument(
         "--tdt2-weighting", choices=["counts", "tfidf"], default="counts", help="the paper does not say"
     )
@@ -76,20 +74,14 @@ def main() -> None:
         "--real", nargs="*", default=["TDT2", "mouse_hs", "MNIST"], choices=["TDT2", "mouse_hs", "MNIST"]
     )
     args = parser.parse_args()
-    report = Report("screening", args)
-    if library() is None:
-        report.finish()
-        return
     sizes = args.features or ([150, 300] if args.quick else [10_000, 20_000, 50_000])
     if args.quick:
         args.trials, args.max_seconds = 1, min(args.max_seconds, 5.0)
-    if "figure1" in args.parts:
-        figure1(report, args, sizes)
-    if "table1" in args.parts:
-        table1(report, args, sizes)
-    if "figure2" in args.parts:
-        figure2(report, args)
-    report.finish()
+    for name in [args.only] if args.only else PARTS:
+        report = Report(f"screening_{name}", args)
+        if library() is not None:
+            PARTS[name](report, args, sizes)
+        report.finish()
 
 
 # --- Figure 1 -----------------------------------------------------------------------------------------------
@@ -103,7 +95,9 @@ def figure1(report: Report, args: Any, sizes: Sequence[int]) -> None:
             for trial in range(args.trials):
                 tasks = synthetic(args, kind, d, trial)
                 for series in SERIES:
-                    one = rejection(tasks, *series, threads=args.threads, check=trial == 0)
+                    one = rejection(
+                        tasks, *series, threads=args.threads, check=trial == 0, limit=args.path_seconds
+                    )
                     trials[series].append(one)
                     say(f"Synthetic {kind}, d = {d}, trial {trial}, {series}: {one.words()}")
             name = f"Synthetic {kind}, d = {d:,}"
@@ -141,7 +135,12 @@ class Rejection(NamedTuple):
     seconds: float
 
     def words(self) -> str:
-        return f"{self.seconds:.1f} s, lowest ratio {self.ratios.min():.3f}, {self.wrong} wrong"
+        done = np.count_nonzero(np.isfinite(self.ratios))
+        return f"{self.seconds:.1f} s, {done} values, lowest ratio {self.lowest:.3f}, {self.wrong} wrong"
+
+    @property
+    def lowest(self) -> float:
+        return float(np.nanmin(self.ratios))
 
 
 Series = tuple[str, str]
@@ -158,9 +157,10 @@ def mean_of(done: Sequence[Rejection]) -> Rejection:
 
 def ratio_headlines(report: Report, name: str, means: dict[Series, Rejection]) -> None:
     for series in (("dpc-published", "fixed"), ("dpc", "quadratic")):
-        low = float(means[series].ratios.min())
+        low, done = means[series].lowest, np.count_nonzero(np.isfinite(means[series].ratios))
+        where = "at every value" if done == GRID.size else f"first {done} values"
         report.headline(
-            f"{name}: rejection ratio of {series[0]}, {series[1]} gap, at every value",
+            f"{name}: rejection ratio of {series[0]}, {series[1]} gap, {where}",
             "above 0.9",
             f"{low:.3f}",
             low > 0.9,
@@ -168,21 +168,32 @@ def ratio_headlines(report: Report, name: str, means: dict[Series, Rejection]) -
 
 
 def rejection(
-    tasks: Tasks, rule: str, scaling: str, *, threads: int, fit_intercept: bool = False, check: bool = True
-) -> Rejection:
-    """Rejection ratios along 100 values."""
+    tasks: Tasks, rule: str, scaling: str, *, threads: int, fit_intercept: bool = False, check: bool = True,
+    limit: float = np.inf,
+) -> Rejection:  # fmt: skip
+    """Rejection ratios along 100 values; not a number for those that were not reached within the time limit."""
     from tasksieve.path import solve_path
 
     lams = lambda_max(tasks, fit_intercept) * np.geomspace(1, 0.01, 100)
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=threads)
+    began = time.perf_counter()
+
+    def stop_in_time(*_: Any) -> None:
+        if time.perf_counter() - began > limit:
+            raise KeyboardInterrupt  # leaves the values that are done
+
     # a pass at every value, as in the paper: ratios are those of the rule, not of what bounds leave of it
     seconds, solution = timed(
-        lambda: solve_path(problem, lams, tol=TOL, screening=rule, tol_scaling=scaling, lazy=False)
+        lambda: solve_path(
+            problem, lams, tol=TOL, screening=rule, tol_scaling=scaling, lazy=False, progress=stop_in_time
+        )
     )
+    lams = lams[: len(solution.points)]
     d = tasks.X.shape[1]
     zeros = np.array([d - len(p.features) for p in solution.points])
     rejected = np.array([p.n_rejected for p in solution.points])
-    ratios = (rejected / np.maximum(zeros, 1))[1:]
+    ratios = np.full(GRID.size, np.nan)
+    ratios[: len(lams) - 1] = (rejected / np.maximum(zeros, 1))[1:]
     worst = 0.0
     if check:
         gaps = relative_gaps(tasks, point_answers(solution, fit_intercept), lams, fit_intercept=fit_intercept)
@@ -203,8 +214,8 @@ def ratio_rows(name: str, d: int, means: dict[Series, Rejection]) -> list[list[A
             f"{d:,}",
             rule,
             scaling,
-            *(f"{mean.ratios[k]:.3f}" for k in places),
-            f"{mean.ratios.min():.3f}",
+            *(f"{mean.ratios[k]:.3f}" if np.isfinite(mean.ratios[k]) else "-" for k in places),
+            f"{mean.lowest:.3f}",
             mean.wrong,
             f"{mean.worst:.2f}",
         ]
@@ -228,7 +239,8 @@ def ratio_table(title: str, rows: list[list[Any]], words: str) -> tuple[str, lis
         + "Columns: alpha / alpha_max. Published: above 0.9 everywhere. Fixed gap: 1e-6 of the objective at W = 0 at "
         "every value; quadratic: that times (alpha / alpha_max)^2. `dpc-published` is the paper's rule, which treats "
         "the last solution as exact and is not safe (wrong rejections: active rows that the certificate had to bring "
-        "back); `dpc` accounts for its gap and is safe. See figure1.png and figure2.png among the results."
+        "back); `dpc` accounts for its gap and is safe. A dash: not reached within the time limit of a path. See "
+        "figure1.png and figure2.png among the results."
     )
     return title, columns, rows, note
 
@@ -372,13 +384,15 @@ def apgd(tasks: Tasks, lams: np.ndarray, rule: str | None, args: Any, fit_interc
 # --- Figure 2 -----------------------------------------------------------------------------------------------
 
 
-def figure2(report: Report, args: Any) -> None:
+def figure2(report: Report, args: Any, sizes: Sequence[int]) -> None:
     panels, ratios, speeds = {}, [], []
     for name, label, tasks, fit_intercept in real_data(args):
         d = tasks.X.shape[1]
         means: dict[Series, Rejection] = {}
         for series in SERIES:
-            means[series] = rejection(tasks, *series, threads=args.threads, fit_intercept=fit_intercept)
+            means[series] = rejection(
+                tasks, *series, threads=args.threads, fit_intercept=fit_intercept, limit=args.path_seconds
+            )
             say(f"{name}, d = {d}, {series}: {means[series].words()}")
         panels[f"{name}, d = {d:,}"] = means
         ratios += ratio_rows(label, d, means)
@@ -455,6 +469,8 @@ def mouse_tasks(args: Any) -> Tasks:
         Y = Y[:, (~np.isnan(Y)).sum(axis=0) > 20]
     return shared_tasks(np.asfortranarray(X), Y / np.nanstd(Y, axis=0))
 
+
+PARTS = {"figure1": figure1, "table1": table1, "figure2": figure2}
 
 if __name__ == "__main__":
     main()

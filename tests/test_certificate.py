@@ -273,19 +273,21 @@ def test_zero_vectors_and_zero_data(rng):
 
 
 @pytest.mark.parametrize("kind", DESIGNS)
-def test_a_drop_forgets(rng, kind):
+def test_the_oldest_anchor_but_the_first_is_forgotten(rng, kind):
     case = draw_case(rng, kind, 1.0)
     design = case.design()
     anchored = AnchoredCorrelations(design, capacity=3)
-    vectors = [design.project(rng.standard_normal(design.n_samples)) for _ in range(3)]
+    vectors = [design.project(rng.standard_normal(design.n_samples)) for _ in range(4)]
     for vector in vectors:
+        assert anchored.place_of(vector) is None
         anchored.add(vector, design.correlate(vector))
-    anchored.drop_last()
-    np.testing.assert_array_equal(anchored.vectors, vectors[:2])
+        assert anchored.place_of(vector) == len(anchored) - 1
+    np.testing.assert_array_equal(anchored.vectors, [vectors[0], vectors[2], vectors[3]])
+    assert [anchored.place_of(vector) for vector in vectors] == [0, None, 1, 2]
     fresh = AnchoredCorrelations(design, capacity=3)
-    for vector in vectors[:2]:
+    for vector in anchored.vectors:
         fresh.add(vector, design.correlate(vector))
     penalty = RowPenalty(np.ones(25), np.zeros(25), has_l1=False)
-    first = anchored.ratios(anchored.express(vectors[2]), penalty)
-    second = fresh.ratios(fresh.express(vectors[2]), penalty)
+    first = anchored.ratios(anchored.express(vectors[1]), penalty)
+    second = fresh.ratios(fresh.express(vectors[1]), penalty)
     np.testing.assert_allclose(first, second, rtol=1e-12)

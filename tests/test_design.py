@@ -406,7 +406,7 @@ def test_passes_are_counted(rng):
     assert design.passes == 0.0
     design.norms()
     first = design.passes
-    assert first == 2.0  # squares, and the products with one nuisance column
+    assert first == 1.0  # squares and the products with one nuisance column, read together
     design.correlate(r)
     assert design.passes == first + 1.0
     design.correlate(r, np.arange(10))

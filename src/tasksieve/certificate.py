@@ -33,20 +33,15 @@ from .penalties import RowPenalty
 Array = np.ndarray[Any, Any]
 
 _FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
-_FLOAT32_SMALL = np.float32(2.0**-125)
+_FLOAT32_SMALL = 2.0**-125
+_UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
+_SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
 
 
-def _unit_of(values: Array) -> float:
+def _unit_of(values: Array, threads: int) -> float:
     """A power of two near the largest of these numbers."""
-    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+    largest = kernels.largest_magnitude(values, threads)
     return float(2.0 ** np.clip(np.frexp(largest)[1], -1000, 1000)) if np.isfinite(largest) else 1.0
-
-
-def _stored(values: Array, unit: float) -> Array:
-    """``values/unit`` in single precision, without a second array in double."""
-    out = np.empty(values.shape, dtype=np.float32)
-    np.multiply(values, 1.0 / unit, out=out, casting="same_kind")
-    return out
 
 
 @dataclass
@@ -85,10 +80,13 @@ class AnchoredCorrelations:
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._products: list[Array] = []
         self.current: Anchored  # the vector that was followed last; of the first anchor at the beginning
-        norms = design.norms()[:, :1] if design.uniform else design.norms()
-        self._unit = _unit_of(norms)
+        self._spare: list[
+            Array
+        ] = []  # memory of anchors that are gone: fresh pages cost as much as filling them
+        norms = np.ascontiguousarray(design.norms()[:, :1] if design.uniform else design.norms())
+        self._unit = _unit_of(norms, design.n_threads)
         self._units: list[float] = []
-        self._norms = self._upwards(_stored(norms, self._unit))
+        self._norms = self._upwards(norms, 1.0 / self._unit)
         self._ridge = 0.0
         self._ridge_norms = self._norms
         self._estimate = np.empty(design.n_features)
@@ -123,23 +121,29 @@ class AnchoredCorrelations:
         self._gram = gram
         if count == 1:
             self.stand_at(0)
-        unit = _unit_of(products)
-        self._products.append(_stored(products, unit))
+        threads = self._design.n_threads
+        unit = _unit_of(products, threads)
+        stored = self._spare.pop() if self._spare else np.empty(products.shape, dtype=np.float32)
+        kernels.store_single(products, 1.0 / unit, -np.inf, threads, stored)
+        self._products.append(stored)
         self._units.append(unit)
 
-    def drop_last(self) -> None:
-        """Forgets the newest anchor."""
-        self._remove(len(self) - 1)
+    def place_of(self, vector: Array) -> int | None:
+        """Which anchor this very vector is, if any."""
+        same = np.flatnonzero((self.vectors == vector).all(axis=1))
+        return int(same[-1]) if len(same) else None
 
     def _remove(self, m: int) -> None:
         self.vectors = np.delete(self.vectors, m, axis=0)
         self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
-        del self._products[m], self._units[m]
+        self._spare.append(self._products.pop(m))
+        del self._units[m]
 
-    @staticmethod
-    def _upwards(norms: Array) -> Array:
-        """A bound must not lose by being stored in single precision."""
-        return np.maximum(np.nextafter(norms, np.float32(np.inf)), _FLOAT32_SMALL)
+    def _upwards(self, norms: Array, factor: float = 1.0) -> Array:
+        """Norms in single precision, none of them smaller than ``factor norms``: a bound must not lose by that."""
+        out = np.empty(norms.shape, dtype=np.float32)
+        kernels.store_single(norms, factor * _UPWARDS, _FLOAT32_SMALL, self._design.n_threads, out)
+        return out
 
     def _task_products(self, vector: Array) -> Array:
         """Inner products of the anchors with a vector, (tasks, anchors)."""
@@ -224,16 +228,19 @@ class AnchoredCorrelations:
             wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
             self._bounds(self.anchor(0), penalty, 0.0, 0.0, *wasted, moments=self._first_moments)
             self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
-        squares, cross, error = self._moments.T
-        first_squares, _, first_error = self._first_moments.T
-        alpha, beta = current_coef, first_coef
-        # What is left after cancellation carries the rounding of what was cancelled.
-        rounding = 4.0 * (self._design.n_tasks + 16) * np.finfo(np.float64).eps
-        whole = abs(alpha) * np.sqrt(squares) + abs(beta) * np.sqrt(first_squares)
-        square = alpha**2 * squares + 2.0 * alpha * beta * self._units[0] * cross + beta**2 * first_squares
-        bound = np.sqrt(np.maximum(square, 0.0) + rounding * whole**2)
-        bound += abs(alpha) * error + abs(beta) * first_error + radius * self._longest
-        upper = np.divide(bound, penalty.group, out=np.zeros_like(bound), where=penalty.group > 0.0)
+        upper = np.empty_like(self._longest)
+        kernels.moment_bounds(
+            self._moments,
+            self._first_moments,
+            self._longest,
+            penalty.group,
+            current_coef,
+            first_coef,
+            self._units[0],
+            radius,
+            4.0 * (self._design.n_tasks + 16) * np.finfo(np.float64).eps,
+            upper,
+        )
         if self._norms.shape[1] > 1:  # norms differ between tasks: a sharper bound exists
             left = np.flatnonzero(upper >= 1.0)
             sharper = np.empty(len(left))
@@ -260,12 +267,12 @@ class AnchoredCorrelations:
     ) -> None:
         if ridge != self._ridge:
             wide = np.sqrt(np.square(self._norms, dtype=np.float64) + ridge / self._unit**2)
-            self._ridge_norms = self._upwards(wide.astype(np.float32))
+            self._ridge_norms = self._upwards(wide)
             self._ridge = ridge
         norms = self._ridge_norms if ridge else self._norms
         remainder = vector.remainder
         if stretch is not None and norms.shape[1] > 1:
-            norms = self._upwards((norms * stretch).astype(np.float32))
+            norms = self._upwards(norms * stretch)
             remainder = remainder / stretch
         elif stretch is not None:  # one norm a feature: the ball around the ellipsoid
             radius = radius * float(np.max(stretch))
@@ -279,7 +286,7 @@ class AnchoredCorrelations:
             penalty.group,
             penalty.l1 if penalty.has_l1 else None,
             penalty.positive,
-            self._design.n_threads if estimate.size * vector.coef.size > 1_000_000 else 1,
+            self._design.n_threads if estimate.size * vector.coef.size > _SMALL_BOUND else 1,
             estimate,
             upper,
             chosen,

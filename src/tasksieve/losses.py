@@ -145,7 +145,7 @@ class Logistic:
     # A task with one class only has no finite best intercept: it stops where every row is this well classified. The
     # same happens where unpenalised features separate the classes: there a task counts as done at this mean loss.
     _CONFIDENT = 30.0
-    _NEGLIGIBLE = 1e-12
+    _NEGLIGIBLE = 2e-13
 
     def __init__(self, design: Design, y: Array) -> None:
         self._design = design

@@ -172,12 +172,15 @@ class Sieve:
         smoothness = self._loss.smoothness
         radius, ridge = ball.radius * np.sqrt(smoothness), penalty.ridge / smoothness
         from_cut = bool(ball.cut_coef) and self._cut is not None
-        if from_cut:  # W = 0: one more pass, for the image of the cut
+        if from_cut:  # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
             assert self._cut is not None
-            anchors.add(self._cut.image, self._design.correlate(self._cut.image))
+            place = anchors.place_of(self._cut.image)
+            if place is None:
+                anchors.add(self._cut.image, self._design.correlate(self._cut.image))
+                place = len(anchors) - 1
             anchors.stand_at(0)
             centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
-            centre = centre + anchors.anchor(len(anchors) - 1).scaled(ball.cut_coef)
+            centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
             _, upper = anchors.ratios(centre, penalty, radius=radius, ridge=ridge)
         else:
             upper = anchors.ball_bounds(ball.residual_coef, ball.y_coef, penalty, radius=radius, ridge=ridge)
@@ -187,7 +190,5 @@ class Sieve:
         if from_cut:
             assert self._cut is not None
             mask[self._cut.features] = False
-            anchors.drop_last()
-            anchors.stand_at(0)
         mask[self._design.unpenalised] = False
         return mask

@@ -1,5 +1,7 @@
 #include "algebra.hpp"
 
+#include "panel.hpp"
+
 namespace tasksieve {
 
 namespace {
@@ -47,23 +49,16 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
                   const double *a, index_t count, const double *y, int threads, double *factors, double *r,
                   const double *diagonal) {
     const auto start = factor_starts(offsets, tasks);
-    std::vector<double> root(count);
-    for (index_t k = 0; k < count; ++k) root[k] = std::sqrt(a[k]);
     std::atomic<bool> ok{true};
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
-        std::vector<double> scaled;
+        std::vector<const double *> segments(count);
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             double *k_t = factors + start[t];
             set_identity(k_t, n, diagonal ? diagonal[t] : 1.0);
-            scaled.resize(n * count);
-            for (index_t k = 0; k < count; ++k) {
-                const double *column = x + columns[k] * rows + lo;
-                double *target = scaled.data() + k * n;
-                for (index_t i = 0; i < n; ++i) target[i] = root[k] * column[i];
-            }
+            for (index_t k = 0; k < count; ++k) segments[k] = x + columns[k] * rows + lo;
+            add_outer_products(segments.data(), a, count, n, k_t);
             const int size = static_cast<int>(n), one_int = 1;
-            if (count > 0 && n > 0) gemm('N', 'T', n, n, count, scaled.data(), n, scaled.data(), n, 1.0, k_t, n);
             if (n > 0 && !cholesky(k_t, n)) {
                 ok = false;
                 continue;
@@ -82,8 +77,8 @@ void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t
     const auto start = factor_starts(offsets, tasks);
     const index_t samples = offsets[tasks];
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
-        std::vector<double> inverse;
-        std::vector<Real> inverse_single, block;
+        std::vector<double> inverse, whitened;
+        std::vector<const double *> segments(count);
         for (index_t t = begin; t < end; ++t) {
             const index_t lo = offsets[t], n = offsets[t + 1] - lo;
             if (n == 0) continue;
@@ -92,15 +87,19 @@ void whiten_tasks(const double *x, index_t rows, const index_t *offsets, index_t
             inverse.resize(n * n);
             set_identity(inverse.data(), n);
             lower_solve(factors + start[t], n, inverse.data(), n, n);
-            inverse_single.assign(inverse.begin(), inverse.end());
-            block.resize(n * count);
-            for (index_t k = 0; k < count; ++k) {
-                const double *column = x + columns[k] * rows + (shared ? 0 : lo);
-                const double scale = u[k * tasks + t];
-                for (index_t i = 0; i < n; ++i) block[k * n + i] = static_cast<Real>(scale * column[i]);
+            for (index_t k = 0; k < count; ++k) segments[k] = x + columns[k] * rows + (shared ? 0 : lo);
+            const Panel panel(inverse.data(), n, n, true);
+            constexpr index_t block = 64;
+            whitened.resize(block * n);
+            for (index_t first = 0; first < count; first += block) {
+                const index_t some = std::min(block, count - first);
+                panel.products(segments.data() + first, some, whitened.data());
+                for (index_t k = 0; k < some; ++k) {
+                    const double scale = u[(first + k) * tasks + t];
+                    Real *target = z + (first + k) * samples + lo;
+                    for (index_t i = 0; i < n; ++i) target[i] = static_cast<Real>(scale * whitened[k * n + i]);
+                }
             }
-            gemm('N', 'N', n, count, n, inverse_single.data(), n, block.data(), n, Real(0), z + lo,
-                 samples);
         }
     });
 }

@@ -21,20 +21,23 @@ TASKSIEVE_INLINE void subtract(double *target, double scale, const double *x, in
 // climbs monotonically and cannot overshoot (mathematics 2.7).
 TASKSIEVE_INLINE double secular_root(const double *c, const double *h, index_t tasks, double lam, double ridge, double norm) {
     double largest = 0.0, smallest = INFINITY;
+#pragma omp simd reduction(max : largest) reduction(min : smallest)
     for (index_t t = 0; t < tasks; ++t) {
-        if (c[t] == 0.0) continue;
-        largest = std::max(largest, h[t] + ridge);
-        smallest = std::min(smallest, h[t] + ridge);
+        const double curvature = h[t] + ridge;
+        const bool counts = c[t] != 0.0;  // what has no product does not matter
+        const double high = counts ? curvature : 0.0, low = counts ? curvature : INFINITY;
+        largest = high > largest ? high : largest;
+        smallest = low < smallest ? low : smallest;
     }
     double nu = (norm - lam) / largest;
     if (smallest == largest) return nu;
     for (int step = 0; step < 30; ++step) {
         double sum = 0.0, slope = 0.0;
+#pragma omp simd reduction(+ : sum, slope)
         for (index_t t = 0; t < tasks; ++t) {
-            if (c[t] == 0.0) continue;
-            const double curvature = h[t] + ridge, denominator = curvature * nu + lam, ratio = c[t] / denominator;
+            const double curvature = h[t] + ridge, inverse = 1.0 / (curvature * nu + lam), ratio = c[t] * inverse;
             sum += ratio * ratio;
-            slope += ratio * ratio * curvature / denominator;
+            slope += ratio * ratio * curvature * inverse;
         }
         // psi = sum^(-1/2) - 1, psi' = sum^(-3/2) * slope
         const double delta = -(1.0 / std::sqrt(sum) - 1.0) * sum * std::sqrt(sum) / slope;

@@ -7,9 +7,11 @@
 #include <optional>
 #include <stdexcept>
 
+#include "anchors.hpp"
 #include "coordinate.hpp"
 #include "algebra.hpp"
 #include "gram.hpp"
+#include "panel.hpp"
 #include "passes.hpp"
 
 namespace nb = nanobind;
@@ -106,6 +108,48 @@ void py_row_products(Rows<T> x, Vector<double> r, Vector<index_t> task_of, bool 
     check_columns(task_of.data(), rows, out.shape(0));
     nb::gil_scoped_release release;
     row_products(x.data(), rows, features, r.data(), task_of.data(), squares, threads, out.data());
+}
+
+template <class T>
+void py_first_products(Columns<T> x, Vector<double> weights, Rows<double> r, Vector<index_t> offsets, int threads,
+                       OutRows squares, std::vector<OutRows> out) {
+    const index_t rows = x.shape(0), count = x.shape(1), tasks = offsets.size() - 1, vectors = r.shape(0);
+    check_offsets(offsets, rows);
+    require(vectors >= 1 && index_t(r.shape(1)) == rows && index_t(weights.size()) == rows,
+            "weights and each vector must have one entry a row");
+    require(index_t(squares.shape(0)) == count && index_t(squares.shape(1)) == tasks, "squares has the wrong shape");
+    require(index_t(out.size()) == vectors, "one array in out a vector");
+    std::vector<double *> targets;
+    for (const auto &array : out) {
+        require(index_t(array.shape(0)) == count && index_t(array.shape(1)) == tasks, "out has the wrong shape");
+        targets.push_back(array.data());
+    }
+    nb::gil_scoped_release release;
+    first_products(x.data(), rows, count, weights.data(), r.data(), vectors, offsets.data(), tasks, threads,
+                   squares.data(), targets.data());
+}
+
+void py_moment_bounds(Rows<double> moments, Rows<double> first, Vector<double> longest, Vector<double> group,
+                      double alpha, double beta, double first_unit, double radius, double rounding,
+                      OutVector upper) {
+    const index_t count = upper.size();
+    require(index_t(moments.shape(0)) == count && moments.shape(1) == 3, "moments: three a feature");
+    require(index_t(first.shape(0)) == count && first.shape(1) == 3, "first: three a feature");
+    require(index_t(longest.size()) == count && index_t(group.size()) == count, "one entry a feature");
+    nb::gil_scoped_release release;
+    moment_bounds(moments.data(), first.data(), longest.data(), group.data(), count, alpha, beta, first_unit, radius,
+                  rounding, upper.data());
+}
+
+double py_largest_magnitude(Rows<double> values, int threads) {
+    nb::gil_scoped_release release;
+    return largest_magnitude(values.data(), values.size(), threads);
+}
+
+void py_store_single(Rows<double> values, double factor, float least, int threads, FloatRows out) {
+    require(values.shape(0) == out.shape(0) && values.shape(1) == out.shape(1), "out has the wrong shape");
+    nb::gil_scoped_release release;
+    store_single(values.data(), values.size(), factor, least, threads, out.data());
 }
 
 void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
@@ -393,6 +437,8 @@ void bind_storage(nb::module_ &m) {
     m.def("sparse_products", &py_sparse_products<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
           "indptr"_a.noconvert(), "columns"_a.none().noconvert(), "r"_a.noconvert(), "task_of"_a.none().noconvert(),
           "tasks"_a, "squares"_a, "threads"_a, "out"_a.noconvert());
+    m.def("first_products", &py_first_products<T>, "x"_a.noconvert(), "weights"_a.noconvert(), "r"_a.noconvert(),
+          "offsets"_a.noconvert(), "threads"_a, "squares"_a.noconvert(), "out"_a.noconvert());
     m.def("row_products", &py_row_products<T>, "x"_a.noconvert(), "r"_a.noconvert(), "task_of"_a.noconvert(),
           "squares"_a, "threads"_a, "out"_a.noconvert());
 }
@@ -409,10 +455,18 @@ NB_MODULE(_core, m) {
     bind_storage<std::int8_t>(m);
     bind_storage<std::uint8_t>(m);
     m.def("use_blas", &py_use_blas);
+    m.def("wide_registers", &wide_registers);
+    m.def("allow_wide_registers", &allow_wide_registers, "allow"_a);
     m.def("anchored_ratios", &py_anchored_ratios, "anchors"_a.noconvert(), "coef"_a.noconvert(),
           "norms"_a.noconvert(), "remainder"_a.noconvert(), "shared_remainder"_a, "radius"_a, "group"_a.noconvert(),
           "l1"_a.none().noconvert(), "positive"_a, "threads"_a, "estimate"_a.noconvert(),
           "upper"_a.noconvert(), "chosen"_a.noconvert() = nb::none(), "moments"_a.noconvert() = nb::none());
+    m.def("moment_bounds", &py_moment_bounds, "moments"_a.noconvert(), "first"_a.noconvert(), "longest"_a.noconvert(),
+          "group"_a.noconvert(), "alpha"_a, "beta"_a, "first_unit"_a, "radius"_a, "rounding"_a,
+          "upper"_a.noconvert());
+    m.def("largest_magnitude", &py_largest_magnitude, "values"_a.noconvert(), "threads"_a);
+    m.def("store_single", &py_store_single, "values"_a.noconvert(), "factor"_a, "least"_a, "threads"_a,
+          "out"_a.noconvert());
     m.def("coordinate_descent", &py_coordinate_descent, "x"_a.noconvert(), "offsets"_a.noconvert(), "shared"_a,
           "columns"_a.noconvert(), "h"_a.noconvert(), "group"_a.noconvert(), "l1"_a.noconvert(), "ridge"_a,
           "positive"_a, "w"_a.noconvert(), "state"_a.noconvert(), "max_epochs"_a, "tol"_a,

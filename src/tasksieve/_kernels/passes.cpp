@@ -1,5 +1,7 @@
 #include "passes.hpp"
 
+#include "panel.hpp"
+
 namespace tasksieve {
 
 namespace {
@@ -87,26 +89,25 @@ void segment_products(const T *x, index_t rows, const index_t *columns, index_t 
 template <class T>
 void shared_products(const T *x, index_t rows, const index_t *columns, index_t count, const double *r, index_t tasks,
                      bool squares, int threads, double *out) {
-    const bool direct = std::is_same_v<T, double> && columns == nullptr && !squares;
-    // A block of columns, widened to double, is multiplied by BLAS while it is still in cache.
+    const Panel panel(r, rows, tasks);
+    // Columns of other types are widened a block at a time, and multiplied while the block is still in the cache.
+    const bool direct = std::is_same_v<T, double> && !squares;
     const index_t block = direct ? 512 : std::max<index_t>(16, 65536 / std::max<index_t>(rows, 1));
     parallel_for(count, block, threads, [&](index_t begin, index_t end) {
-        std::vector<double> buffer;
-        const double *source;
-        if constexpr (std::is_same_v<T, double>) source = x + begin * rows;
-        if (!direct) {
-            buffer.resize((end - begin) * rows);
-            for (index_t k = begin; k < end; ++k) {
-                const T *column = x + (columns ? columns[k] : k) * rows;
-                double *target = buffer.data() + (k - begin) * rows;
-                if (squares)
-                    for (index_t i = 0; i < rows; ++i) target[i] = double(column[i]) * double(column[i]);
-                else
-                    for (index_t i = 0; i < rows; ++i) target[i] = double(column[i]);
-            }
-            source = buffer.data();
+        std::vector<const double *> addresses(end - begin);
+        std::vector<double> buffer(direct ? 0 : (end - begin) * rows);
+        for (index_t k = begin; k < end; ++k) {
+            const T *column = x + (columns ? columns[k] : k) * rows;
+            if constexpr (std::is_same_v<T, double>) addresses[k - begin] = column;
+            if (direct) continue;
+            double *target = buffer.data() + (k - begin) * rows;
+            addresses[k - begin] = target;
+            if (squares)
+                for (index_t i = 0; i < rows; ++i) target[i] = double(column[i]) * double(column[i]);
+            else
+                for (index_t i = 0; i < rows; ++i) target[i] = double(column[i]);
         }
-        gemm('T', 'N', tasks, end - begin, rows, r, rows, source, rows, 0.0, out + begin * tasks, tasks);
+        panel.products(addresses.data(), end - begin, out + begin * tasks);
     });
 }
 
@@ -151,169 +152,88 @@ void row_products(const T *x, index_t rows, index_t features, const double *r, c
 
 namespace {
 
-// max over ||u|| <= D of sum_t (a_t u_t + b_t)^2, from above: every mu > kappa^2 gives an upper bound U(mu)
-// (mathematics 2.4), so a few Newton steps from inside the bracket need no convergence test to be safe.
-TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t tasks, double kappa, double D) {
-    double ab2 = 0.0, b2 = 0.0, top = 0.0;
-    const double k2 = kappa * kappa;
-#pragma omp simd reduction(+ : ab2, b2, top)
-    for (index_t t = 0; t < tasks; ++t) {
-        const double bb = b[t] * b[t], aa = a[t] * a[t];
-        ab2 += aa * bb;
-        b2 += bb;
-        top += a[t] >= kappa ? bb : 0.0;
+#define TASKSIEVE_FIRST_COLUMNS(NAME, T)                                                                              \
+    TASKSIEVE_MULTIVERSION void NAME(const T *x, index_t rows, index_t begin, index_t end, const double *weights,     \
+                                     const double *r, index_t vectors, const index_t *offsets, index_t tasks,         \
+                                     double *squares, double *const *out) {                                           \
+        index_t j = begin;                                                                                            \
+        for (; j + 2 <= end; j += 2) { /* two columns share the loads of weights and vectors */                       \
+            const T *c0 = x + j * rows, *c1 = c0 + rows;                                                              \
+            for (index_t t = 0; t < tasks; ++t) {                                                                     \
+                const index_t lo = offsets[t], hi = offsets[t + 1], at = j * tasks + t;                               \
+                double q0 = 0.0, q1 = 0.0, s0 = 0.0, s1 = 0.0;                                                        \
+                _Pragma("omp simd reduction(+ : q0, q1, s0, s1)") for (index_t i = lo; i < hi; ++i) {                 \
+                    const double v0 = static_cast<double>(c0[i]), v1 = static_cast<double>(c1[i]);                    \
+                    q0 += v0 * v0 * weights[i];                                                                       \
+                    q1 += v1 * v1 * weights[i];                                                                       \
+                    s0 += v0 * r[i];                                                                                  \
+                    s1 += v1 * r[i];                                                                                  \
+                }                                                                                                     \
+                squares[at] = q0;                                                                                     \
+                squares[at + tasks] = q1;                                                                             \
+                out[0][at] = s0;                                                                                      \
+                out[0][at + tasks] = s1;                                                                              \
+                for (index_t k = 1; k < vectors; ++k) { /* the segments are in the cache by now */                    \
+                    const double *other = r + k * rows;                                                               \
+                    double m0 = 0.0, m1 = 0.0;                                                                        \
+                    _Pragma("omp simd reduction(+ : m0, m1)") for (index_t i = lo; i < hi; ++i) {                     \
+                        m0 += static_cast<double>(c0[i]) * other[i];                                                  \
+                        m1 += static_cast<double>(c1[i]) * other[i];                                                  \
+                    }                                                                                                 \
+                    out[k][at] = m0;                                                                                  \
+                    out[k][at + tasks] = m1;                                                                          \
+                }                                                                                                     \
+            }                                                                                                         \
+        }                                                                                                             \
+        for (; j < end; ++j) {                                                                                        \
+            const T *column = x + j * rows;                                                                           \
+            for (index_t t = 0; t < tasks; ++t) {                                                                     \
+                const index_t lo = offsets[t], hi = offsets[t + 1];                                                   \
+                double square = 0.0, sum = 0.0;                                                                       \
+                _Pragma("omp simd reduction(+ : square, sum)") for (index_t i = lo; i < hi; ++i) {                    \
+                    const double v = static_cast<double>(column[i]);                                                  \
+                    square += v * v * weights[i];                                                                     \
+                    sum += v * r[i];                                                                                  \
+                }                                                                                                     \
+                squares[j * tasks + t] = square;                                                                      \
+                out[0][j * tasks + t] = sum;                                                                          \
+                for (index_t k = 1; k < vectors; ++k) {                                                               \
+                    const double *other = r + k * rows;                                                               \
+                    double more = 0.0;                                                                                \
+                    _Pragma("omp simd reduction(+ : more)") for (index_t i = lo; i < hi; ++i) more +=                 \
+                        static_cast<double>(column[i]) * other[i];                                                    \
+                    out[k][j * tasks + t] = more;                                                                     \
+                }                                                                                                     \
+            }                                                                                                         \
+        }                                                                                                             \
     }
-    if (b2 == 0.0) return k2 * D * D;
-    const double lo = k2 + kappa * std::sqrt(top) / D, hi = k2 + std::sqrt(ab2) / D;
-    double mu = std::min(std::max(ab2 / b2 + std::sqrt(ab2) / D, lo), hi);
-    double best = std::pow(std::sqrt(b2) + kappa * D, 2);  // the cheap bound is always valid
-    for (int step = 0; step < 2; ++step) {
-        if (!(mu > k2 * (1.0 + 1e-13))) break;
-        double rest = 0.0, u2 = 0.0, slope = 0.0;
-#pragma omp simd reduction(+ : rest, u2, slope)
-        for (index_t t = 0; t < tasks; ++t) {
-            const double inverse = 1.0 / (mu - a[t] * a[t]), u = a[t] * b[t] * inverse;
-            rest += b[t] * b[t] * inverse;
-            u2 += u * u;
-            slope += u * u * inverse;
-        }
-        best = std::min(best, mu * (D * D + rest));
-        if (slope == 0.0) break;
-        const double norm = std::sqrt(u2);
-        const double next = mu + u2 / slope * (norm - D) / D;
-        mu = (next > lo && next < hi) ? next : 0.5 * (mu + (norm > D ? hi : lo));
-    }
-    return best;
-}
-
-TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t n_anchors, const double *coef,
-                                           const float *norms, index_t norm_stride, const double *remainder,
-                                           double shared_remainder, double radius, const double *group,
-                                           const double *l1, bool positive, const index_t *chosen, index_t begin,
-                                           index_t end, index_t tasks, double *estimate, double *upper,
-                                           double *moments, double *b, double *a) {
-    for (index_t i = begin; i < end; ++i) {
-        const index_t j = chosen ? chosen[i] : i;
-        for (index_t t = 0; t < tasks; ++t) b[t] = 0.0;
-        for (index_t m = 0; m < n_anchors; ++m) {
-            const float *row = anchors[m] + j * tasks;
-            const double *weight = coef + m * tasks;
-#pragma omp simd
-            for (index_t t = 0; t < tasks; ++t) b[t] += weight[t] * static_cast<double>(row[t]);
-        }
-        double kappa, error;
-        if (norm_stride == 0) {  // one matrix for all tasks: all norms of a row are equal
-            kappa = norms[j];
-            error = kappa * shared_remainder;
-        } else {
-            const float *row = norms + j * norm_stride;
-            double sum = 0.0;
-            float largest = 0.0f;
-#pragma omp simd reduction(+ : sum) reduction(max : largest)
-            for (index_t t = 0; t < tasks; ++t) {
-                const double e = static_cast<double>(row[t]) * remainder[t];
-                sum += e * e;
-                largest = row[t] > largest ? row[t] : largest;
-            }
-            kappa = largest;
-            error = std::sqrt(sum);
-        }
-        if (moments) {
-            double squares = 0.0, cross = 0.0;
-            if (n_anchors > 0) {
-                const float *first = anchors[0] + j * tasks;
-#pragma omp simd reduction(+ : squares, cross)
-                for (index_t t = 0; t < tasks; ++t) {
-                    squares += b[t] * b[t];
-                    cross += b[t] * static_cast<double>(first[t]);
-                }
-            }
-            moments[3 * i] = squares;
-            moments[3 * i + 1] = cross;
-            moments[3 * i + 2] = error;
-        }
-        if (positive)
-            for (index_t t = 0; t < tasks; ++t) b[t] = b[t] > 0.0 ? b[t] : 0.0;
-        const double threshold = group[j], entry = l1 ? l1[j] : 0.0;
-        double squares = 0.0, largest = 0.0, dominant = 0.0;
-        if (entry == 0.0) {
-#pragma omp simd reduction(+ : squares)
-            for (index_t t = 0; t < tasks; ++t) squares += b[t] * b[t];
-        } else {
-            for (index_t t = 0; t < tasks; ++t) {
-                const double size = std::fabs(b[t]), rest = size - entry;
-                largest = std::max(largest, size);
-                if (rest > 0.0) squares += rest * rest;
-            }
-        }
-        const double norm = std::sqrt(squares), reach = error + kappa * radius;
-        double bound = norm + reach;
-        if (entry > 0.0 && largest <= entry) bound = std::max(largest + reach - entry, 0.0);
-        if (radius > 0.0 && entry == 0.0 && !positive && norm_stride != 0 && bound >= threshold) {
-            // Only rows that the cheap bound leaves open pay for the secular equation.
-            const float *row = norms + j * norm_stride;
-            for (index_t t = 0; t < tasks; ++t) {
-                a[t] = row[t];
-                if (row[t] >= kappa) dominant = std::max(dominant, std::fabs(b[t]));
-            }
-            const double lower = squares + kappa * radius * (kappa * radius + 2.0 * dominant);
-            if (lower < threshold * threshold) bound = std::sqrt(ball_maximum(a, b, tasks, kappa, radius)) + error;
-        }
-        // A row without a group norm (threshold 0) is judged by its entries alone.
-        if (threshold > 0.0) {
-            estimate[i] = norm / threshold;
-            upper[i] = bound / threshold;
-        } else {
-            estimate[i] = entry > 0.0 ? largest / entry : 0.0;
-            upper[i] = entry > 0.0 ? (largest + reach) / entry : 0.0;
-        }
-    }
-}
-
-// One task and no l1 part: every row is a number, so the loop runs over features instead of tasks.
-TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_t n_anchors, const double *coef,
-                                             const float *norms, double reach, const double *group, bool positive,
-                                             index_t begin, index_t end, double *estimate, double *upper) {
-    for (index_t j = begin; j < end; ++j) estimate[j] = 0.0;
-    for (index_t m = 0; m < n_anchors; ++m) {
-        const float *values = anchors[m];
-        const double weight = coef[m];
-#pragma omp simd
-        for (index_t j = begin; j < end; ++j) estimate[j] += weight * static_cast<double>(values[j]);
-    }
-#pragma omp simd
-    for (index_t j = begin; j < end; ++j) {
-        const double b = positive ? (estimate[j] > 0.0 ? estimate[j] : 0.0) : std::fabs(estimate[j]);
-        const double scale = group[j] > 0.0 ? 1.0 / group[j] : 0.0;
-        estimate[j] = b * scale;
-        upper[j] = (b + static_cast<double>(norms[j]) * reach) * scale;
-    }
-}
+TASKSIEVE_FIRST_COLUMNS(first_columns_f64, double)
+TASKSIEVE_FIRST_COLUMNS(first_columns_f32, float)
+TASKSIEVE_FIRST_COLUMNS(first_columns_i8, std::int8_t)
+TASKSIEVE_FIRST_COLUMNS(first_columns_u8, std::uint8_t)
 
 }  // namespace
 
-void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
-                     index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
-                     index_t tasks, int threads, double *estimate, double *upper, double *moments) {
-    if (tasks == 1 && !l1 && !chosen && !moments) {
-        const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
-        parallel_for(count, 8192, threads, [&](index_t begin, index_t end) {
-            anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
-        });
-        return;
-    }
-    parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
-        std::vector<double> work(2 * tasks);
-        anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
-                       positive, chosen, begin, end, tasks, estimate, upper, moments, work.data(),
-                       work.data() + tasks);
+template <class T>
+void first_products(const T *x, index_t rows, index_t count, const double *weights, const double *r, index_t vectors,
+                    const index_t *offsets, index_t tasks, int threads, double *squares, double *const *out) {
+    parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
+        if constexpr (std::is_same_v<T, double>)
+            first_columns_f64(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
+        else if constexpr (std::is_same_v<T, float>)
+            first_columns_f32(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
+        else if constexpr (std::is_same_v<T, std::int8_t>)
+            first_columns_i8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
+        else
+            first_columns_u8(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
     });
 }
 
 #define TASKSIEVE_INSTANTIATE(T)                                                                                      \
     template void segment_products<T>(const T *, index_t, const index_t *, index_t, const double *, const index_t *,  \
                                       index_t, bool, int, double *);                                                  \
+    template void first_products<T>(const T *, index_t, index_t, const double *, const double *, index_t,             \
+                                    const index_t *, index_t, int, double *, double *const *);                        \
     template void shared_products<T>(const T *, index_t, const index_t *, index_t, const double *, index_t, bool,     \
                                      int, double *);                                                                  \
     template void sparse_products<T, std::int32_t>(const T *, const std::int32_t *, const std::int32_t *,             \

@@ -14,7 +14,13 @@ template <class T>
 void shared_products(const T *x, index_t rows, const index_t *columns, index_t count, const double *r, index_t tasks,
                      bool squares, int threads, double *out);
 
-// The same two for a compressed-sparse-column matrix. Stacked: task_of[i]; shared: task_of null, R row-major.
+// What a path begins with, in one reading of X: squares[j, t] = sum_i weights[i] x[i, j]^2 and, for each of the vectors
+// r_k, out[k][j, t] = sum_i x[i, j] r_k[i], over the rows i of task t.
+template <class T>
+void first_products(const T *x, index_t rows, index_t count, const double *weights, const double *r, index_t vectors,
+                    const index_t *offsets, index_t tasks, int threads, double *squares, double *const *out);
+
+// Segment and shared products for a compressed-sparse-column matrix. Stacked: task_of[i]; shared: task_of null, R row-major.
 template <class T, class I>
 void sparse_products(const T *data, const I *indices, const I *indptr, const index_t *columns, index_t count,
                      const double *r, const index_t *task_of, index_t tasks, bool squares, int threads, double *out);
@@ -23,13 +29,5 @@ void sparse_products(const T *data, const I *indices, const I *indptr, const ind
 template <class T>
 void row_products(const T *x, index_t rows, index_t features, const double *r, const index_t *task_of, bool squares,
                   int threads, double *out);
-
-// Bounds on every row of X'v for v_t = sum_m coef[m, t] anchor_m,t + remainder, maximised over a ball around v:
-// see the NumPy twin for the formulas. `chosen` (or null): the features in question, `count` of them. `moments` (or
-// null): per feature ||b||^2, the inner product of b with the first anchor, and the bound on what the remainder adds.
-void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
-                     index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
-                     index_t tasks, int threads, double *estimate, double *upper, double *moments);
 
 }  // namespace tasksieve

@@ -56,6 +56,13 @@ def row_products(x, r, task_of, squares, threads, out):
         out[task_of[i]] += r[i] * (row * row if squares else row)
 
 
+def first_products(x, weights, r, offsets, threads, squares, out):
+    """``squares[j, t] = sum_i weights_i x_ij^2`` and ``out[k][j, t] = sum_i x_ij r_ki`` over the rows of each task."""
+    segment_products(x, None, weights, offsets, True, threads, squares)
+    for vector, products in zip(r, out, strict=True):
+        segment_products(x, None, vector, offsets, False, threads, products)
+
+
 def ball_maximum(a, b, kappa, radius):
     """Upper bound of ``max_{||u|| <= D} sum_t (a_t u_t + b_t)^2`` (mathematics 2.4).
 
@@ -100,7 +107,9 @@ def anchored_ratios(
     for i in range(len(estimate)):
         j = i if chosen is None else chosen[i]
         estimate[i] = upper[i] = 0.0
-        b = sum((coef[m] * anchors[m][j].astype(np.float64) for m in range(len(anchors))), np.zeros(coef.shape[1]))
+        b = sum(
+            (coef[m] * anchors[m][j].astype(np.float64) for m in range(len(anchors))), np.zeros(coef.shape[1])
+        )
         a = norms[j].astype(np.float64)
         kappa = a.max()
         error = kappa * shared_remainder if shared else np.linalg.norm(a * remainder)
@@ -124,6 +133,29 @@ def anchored_ratios(
             estimate[i], upper[i] = norm / group[j], bound / group[j]
         elif entry > 0.0:
             estimate[i], upper[i] = largest / entry, (largest + reach) / entry
+
+
+def moment_bounds(moments, first, longest, group, alpha, beta, first_unit, radius, rounding, upper):
+    """Bounds of `anchored_ratios` for a ball around ``alpha v + beta a``, a the first anchor, from moments of both."""
+    squares, cross, error = moments.T
+    first_squares, _, first_error = first.T
+    whole = abs(alpha) * np.sqrt(squares) + abs(beta) * np.sqrt(first_squares)
+    square = alpha**2 * squares + 2.0 * alpha * beta * first_unit * cross + beta**2 * first_squares
+    # What is left after cancellation carries the rounding of what was cancelled.
+    bound = np.sqrt(np.maximum(square, 0.0) + rounding * whole**2)
+    bound += abs(alpha) * error + abs(beta) * first_error + radius * longest
+    upper[:] = np.divide(bound, group, out=np.zeros_like(bound), where=group > 0.0)
+
+
+def largest_magnitude(values, threads):
+    """Largest ``|v|``; not a number where one of the values is none."""
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def store_single(values, factor, least, threads, out):
+    """``max(factor values, least)`` in single precision."""
+    np.multiply(values, factor, out=out, casting="same_kind")
+    np.maximum(out, np.float32(least), out=out)
 
 
 def solve_row(c, h, group, l1, ridge, positive):
@@ -187,7 +219,22 @@ def row_gauges(m, group, l1, positive, out):
 
 
 def coordinate_descent(
-    x, offsets, shared, columns, h, group, l1, ridge, positive, w, state, max_epochs, tol, gram, y_products, y_squared
+    x,
+    offsets,
+    shared,
+    columns,
+    h,
+    group,
+    l1,
+    ridge,
+    positive,
+    w,
+    state,
+    max_epochs,
+    tol,
+    gram,
+    y_products,
+    y_squared,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
@@ -331,7 +378,9 @@ def gram_factor(gram, slots, a, products, threads, factors, w):
     try:
         for g, matrix in enumerate(gram):
             mine = slice(None) if len(gram) == 1 else slice(g, g + 1)
-            lower = cholesky(np.eye(len(root)) + root[:, None] * matrix[np.ix_(slots, slots)] * root, lower=True)
+            lower = cholesky(
+                np.eye(len(root)) + root[:, None] * matrix[np.ix_(slots, slots)] * root, lower=True
+            )
             factors[g] = lower.T  # column after column
             w[:, mine] = root[:, None] * cho_solve((lower, True), root[:, None] * products[:, mine])
     except np.linalg.LinAlgError:

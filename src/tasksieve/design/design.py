@@ -74,7 +74,9 @@ class Design:
         self.n_threads = thread_count() if n_threads is None else n_threads
         self.passes = 0.0
         self.fit_intercept = fit_intercept
-        self.unpenalised = np.empty(0, dtype=np.int64) if unpenalised is None else np.asarray(unpenalised, np.int64)
+        self.unpenalised = (
+            np.empty(0, dtype=np.int64) if unpenalised is None else np.asarray(unpenalised, np.int64)
+        )
         self.weights = weights
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
@@ -182,21 +184,27 @@ class Design:
     def norms(self) -> Array:
         """Norms of the columns of ``X~``, (n_features, n_tasks); a broadcast view where all tasks agree."""
         if self._norms is None:
-            # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
-            with np.errstate(invalid="ignore", over="ignore"):
-                self._measure()
+            self._first_pass(None)
         assert self._norms is not None
         return self._norms
 
+    @property
+    def finite(self) -> bool:
+        """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
+        norms = self.norms()
+        if norms.strides[1] == 0:  # a view of one column
+            norms = norms[:, :1]
+        return bool(np.isfinite(kernels.largest_magnitude(np.ascontiguousarray(norms), self.n_threads)))
+
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
-        self.norms()
-        if features is None:
-            self.passes += 1.0
-        else:
-            self.passes += len(features) / max(self.n_features, 1)
         projected = self.project(r)
-        out = self._products(self._weighted(projected), features)
+        if features is None and self._norms is None:
+            out = self._first_pass(projected)
+        else:
+            self.norms()
+            self.passes += 1.0 if features is None else len(features) / max(self.n_features, 1)
+            out = self._products(self._weighted(projected), features)
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
             for low in range(0, len(chosen), _TAKE_BLOCK):
@@ -301,16 +309,46 @@ class Design:
         )
         return out, loadings
 
-    def _measure(self) -> None:
-        """Norms, standard deviations, and the list of columns that need care."""
-        products = self._one_task_products if self.uniform else lambda v, s=False: self._products(v, None, s)
+    def _first_pass(self, projected: Array | None) -> Array:
+        """Measures the columns, and returns raw products with a projected vector if one is given.
+
+        All of it is one reading of the data where rows are stacked; a matrix shared by all tasks is measured once for
+        all of them, which costs next to nothing.
+        """
         weights = np.ones(self.n_samples) if self.root_weights is None else np.square(self.root_weights)
-        raw = products(weights, True)
-        self.passes += 1.0
-        squares = raw.copy() if len(self._basis) else raw
-        for column in self._basis:
-            squares -= np.square(products(self._weighted(column)))
-            self.passes += 1.0
+        vectors = [*self._basis] if projected is None else [*self._basis, projected]
+        # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if self.shared or not vectors:
+                measure = (
+                    self._one_task_products if self.uniform else lambda v, s=False: self._products(v, None, s)
+                )
+                raw = measure(weights, True)
+                loadings = [measure(self._weighted(column)) for column in self._basis]
+                self.passes += 1.0 + len(loadings)
+                products = None
+                if projected is not None:
+                    products = self._products(self._weighted(projected), None)
+                    self.passes += 1.0
+            else:
+                weighted = np.stack([self._weighted(vector) for vector in vectors])
+                raw, everything = self.storage.first_products(weights, weighted, self.offsets, self.n_threads)
+                self.passes += 1.0 if self.storage.reads_once else 1.0 + len(vectors)
+                loadings = everything[: len(self._basis)]
+                products = None if projected is None else everything[-1]
+                del everything
+            self._measure(raw, loadings, weights)
+        return np.empty(0) if products is None else products
+
+    def _measure(self, raw: Array, loadings: list[Array], weights: Array) -> None:
+        """Norms, standard deviations, and the list of columns that need care.
+
+        From the columns' squared lengths and their products with the nuisance basis.
+        """
+        squares = raw.copy() if loadings else raw
+        while loadings:  # each is freed as soon as it is used
+            loading = loadings.pop()
+            squares -= np.square(loading, out=loading)
         longest = int(np.max(np.diff(self.offsets))) if not self.shared else self.storage.n_rows
         self.rounding = 4.0 * (longest + 8) * np.finfo(np.float64).eps
         if len(self._basis):

@@ -32,6 +32,7 @@ class Storage(Protocol):
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
+    reads_once: bool  # whether `first_products` is one reading of the data
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
@@ -43,9 +44,24 @@ class Storage(Protocol):
         """
         ...
 
+    def first_products(
+        self, weights: Array, vectors: Array, offsets: Array, threads: int
+    ) -> tuple[Array, list[Array]]:
+        """``sum_i weights_i x_ij^2`` (columns, tasks), and the `products` of several flat vectors, for stacked rows."""
+        ...
+
     def take(self, features: Array) -> Array:
         """Raw columns, (n_rows, len(features)), float64, Fortran order."""
         ...
+
+
+def _one_by_one(
+    storage: Storage, weights: Array, vectors: Array, offsets: Array, threads: int
+) -> tuple[Array, list[Array]]:
+    """`Storage.first_products` by a pass each."""
+    squares = storage.products(weights, offsets, False, None, True, threads)
+    products = [storage.products(vector, offsets, False, None, False, threads) for vector in vectors]
+    return squares, products
 
 
 class DenseStorage:
@@ -53,6 +69,8 @@ class DenseStorage:
 
     Also serves a column-major memory map whose rows are in task order: kernels read the mapped pages themselves.
     """
+
+    reads_once = True
 
     def __init__(self, x: Array) -> None:
         if not x.flags.f_contiguous or not _for_kernels(x.dtype):
@@ -74,12 +92,22 @@ class DenseStorage:
             kernels.segment_products(self.x, columns, vector, offsets, squares, threads, out)
         return out
 
+    def first_products(
+        self, weights: Array, vectors: Array, offsets: Array, threads: int
+    ) -> tuple[Array, list[Array]]:
+        squares = np.empty((self.n_features, len(offsets) - 1))
+        products = [np.empty_like(squares) for _ in vectors]
+        kernels.first_products(self.x, weights, vectors, offsets, threads, squares, products)
+        return squares, products
+
     def take(self, features: Array) -> Array:
         return np.asarray(self.x[:, features], dtype=np.float64, order="F")
 
 
 class SparseStorage:
     """Compressed sparse columns; products cost the number of stored entries."""
+
+    reads_once = False
 
     def __init__(self, x: sparse.csc_array) -> None:
         if not _for_kernels(x.data.dtype):
@@ -105,6 +133,11 @@ class SparseStorage:
         )
         return out
 
+    def first_products(
+        self, weights: Array, vectors: Array, offsets: Array, threads: int
+    ) -> tuple[Array, list[Array]]:
+        return _one_by_one(self, weights, vectors, offsets, threads)
+
     def take(self, features: Array) -> Array:
         return np.asarray(self.x[:, features].toarray(order="F"), dtype=np.float64)
 
@@ -119,6 +152,8 @@ class MappedRowStorage:
     order : array or None
         ``order[i]`` is the row of the stacked blocks that stands at place ``i`` in task order.
     """
+
+    reads_once = True
 
     def __init__(self, blocks: Sequence[Array], order: Array | None) -> None:
         self.blocks = [block.view(np.ndarray) for block in blocks]
@@ -150,9 +185,7 @@ class MappedRowStorage:
         out = np.zeros((tasks, width))
         task_of = None if shared else np.repeat(np.arange(tasks), np.diff(offsets))
         for places, rows in self._row_blocks():
-            block = np.ascontiguousarray(rows if columns is None else rows[:, columns])
-            if not _for_kernels(block.dtype):
-                block = block.astype(np.float64)
+            block = self._for_products(rows if columns is None else rows[:, columns])
             if task_of is not None:
                 kernels.row_products(block, vector[places], task_of[places], squares, threads, out)
                 continue
@@ -160,6 +193,25 @@ class MappedRowStorage:
                 part = vector[t * self.n_rows + places]
                 kernels.row_products(block, part, np.full(len(part), t), squares, threads, out)
         return np.ascontiguousarray(out.T)
+
+    def first_products(
+        self, weights: Array, vectors: Array, offsets: Array, threads: int
+    ) -> tuple[Array, list[Array]]:
+        tasks = len(offsets) - 1
+        squares = np.zeros((tasks, self.n_features))
+        products = [np.zeros_like(squares) for _ in vectors]
+        task_of = np.repeat(np.arange(tasks), np.diff(offsets))
+        for places, rows in self._row_blocks():
+            block = self._for_products(rows)
+            kernels.row_products(block, weights[places], task_of[places], True, threads, squares)
+            for vector, out in zip(vectors, products, strict=True):
+                kernels.row_products(block, vector[places], task_of[places], False, threads, out)
+        return np.ascontiguousarray(squares.T), [np.ascontiguousarray(out.T) for out in products]
+
+    @staticmethod
+    def _for_products(rows: Array) -> Array:
+        block = np.ascontiguousarray(rows)
+        return block if _for_kernels(block.dtype) else block.astype(np.float64)
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")

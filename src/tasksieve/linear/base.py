@@ -647,10 +647,13 @@ class PathEstimator(TaskLinearModel):
             standardize=self.standardize,
             n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
         )
-        if data.unsearched and not np.isfinite(design.norms()).all():
-            data.refuse_not_finite()
-            raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
-        return self._state(design, data, feature_weights)
+        problem = self._state(design, data, feature_weights)
+        if data.unsearched:
+            problem.null_products()  # norms come along in the same reading of the data
+            if not design.finite:
+                data.refuse_not_finite()
+                raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
+        return problem
 
     def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
         """The problem on a design."""

@@ -1,0 +1,312 @@
+#include "anchors.hpp"
+
+#include <limits>
+
+namespace tasksieve {
+
+namespace {
+
+// max over ||u|| <= D of sum_t (a_t u_t + b_t)^2, from above: every mu > kappa^2 gives an upper bound U(mu)
+// (mathematics 2.4), so a few Newton steps from inside the bracket need no convergence test to be safe.
+TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t tasks, double kappa, double D) {
+    double ab2 = 0.0, b2 = 0.0, top = 0.0;
+    const double k2 = kappa * kappa;
+#pragma omp simd reduction(+ : ab2, b2, top)
+    for (index_t t = 0; t < tasks; ++t) {
+        const double bb = b[t] * b[t], aa = a[t] * a[t];
+        ab2 += aa * bb;
+        b2 += bb;
+        top += a[t] >= kappa ? bb : 0.0;
+    }
+    if (b2 == 0.0) return k2 * D * D;
+    const double lo = k2 + kappa * std::sqrt(top) / D, hi = k2 + std::sqrt(ab2) / D;
+    double mu = std::min(std::max(ab2 / b2 + std::sqrt(ab2) / D, lo), hi);
+    double best = std::pow(std::sqrt(b2) + kappa * D, 2);  // the cheap bound is always valid
+    for (int step = 0; step < 2; ++step) {
+        if (!(mu > k2 * (1.0 + 1e-13))) break;
+        double rest = 0.0, u2 = 0.0, slope = 0.0;
+#pragma omp simd reduction(+ : rest, u2, slope)
+        for (index_t t = 0; t < tasks; ++t) {
+            const double inverse = 1.0 / (mu - a[t] * a[t]), u = a[t] * b[t] * inverse;
+            rest += b[t] * b[t] * inverse;
+            u2 += u * u;
+            slope += u * u * inverse;
+        }
+        best = std::min(best, mu * (D * D + rest));
+        if (slope == 0.0) break;
+        const double norm = std::sqrt(u2);
+        const double next = mu + u2 / slope * (norm - D) / D;
+        mu = (next > lo && next < hi) ? next : 0.5 * (mu + (norm > D ? hi : lo));
+    }
+    return best;
+}
+
+TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t n_anchors, const double *coef,
+                                           const float *norms, index_t norm_stride, const double *remainder,
+                                           double shared_remainder, double radius, const double *group,
+                                           const double *l1, bool positive, const index_t *chosen, index_t begin,
+                                           index_t end, index_t tasks, double *estimate, double *upper,
+                                           double *moments, double *b, double *a) {
+    for (index_t i = begin; i < end; ++i) {
+        const index_t j = chosen ? chosen[i] : i;
+        for (index_t t = 0; t < tasks; ++t) b[t] = 0.0;
+        for (index_t m = 0; m < n_anchors; ++m) {
+            const float *row = anchors[m] + j * tasks;
+            const double *weight = coef + m * tasks;
+#pragma omp simd
+            for (index_t t = 0; t < tasks; ++t) b[t] += weight[t] * static_cast<double>(row[t]);
+        }
+        double kappa, error;
+        if (norm_stride == 0) {  // one matrix for all tasks: all norms of a row are equal
+            kappa = norms[j];
+            error = kappa * shared_remainder;
+        } else {
+            const float *row = norms + j * norm_stride;
+            double sum = 0.0;
+            float largest = 0.0f;
+#pragma omp simd reduction(+ : sum) reduction(max : largest)
+            for (index_t t = 0; t < tasks; ++t) {
+                const double e = static_cast<double>(row[t]) * remainder[t];
+                sum += e * e;
+                largest = row[t] > largest ? row[t] : largest;
+            }
+            kappa = largest;
+            error = std::sqrt(sum);
+        }
+        if (moments) {
+            double squares = 0.0, cross = 0.0;
+            if (n_anchors > 0) {
+                const float *first = anchors[0] + j * tasks;
+#pragma omp simd reduction(+ : squares, cross)
+                for (index_t t = 0; t < tasks; ++t) {
+                    squares += b[t] * b[t];
+                    cross += b[t] * static_cast<double>(first[t]);
+                }
+            }
+            moments[3 * i] = squares;
+            moments[3 * i + 1] = cross;
+            moments[3 * i + 2] = error;
+        }
+        if (positive)
+            for (index_t t = 0; t < tasks; ++t) b[t] = b[t] > 0.0 ? b[t] : 0.0;
+        const double threshold = group[j], entry = l1 ? l1[j] : 0.0;
+        double squares = 0.0, largest = 0.0, dominant = 0.0;
+        if (entry == 0.0) {
+#pragma omp simd reduction(+ : squares)
+            for (index_t t = 0; t < tasks; ++t) squares += b[t] * b[t];
+        } else {
+            for (index_t t = 0; t < tasks; ++t) {
+                const double size = std::fabs(b[t]), rest = size - entry;
+                largest = std::max(largest, size);
+                if (rest > 0.0) squares += rest * rest;
+            }
+        }
+        const double norm = std::sqrt(squares), reach = error + kappa * radius;
+        double bound = norm + reach;
+        if (entry > 0.0 && largest <= entry) bound = std::max(largest + reach - entry, 0.0);
+        if (radius > 0.0 && entry == 0.0 && !positive && norm_stride != 0 && bound >= threshold) {
+            // Only rows that the cheap bound leaves open pay for the secular equation.
+            const float *row = norms + j * norm_stride;
+            for (index_t t = 0; t < tasks; ++t) {
+                a[t] = row[t];
+                if (row[t] >= kappa) dominant = std::max(dominant, std::fabs(b[t]));
+            }
+            const double lower = squares + kappa * radius * (kappa * radius + 2.0 * dominant);
+            if (lower < threshold * threshold) bound = std::sqrt(ball_maximum(a, b, tasks, kappa, radius)) + error;
+        }
+        // A row without a group norm (threshold 0) is judged by its entries alone.
+        if (threshold > 0.0) {
+            estimate[i] = norm / threshold;
+            upper[i] = bound / threshold;
+        } else {
+            estimate[i] = entry > 0.0 ? largest / entry : 0.0;
+            upper[i] = entry > 0.0 ? (largest + reach) / entry : 0.0;
+        }
+    }
+}
+
+// The same for the plain group penalty and M anchors: the combination stays in registers, nothing is written but the
+// results. Rows that need the secular equation are left to the general loop.
+template <int M, bool OneNorm>
+TASKSIEVE_INLINE void plain_rows(const float *const *anchors, const double *coef, const float *norms,
+                                 const double *remainder, double shared_remainder, double radius, const double *group,
+                                 index_t begin, index_t end, index_t tasks, double *estimate, double *upper,
+                                 double *moments) {
+    for (index_t j = begin; j < end; ++j) {
+        const float *rows[M];
+        for (int m = 0; m < M; ++m) rows[m] = anchors[m] + j * tasks;
+        const float *own = OneNorm ? norms + j : norms + j * tasks;
+        double squares = 0.0, cross = 0.0, sum = 0.0;
+        float largest = 0.0f;
+#pragma omp simd reduction(+ : squares, cross, sum) reduction(max : largest)
+        for (index_t t = 0; t < tasks; ++t) {
+            const double first = static_cast<double>(rows[0][t]);
+            double b = coef[t] * first;
+            for (int m = 1; m < M; ++m) b += coef[m * tasks + t] * static_cast<double>(rows[m][t]);
+            squares += b * b;
+            cross += b * first;
+            if (!OneNorm) {
+                const double e = static_cast<double>(own[t]) * remainder[t];
+                sum += e * e;
+                largest = own[t] > largest ? own[t] : largest;
+            }
+        }
+        const double kappa = OneNorm ? own[0] : largest;
+        const double error = OneNorm ? kappa * shared_remainder : std::sqrt(sum);
+        if (moments) {
+            moments[3 * j] = squares;
+            moments[3 * j + 1] = cross;
+            moments[3 * j + 2] = error;
+        }
+        const double inverse = group[j] > 0.0 ? 1.0 / group[j] : 0.0, norm = std::sqrt(squares);
+        estimate[j] = norm * inverse;
+        upper[j] = (norm + error + kappa * radius) * inverse;
+    }
+}
+
+TASKSIEVE_MULTIVERSION void plain_range(const float *const *anchors, index_t n_anchors, const double *coef,
+                                        const float *norms, bool one_norm, const double *remainder,
+                                        double shared_remainder, double radius, const double *group, index_t begin,
+                                        index_t end, index_t tasks, double *estimate, double *upper,
+                                        double *moments) {
+#define TASKSIEVE_PLAIN(M)                                                                                            \
+    case M:                                                                                                           \
+        if (one_norm)                                                                                                 \
+            plain_rows<M, true>(anchors, coef, norms, remainder, shared_remainder, radius, group, begin, end, tasks,  \
+                                estimate, upper, moments);                                                            \
+        else                                                                                                          \
+            plain_rows<M, false>(anchors, coef, norms, remainder, shared_remainder, radius, group, begin, end, tasks, \
+                                 estimate, upper, moments);                                                           \
+        break;
+    switch (n_anchors) {
+        TASKSIEVE_PLAIN(1)
+        TASKSIEVE_PLAIN(2)
+        TASKSIEVE_PLAIN(3)
+        TASKSIEVE_PLAIN(4)
+        TASKSIEVE_PLAIN(5)
+        TASKSIEVE_PLAIN(6)
+    }
+#undef TASKSIEVE_PLAIN
+}
+
+constexpr index_t most_plain_anchors = 6;
+
+// One task and no l1 part: every row is a number, so the loop runs over features instead of tasks.
+TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_t n_anchors, const double *coef,
+                                             const float *norms, double reach, const double *group, bool positive,
+                                             index_t begin, index_t end, double *estimate, double *upper) {
+    for (index_t j = begin; j < end; ++j) estimate[j] = 0.0;
+    for (index_t m = 0; m < n_anchors; ++m) {
+        const float *values = anchors[m];
+        const double weight = coef[m];
+#pragma omp simd
+        for (index_t j = begin; j < end; ++j) estimate[j] += weight * static_cast<double>(values[j]);
+    }
+#pragma omp simd
+    for (index_t j = begin; j < end; ++j) {
+        const double b = positive ? (estimate[j] > 0.0 ? estimate[j] : 0.0) : std::fabs(estimate[j]);
+        const double scale = group[j] > 0.0 ? 1.0 / group[j] : 0.0;
+        estimate[j] = b * scale;
+        upper[j] = (b + static_cast<double>(norms[j]) * reach) * scale;
+    }
+}
+
+}  // namespace
+
+void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
+                     index_t norm_stride, const double *remainder, double shared_remainder, double radius,
+                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
+                     index_t tasks, int threads, double *estimate, double *upper, double *moments) {
+    if (tasks == 1 && !l1 && !chosen && !moments) {
+        const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
+        parallel_for(count, 8192, threads, [&](index_t begin, index_t end) {
+            anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
+        });
+        return;
+    }
+    // Only the secular equation, of the ball around a vector where norms differ between tasks, needs the general loop.
+    const bool plain = !l1 && !positive && !chosen && n_anchors >= 1 && n_anchors <= most_plain_anchors &&
+                       (radius == 0.0 || norm_stride == 0);
+    if (plain) {
+        parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
+            plain_range(anchors, n_anchors, coef, norms, norm_stride == 0, remainder, shared_remainder, radius, group,
+                        begin, end, tasks, estimate, upper, moments);
+        });
+        return;
+    }
+    parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
+        std::vector<double> work(2 * tasks);
+        anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
+                       positive, chosen, begin, end, tasks, estimate, upper, moments, work.data(),
+                       work.data() + tasks);
+    });
+}
+
+namespace {
+
+TASKSIEVE_MULTIVERSION void moment_range(const double *moments, const double *first, const double *longest,
+                                         const double *group, index_t count, double alpha, double beta,
+                                         double first_unit, double radius, double rounding, double *upper) {
+    const double a = std::fabs(alpha), b = std::fabs(beta), mixed = 2.0 * alpha * beta * first_unit;
+#pragma omp simd
+    for (index_t j = 0; j < count; ++j) {
+        const double own = moments[3 * j], cross = moments[3 * j + 1], other = first[3 * j];
+        const double whole = a * std::sqrt(own) + b * std::sqrt(other);
+        double square = alpha * alpha * own + mixed * cross + beta * beta * other;
+        square = square > 0.0 ? square : 0.0;
+        // What is left after cancellation carries the rounding of what was cancelled.
+        const double bound = std::sqrt(square + rounding * whole * whole) + a * moments[3 * j + 2] +
+                             b * first[3 * j + 2] + radius * longest[j];
+        upper[j] = group[j] > 0.0 ? bound / group[j] : 0.0;
+    }
+}
+
+TASKSIEVE_MULTIVERSION double magnitude_range(const double *values, index_t count) {
+    double largest = 0.0, spoilt = 0.0;
+#pragma omp simd reduction(max : largest) reduction(+ : spoilt)
+    for (index_t i = 0; i < count; ++i) {
+        const double size = std::fabs(values[i]);
+        largest = size > largest ? size : largest;
+        spoilt += size == size ? 0.0 : 1.0;  // a comparison with what is no number is false
+    }
+    return spoilt == 0.0 ? largest : std::numeric_limits<double>::quiet_NaN();
+}
+
+TASKSIEVE_MULTIVERSION void store_range(const double *values, index_t count, double factor, float least, float *out) {
+#pragma omp simd
+    for (index_t i = 0; i < count; ++i) {
+        const float value = static_cast<float>(factor * values[i]);
+        out[i] = value < least ? least : value;
+    }
+}
+
+constexpr index_t value_grain = 1 << 16;
+
+}  // namespace
+
+void moment_bounds(const double *moments, const double *first, const double *longest, const double *group,
+                   index_t count, double alpha, double beta, double first_unit, double radius, double rounding,
+                   double *upper) {
+    moment_range(moments, first, longest, group, count, alpha, beta, first_unit, radius, rounding, upper);
+}
+
+double largest_magnitude(const double *values, index_t count, int threads) {
+    std::vector<double> parts((count + value_grain - 1) / value_grain, 0.0);
+    parallel_for(count, value_grain, threads, [&](index_t begin, index_t end) {
+        parts[begin / value_grain] = magnitude_range(values + begin, end - begin);
+    });
+    double largest = 0.0;
+    for (double part : parts) {
+        if (part != part || part > largest) largest = part;
+        if (largest != largest) break;
+    }
+    return largest;
+}
+
+void store_single(const double *values, index_t count, double factor, float least, int threads, float *out) {
+    parallel_for(count, value_grain, threads, [&](index_t begin, index_t end) {
+        store_range(values + begin, end - begin, factor, least, out + begin);
+    });
+}
+
+}  // namespace tasksieve
