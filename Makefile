@@ -67,7 +67,7 @@ $(SANITIZE_DIR)/.built: $(KERNELS) CMakeLists.txt $(VENV)/.build
 sanitize: $(SANITIZE_DIR)/.built $(VENV)/.package $(VENV)/.extra-test
 	TASKSIEVE_KERNELS=$(abspath $(SANITIZE_DIR)) LD_PRELOAD="$(PRELOAD)" PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  $(PY) -m pytest -s -p no:cacheprovider tests/test_kernels.py tests/test_kernels_wide.py tests/test_online.py tests/test_graph_kernels.py \
+	  $(PY) -m pytest -s -p no:cacheprovider tests/test_kernels*.py tests/test_online.py tests/test_graph_kernels.py \
 	    tests/test_owl_kernels.py
 
 # --- the environment: one stamp per thing installed --------------------------------------------------

@@ -198,7 +198,7 @@ def test_an_interrupted_path_keeps_its_values(
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> list[int]:
     """A disk that is full after so many files."""
-    from tasksieve.runs import atomic
+    from tasksieve import atomic
 
     count = [0]
     sync = os.fsync

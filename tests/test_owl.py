@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from test_owl_kernels import random_weights, sorted_norm_expression
 
 import tasksieve as ts
-from tasksieve.design import Design, as_storage
+from tasksieve.design import Design, PackedColumns, SparseColumns, as_storage
 from tasksieve.problem import SortedProblem
 from tasksieve.screening.owl import SORTED_TESTS, bao_test, cumulative_test
+from tasksieve.solvers.sorted_working import SortedWorking
 from tasksieve.sorted_engine import SortedEngine, solve_sorted_path
 from tasksieve.sorted_norm import SortedPenalty, oscar_weights, slope_weights
 
@@ -503,3 +504,80 @@ def test_warm_start_and_verbose(capsys):
     first = model.n_iter_
     assert "MultiTaskOWL" in capsys.readouterr().err
     assert model.fit(X, Y).n_iter_ < first
+
+
+# --- what the solvers lean on --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"standardize": True}])
+def test_curvature_of_one_task_stands_for_all(storage, options, rng):
+    """One matrix for all tasks: power iterations on one vector find the largest singular value of the design."""
+    x = rng.standard_normal((30, 12)) * (rng.random((30, 12)) < 0.5)
+    x[:, 0] *= 5.0
+    weights = np.tile(rng.uniform(0.5, 2.0, 30), 4)
+    design = Design(
+        as_storage(sparse.csc_array(x) if storage == "sparse" else np.asfortranarray(x)),
+        30 * np.arange(5), shared=True, weights=weights, n_threads=1, **options,
+    )  # fmt: skip
+    problem = SortedProblem(design, rng.standard_normal(120), sorted_weights=oscar_weights(12))
+    columns = SparseColumns(design) if storage == "sparse" else PackedColumns(design)
+    working = SortedWorking(columns, columns.places(np.arange(12)), problem.penalty(1.0), problem.loss)
+    largest = np.linalg.norm(design.take(np.arange(12))[:30], 2) ** 2
+    assert working.curvature(iterations=200) == pytest.approx(1.1 * largest, rel=1e-3)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_multinomial_gap_is_a_divergence(intercept, rng):
+    """What the loss adds to the gap, written out over all classes."""
+    x, codes = rng.standard_normal((40, 3)), rng.integers(0, 4, 40)
+    weights = np.tile(rng.uniform(0.5, 2.0, 40), 4)
+    design = Design(
+        as_storage(np.asfortranarray(x)),
+        40 * np.arange(5),
+        shared=True,
+        weights=weights,
+        fit_intercept=intercept,
+    )
+    y = np.eye(4)[codes]
+    loss = SortedProblem(design, y.T.ravel(), sorted_weights=np.ones(3), loss="multinomial").loss
+    z = 3.0 * rng.standard_normal((4, 40))
+    z[:, 0] += 800.0 * np.eye(4)[(codes[0] + 1) % 4]  # the row's own probability underflows
+    root = np.sqrt(weights[:40])
+    at = loss.evaluate((z * root).ravel())
+    scores = z.T + (at.nuisance if intercept else 0.0)
+    p = softmax(scores, axis=1)
+    np.testing.assert_allclose(at.residual.reshape(4, -1).T, (y - p) * root[:, None], atol=1e-12)
+    logs = scores - logsumexp(scores, axis=1, keepdims=True)
+    assert at.value == pytest.approx(-weights[:40] @ logs[np.arange(40), codes], rel=1e-12)
+    for scale in (0.0, 1e-6, 0.3, 0.99, 1.0 - 1e-9, 1.0):
+        mixed = (1.0 - scale) * y + scale * p
+        terms = np.where(mixed > 0.0, mixed * (np.log(np.maximum(mixed, 1e-300)) - logs), 0.0)
+        assert loss.gap_terms(at, scale) == pytest.approx(
+            weights[:40] @ terms.sum(axis=1), rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("solver", ["apgd", "spgd"])
+@pytest.mark.parametrize("loss", ["squared", "multinomial"])
+def test_a_single_fit_certified_on_the_rows_left_is_certified_on_all(solver, loss, rng):
+    """Rows dropped on the way are out of the certificate: the gap is a bound all the same, and they were counted."""
+    n, d, tasks = 60, 80, 3
+    x = rng.standard_normal((n, d))
+    scores = x[:, :3] @ rng.standard_normal((3, tasks)) + 0.3 * rng.standard_normal((n, tasks))
+    y = np.eye(tasks)[np.argmax(scores, axis=1)] if loss == "multinomial" else scores
+
+    def solve(tol, **options):
+        design = Design(as_storage(np.asfortranarray(x)), n * np.arange(tasks + 1), shared=True, n_threads=1)
+        problem = SortedProblem(design, y.T.ravel(), sorted_weights=oscar_weights(d), loss=loss)
+        lam = 0.3 * problem.lambda_max()
+        return solve_sorted_path(problem, [lam], tol=tol, **options).points[0]
+
+    truth = solve(1e-10, solver="auto", screening=None)
+    point = solve(1e-3, solver=solver, screening="cumulative")
+    assert point.converged
+    assert truth.dual_gap < 0.1 * point.dual_gap
+    assert point.objective - point.dual_gap <= truth.objective <= point.objective + truth.dual_gap
+    assert 0 < point.n_rejected + point.n_rejected_dynamic <= d - len(truth.features)
+    close = solve(1e-7, solver=solver, screening="cumulative")
+    assert close.n_rejected + close.n_rejected_dynamic > 0.9 * (d - len(truth.features))

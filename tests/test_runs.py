@@ -9,15 +9,17 @@ import random
 import shutil
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve.atomic import write_atomically
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
-from tasksieve.runs.atomic import write_atomically
 from tasksieve.runs.pieces import Pieces
+from tasksieve.runs.results import row_labels, rows_are_classes
 from tasksieve.tables import Encoding
 
 # --- atomic files, locks, manifests ------------------------------------------------------------------------------
@@ -303,3 +305,27 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         with pytest.raises(RunError, match=name):
             load_model(RunFolder(other))
         shutil.rmtree(other)
+
+
+# --- names of the rows of coefficients ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "tasks", "classes", "targets", "by_class", "labels"),
+    [
+        ((2, 5), ["0", "1"], ["0", "1"], ["y"], False, ["0", "1"]),  # tasks that are called like the classes
+        ((3, 5), None, ["a", "b", "c"], ["y"], True, ["a", "b", "c"]),
+        ((1, 5), ["0"], ["a", "b"], ["y"], False, ["y"]),
+        ((2, 5), ["0", "1"], None, ["u", "v"], False, ["u", "v"]),
+        ((2, 1, 5), ["0"], ["a", "b"], ["y"], True, ["a", "b"]),
+        ((2, 2, 5), ["s", "t"], ["a", "b"], ["y"], False, ["a / s", "a / t", "b / s", "b / t"]),
+    ],
+)
+def test_rows_of_coefficients_are_tasks_targets_or_classes(shape, tasks, classes, targets, by_class, labels):
+    model = SimpleNamespace(coef_=np.zeros(shape))
+    if tasks is not None:
+        model.tasks_ = np.array(tasks)
+    if classes is not None:
+        model.classes_ = np.array(classes)
+    assert rows_are_classes(model, targets) == by_class
+    assert row_labels(model, targets) == labels

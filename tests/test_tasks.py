@@ -294,7 +294,7 @@ def views(X):
 @pytest.mark.parametrize("value", [NAN, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["C", "F", "strided", "reversed", "float32"])
 def test_nan_is_found_and_named(value, name, rng, monkeypatch):
-    monkeypatch.setattr("tasksieve.tasks.BLOCK_ENTRIES", 16)
+    monkeypatch.setattr("tasksieve.tasks.matrix.BLOCK_ENTRIES", 16)
     X = rng.standard_normal((20, 11))
     X[13, 7] = value
     with pytest.raises(ValueError, match=r"X contains (NaN|infinity).*row 13, feature 7.*(Impute|drop)"):
@@ -310,7 +310,7 @@ def test_nan_in_a_sparse_matrix_is_found_and_named(form, rng):
 
 
 def test_large_numbers_are_not_infinite(monkeypatch):
-    monkeypatch.setattr("tasksieve.tasks.BLOCK_ENTRIES", 4)
+    monkeypatch.setattr("tasksieve.tasks.matrix.BLOCK_ENTRIES", 4)
     for dtype in (np.float64, np.float32):
         X = np.full((10, 3), np.finfo(dtype).max, dtype=dtype)
         assert read_matrix(X) is X
@@ -331,7 +331,7 @@ def test_search_for_nan_needs_no_memory():
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "int8", "csr", "csc", "memmap"])
 def test_linear_scores(kind, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasksieve.tasks.PACKED_ENTRIES", 20)
+    monkeypatch.setattr("tasksieve.tasks.scores.PACKED_ENTRIES", 20)
     X = rng.integers(-3, 4, size=(30, 8)).astype(float)
     coef = rng.standard_normal((3, 8)) * (rng.uniform(size=8) < 0.5)
     intercept, codes = rng.standard_normal(3), rng.integers(0, 3, size=30)

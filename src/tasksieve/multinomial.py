@@ -48,7 +48,7 @@ class Multinomial:
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
         """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
-        return self.evaluate(z, start, accuracy=1e-8)
+        return self.evaluate(z, start, accuracy=1e-6)
 
     def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
         raw = z.reshape(self._classes, -1)
@@ -56,20 +56,25 @@ class Multinomial:
             raw = raw * self._inverse_root
         nuisance = np.empty((0, self._classes))
         if self._design.fit_intercept:
-            b = self._best_intercepts(raw, start, accuracy)
-            raw = raw + b[:, None]
+            b, e, totals, top = self._best_intercepts(raw, start, accuracy)
             nuisance = b[None, :]
-        if self._absent.any():
-            raw = np.where(self._absent[:, None], -np.inf, raw)
-        p, totals, shifted = _exponentials(raw)
-        logs = np.log(totals)
-        value = float(self._weights @ logs) - float(self._weights @ self._picked(shifted))
-        p /= totals
-        residual = self._y - p
+            p = e / -totals
+            if self._absent.any():  # a class without rows has probability 0
+                live, p = p, np.zeros_like(raw)
+                p[~self._absent] = live
+            own = self._picked(raw) + b[self._codes] - top
+        else:
+            shifted = raw - raw.max(axis=0)
+            own = self._picked(shifted)
+            p = np.exp(shifted, out=shifted)
+            totals = p.sum(axis=0)
+            p /= -totals
+        own -= np.log(totals)
+        value = -float(self._weights @ own)
+        p[self._codes, self._index] += 1.0  # y - p
         if self._design.root_weights is not None:
-            residual *= self._root
-        shifted -= logs
-        return Evaluation(value, residual.ravel(), nuisance, margin=shifted)
+            p *= self._root
+        return Evaluation(value, p.ravel(), nuisance, margin=own)
 
     def _picked(self, values: Array) -> Array:
         """The entry of each row's class; 0 where the row has weight 0."""
@@ -77,23 +82,27 @@ class Multinomial:
         return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
 
     def gap_terms(self, at: Evaluation, scale: float) -> float:
-        log_p = at.margin
-        assert log_p is not None
-        if scale == 1.0:  # p = softmax(z)
+        """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z): for each row ``c (1 - q_own) log c`` of the other
+        classes, which keep their proportions, and ``m log(m / q_own)`` with ``m = 1 - c + c q_own`` of its own."""
+        own = at.margin  # log q_own: it does not underflow
+        assert own is not None
+        if scale == 1.0:
             return 0.0
-        mixed = scale * np.exp(log_p)
-        mixed += (1.0 - scale) * self._y
-        mixed[self._absent] = 0.0
-        # log p rather than p: it does not underflow
-        logs = np.log(np.maximum(mixed, 1e-300))
-        logs -= np.where(self._absent[:, None], 0.0, log_p) if self._absent.any() else log_p
-        terms = np.einsum("ki,ki->i", mixed, logs)
+        if scale <= 0.0:
+            return -float(self._weights @ own)
+        own_p = np.exp(own)
+        mixed = (1.0 - scale) + scale * own_p
+        rise = np.logaddexp(np.log(scale), np.log1p(-scale) - own)  # log(m / q_own)
+        terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
         return float(self._weights @ np.maximum(terms, 0.0))
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         return max(min(1.0, limit), 0.0)
 
-    def _best_intercepts(self, raw: Array, start: Array | None, accuracy: float) -> Array:
+    def _best_intercepts(
+        self, raw: Array, start: Array | None, accuracy: float
+    ) -> tuple[Array, Array, Array, Array]:
+        """The best intercepts, and at them, for classes with rows: ``exp(z + b - top)``, its sums over them, top."""
         live = np.flatnonzero(~self._absent)
         z = raw if len(live) == self._classes else raw[live]
         counts, s = self._counts[live], self._weights
@@ -110,16 +119,18 @@ class Multinomial:
             self._buffers = (np.empty_like(z), np.empty_like(z))
         e, scaled = self._buffers
 
-        def value_of(b: Array) -> tuple[float, Array]:
-            """The loss at b, and the sums of ``e = exp(z + b - top)``, which is left in its buffer."""
-            np.add(z, b[:, None], out=e)
-            top = e.max(axis=0)
-            np.subtract(e, top, out=e)
-            np.exp(e, out=e)
+        np.add(z, b[:, None], out=e)
+        top = e.max(axis=0)
+        np.subtract(e, top, out=e)
+        np.exp(e, out=e)
+
+        def value_at(b: Array) -> tuple[float, Array]:
+            """The loss at b, and the sums of ``e = exp(z + b - top)``, given that e."""
             totals = e.sum(axis=0)
             return float(s @ (np.log(totals) + top)) - fixed - float(counts @ b), totals
 
-        value, totals = value_of(b)
+        value, totals = value_at(b)
+        at = b
         error = np.inf
         for _ in range(100):
             share = s / totals
@@ -140,7 +151,9 @@ class Multinomial:
             for _ in range(60):
                 candidate = b - scale * move
                 candidate -= candidate.mean()
-                new_value, totals = value_of(candidate)
+                np.multiply(e, np.exp(candidate - at)[:, None], out=e)  # no new exponentials
+                at = candidate
+                new_value, totals = value_at(candidate)
                 # near the optimum the value no longer tells: the gradient does
                 if negligible or new_value <= value:
                     break
@@ -152,11 +165,4 @@ class Multinomial:
         out[live] = b
         if len(live) < self._classes:
             out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
-        return out
-
-
-def _exponentials(raw: Array) -> tuple[Array, Array, Array]:
-    """``exp(raw - top)`` with the top of each column, their sums, and ``raw - top``."""
-    shifted = raw - raw.max(axis=0)
-    e = np.exp(shifted)
-    return e, e.sum(axis=0), shifted
+        return out, e, totals, top

@@ -84,7 +84,7 @@ class SortedEngine:
         self.wrong_rejections = 0
         self._solver = solver
         self._test = SORTED_TESTS.get("cumulative" if screening == "auto" else screening or "")
-        self._sequential = self._test is not None and not single
+        self._single = single
         sparse = isinstance(self.design.storage, SparseStorage)
         self.columns: Any = SparseColumns(self.design) if sparse else PackedColumns(self.design)
         self._positive = problem.shape.positive
@@ -117,7 +117,7 @@ class SortedEngine:
         penalty = self.problem.penalty(lam)
         rejected = np.zeros(self.design.n_features, dtype=bool)
         if lam >= self.lam_max:
-            if self._sequential:
+            if self._test is not None:
                 rejected[:] = True
             self._state = self._null
             self._anchors.stand_at(0)
@@ -126,18 +126,24 @@ class SortedEngine:
             return self._finish(
                 lam, penalty, self._none, self._null.rows, self.loss.null, gap, goal, counts, began, []
             )
-        if self._sequential:
+        if self._test is not None:
             rejected = self._rejects(self._state, penalty)
         n_rejected, n_dynamic, iterations, rounds = int(np.count_nonzero(rejected)), 0, 0, 0
         working, rows = self._first_working_set(lam, penalty, rejected)
         best_dual, inner = -np.inf, 0.8 * goal
         history: list[tuple[int, int, float]] = []
+        if n_rejected:
+            before, _ = self._state.gap(self.problem, penalty, self._state.sizes)
+            history.append((0, self.design.n_features, before))
         while True:
             solved = self._solve(penalty, working, rows, inner, self.max_iter - iterations)
             history += [(iterations + k, left, gap) for k, left, gap in solved.history]
             iterations += max(solved.n_iter, 1)
+            n_dynamic += self._note_dropped(working, solved, rejected)
+            if self._single:  # on a path the next value wants to know about all rows
+                working, solved = solved.without_dropped(working)
             live = np.flatnonzero(solved.rows.any(axis=1))
-            at = self._evaluate(working[live], solved.rows[live])
+            at = self._evaluate(working[live], solved.rows[live]) if solved.at is None else solved.at
             self._nuisance = at.nuisance
             objective = at.value + penalty.norm(solved.rows[live])
             state, gap, best_dual, violators = self._certify(
@@ -151,6 +157,8 @@ class SortedEngine:
                 n_dynamic += int(np.count_nonzero(fresh))
                 rejected |= fresh
                 violators = violators[~rejected[violators]]
+                keep = ~rejected[working]
+                working, solved.rows = working[keep], solved.rows[keep]
             if len(violators):
                 rounds += 1
                 if rounds > _MAX_ROUNDS:
@@ -167,6 +175,16 @@ class SortedEngine:
         self._before, self._now = self._now, (lam, features, found)
         counts = (iterations, n_rejected, n_dynamic)
         return self._finish(lam, penalty, features, found, at, gap, goal, counts, began, history)
+
+    @staticmethod
+    def _note_dropped(working: Array, solved: SortedSolution, rejected: Array) -> int:
+        """Rows that dynamic screening dropped inside the solver are rejected for good; returns their number."""
+        if solved.alive is None:
+            return 0
+        dropped = np.ones(len(working), dtype=bool)
+        dropped[solved.alive] = False
+        rejected[working[dropped]] = True
+        return int(np.count_nonzero(dropped))
 
     def _finish(
         self,
@@ -307,6 +325,7 @@ class SortedEngine:
         """Dynamic screening for a solver that works on all rows not yet rejected."""
         kappa = np.max(self.design.norms(), axis=1)[working]
         alive = np.arange(len(working))
+        least_upper = np.full(len(working), np.inf)  # a bound at the optimum stays true: the best one is kept
         test = self._test
         assert test is not None
         targets = None
@@ -316,7 +335,7 @@ class SortedEngine:
         def shrink(
             rows: Array, at: Evaluation, products: Array, gap: float, scale: float, least: float
         ) -> Array:
-            nonlocal alive
+            nonlocal alive, least_upper
             here = penalty.head(len(alive))
             radius = np.sqrt(2.0 * self.loss.smoothness * self._floored(gap))
             upper = here.sizes(scale * products) + radius * kappa[alive]
@@ -325,10 +344,11 @@ class SortedEngine:
                 centre = on_residual * products + on_target * targets[alive]
                 upper = np.minimum(upper, here.sizes(centre) + radius * kappa[alive])
             upper += self.design.rounding * kappa[alive] * np.sqrt(2.0 * self.loss.null.value)
-            gone = np.asarray(test(upper, here.weights))
+            least_upper = np.minimum(least_upper, upper)
+            gone = np.asarray(test(least_upper, here.weights))
             if np.count_nonzero(gone) < least * len(gone):
                 return np.zeros_like(gone)
-            alive = alive[~gone]
+            alive, least_upper = alive[~gone], least_upper[~gone]
             return gone
 
         return shrink

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse
 
 from .. import _kernels, datasets
+from ..atomic import write_atomically, write_bytes
 from ..design import thread_count
-from ..runs.atomic import write_atomically, write_bytes
 from ..runs.registry import MODELS, MissingModel
 from ..runs.results import csv_bytes, versions
 from ..tables import TableError

@@ -13,9 +13,9 @@ from typing import Any, get_args
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..atomic import write_bytes
 from ..design import thread_count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
-from ..runs.atomic import write_bytes
 from ..runs.folder import CONFIG, DATA, PIECES, VERSIONS, file_digest
 from ..runs.pieces import Pieces
 from ..runs.results import (

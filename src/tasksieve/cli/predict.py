@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..atomic import write_atomically, write_bytes
 from ..runs import RunError, RunFolder, SavedModel, load_model
-from ..runs.atomic import write_atomically, write_bytes
 from ..runs.results import csv_bytes, read_path
 from ..tables import Table, TableError, prepare_rows, read_table
 from .exits import OK, UsageError, say

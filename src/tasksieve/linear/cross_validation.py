@@ -96,7 +96,9 @@ class PathEstimatorCV(TaskLinearModel):
         self
         """
         if self.selection_rule not in ("min", "1se"):
-            raise ValueError(f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}.")
+            raise ValueError(
+                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
+            )
         models = self._candidates()
         for model in models:
             model._check_parameters()
@@ -132,7 +134,9 @@ class PathEstimatorCV(TaskLinearModel):
         solution = model._solve(data, problem, grid, progress=progress)
         if solution.interrupted:
             raise KeyboardInterrupt
-        self.path_ = model._as_path(data, problem, solution, grid, feature_names(X[0] if is_task_list(X) else X))
+        self.path_ = model._as_path(
+            data, problem, solution, grid, feature_names(X[0] if is_task_list(X) else X)
+        )
         self.alpha_ = float(grid[k])
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])
@@ -244,7 +248,9 @@ def held_out_scores(
     """
     train, test = fold
     training = data.with_weights(train)
-    solution = model._solve(training, model._problem(training, n_threads), alphas, progress=model._progress(label))
+    solution = model._solve(
+        training, model._problem(training, n_threads), alphas, progress=model._progress(label)
+    )
     if solution.interrupted:
         raise KeyboardInterrupt
     if model._loss == "multinomial":

@@ -129,7 +129,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
     solver : {"auto", "apgd", "spgd"}, default="auto"
         "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
-        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+        (batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) on
+        all features that screening leaves.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
@@ -468,7 +469,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
     solver : {"auto", "apgd", "spgd"}, default="auto"
         "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
-        (batch) and 2 (stochastic, variance-reduced: for very many rows) on all features that screening leaves.
+        (batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) on
+        all features that screening leaves.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional

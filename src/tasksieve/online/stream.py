@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import write_atomically
 from .classes import ClassRegister
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
@@ -334,17 +334,7 @@ class StreamMixin:
                 "signs": [[[plain_label(k), v] for k, v in signs.items()] for signs in register.signs],
             }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-        path = Path(path)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_atomically(Path(path), lambda file: np.savez(file, **arrays))
 
     @classmethod
     def load(cls, path: Any) -> Any:

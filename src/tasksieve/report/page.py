@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import write_bytes
 from .content import ReportContent
 from .packing import Packed, number, pack, plural, shorten
 
@@ -73,16 +74,7 @@ def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
     """Write the report atomically: the file is the old one or the new one, never a part."""
     path = Path(path)
     text = render(content)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(text.encode("utf-8", errors="replace"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_bytes(path, text.encode("utf-8", errors="replace"))
     return path
 
 

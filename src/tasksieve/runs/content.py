@@ -11,7 +11,7 @@ from ..report.content import FitQuality, ReportContent
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, read_lines, read_numbers, read_path, row_labels
+from .results import SavedPath, read_lines, read_numbers, read_path, row_labels, rows_are_classes
 
 
 def report_content(folder: RunFolder) -> ReportContent:
@@ -42,9 +42,8 @@ def report_content(folder: RunFolder) -> ReportContent:
         reproduce=str(data.get("reproduce", "")),
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
+        row_noun="class" if rows_are_classes(model, saved.targets) else "task",
     )
-    if hasattr(model, "classes_") and labels == [str(label) for label in np.ravel(model.classes_)]:
-        content.row_noun = "class"
     quality = _quality(folder)
     if quality is not None and len(quality.values) == len(labels):
         content.quality = [quality]

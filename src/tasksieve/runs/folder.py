@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from .atomic import PART, remove_parts, sync_folder, write_bytes, write_json
+from ..atomic import PART, remove_parts, sync_folder, write_bytes, write_json
 
 # Files of a run. `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
 CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..atomic import write_bytes
 from ..tables.npz import read_arrays
 from ..tables.table import TableError
-from .atomic import write_bytes
 from .folder import PIECES, RunFolder
 
 HEADER = b"tasksieve piece 1\n"

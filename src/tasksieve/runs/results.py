@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse
 
 from .._kernels import compiled
+from ..atomic import write_atomically, write_bytes
 from ..linear.base import accuracy, r2
 from ..tables import TableError, read_arrays
 from .arrays import pack_rows, unpack_rows
-from .atomic import write_atomically, write_bytes
 from .folder import RunError, RunFolder
 
 PATH_ARRAYS = (
@@ -62,22 +62,25 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
+def rows_are_classes(model: Any, targets: Sequence[str]) -> bool:
+    """Whether each row of coefficients belongs to a class, and to no task or target of its own."""
+    n_rows = int(np.prod(model.coef_.shape[:-1]))
+    n_tasks = len(targets) if len(targets) > 1 else len(getattr(model, "tasks_", ()))
+    if model.coef_.ndim == 3:
+        return n_tasks == 1
+    return n_rows > 1 and n_tasks != n_rows
+
+
 def row_labels(model: Any, targets: Sequence[str]) -> list[str]:
     """A name for each row of coefficients: tasks, targets, or classes (and tasks)."""
-    n_rows = int(np.prod(model.coef_.shape[:-1]))
-    if len(targets) > 1 and n_rows == len(targets):
-        return list(targets)
-    tasks = [str(label) for label in model.tasks_.tolist()] if hasattr(model, "tasks_") else []
+    if rows_are_classes(model, targets):
+        return [str(label) for label in model.classes_.tolist()]
+    names = list(targets)
+    if len(targets) == 1 and int(np.prod(model.coef_.shape[:-1])) > 1:
+        names = [str(label) for label in model.tasks_.tolist()]
     if model.coef_.ndim == 3:
-        names = list(targets) if len(targets) > 1 else tasks
-        if len(names) == 1:
-            return [str(label) for label in model.classes_.tolist()]
         return [f"{label} / {name}" for label in model.classes_.tolist() for name in names]
-    if n_rows == 1:
-        return [targets[0]]
-    if len(tasks) == n_rows:
-        return tasks
-    return [str(label) for label in model.classes_.tolist()]
+    return names
 
 
 def write_coefficients(

@@ -42,6 +42,7 @@ def sorted_accelerated(
     -------
     solution, curvature
     """
+    working = working.packed()
     loss = working.loss
     alive = np.arange(len(working.places))
     rows = start.copy()
@@ -57,12 +58,14 @@ def sorted_accelerated(
     history: list[tuple[int, int, float]] = []
     iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
+    known, scratch = False, np.empty_like(image)
     while True:
         # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
-        if iterations % every == 0 or iterations == 4 or iterations >= max_iter:
+        early = iterations == 4 and shrink is not None
+        if iterations % every == 0 or early or iterations >= max_iter:
             at = loss.evaluate(image, nuisance)
             nuisance = at.nuisance
-            products = working.correlate(at.residual)
+            products, known = working.correlate(at.residual), True
             pair_gap, scale = working.gap(rows, at, products)
             full = np.zeros_like(start)
             full[alive] = rows
@@ -77,27 +80,33 @@ def sorted_accelerated(
                     # Dropping rows that are zero changes nothing; where others go, the momentum starts again.
                     moved = rows[gone].any() or previous[gone].any()
                     alive, rows, previous = alive[~gone], rows[~gone], previous[~gone]
-                    working = working.keep(~gone)
+                    working, products = working.keep(~gone).packed(), products[~gone]
                     if moved:
-                        image = working.image(rows)
+                        image, known = working.image(rows), False
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
                         bound = min(bound, loss.smoothness * working.curvature())
-        point = rows + beta * (rows - previous)
-        point_image = image + beta * (image - previous_image)
-        here = sketch(point_image, nuisance)
-        nuisance = here.nuisance
-        products = working.correlate(here.residual)
-        # The descent test of other losses than the squared one costs an evaluation: every third step stands for all.
+        if beta == 0.0 and known:  # the check has looked at this very point
+            point, point_image, here = rows, image, at
+        else:
+            point = _ahead(rows, previous, beta)
+            point_image = _ahead(image, previous_image, beta)
+            here = sketch(point_image, nuisance)
+            nuisance = here.nuisance
+            products = working.correlate(here.residual)
+        known = False
+        # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
+        # of all classes: every third step stands for all.
         probe, raised = iterations % 3 == 0, False
         for _ in range(60):
             following = working.penalty.prox(point + products / bound, 1.0 / bound)
             following_image = working.image(following)
-            move, bend = following - point, following_image - point_image
+            move = following - point
             length = float(np.vdot(move, move))
-            if length == 0.0 or (adaptive and not squared and not probe):
+            if length == 0.0 or not (squared or probe):
                 break
+            bend = np.subtract(following_image, point_image, out=scratch)
             if squared or not adaptive:
                 risen = loss.smoothness * float(bend @ bend)
             else:
@@ -121,4 +130,15 @@ def sorted_accelerated(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    return SortedSolution(full, best.rows, iterations, gap, history), bound / loss.smoothness
+    solution = SortedSolution(
+        full, best.rows, iterations, gap, history, alive if shrink is not None else None
+    )
+    return solution, bound / loss.smoothness
+
+
+def _ahead(now: Array, before: Array, beta: float) -> Array:
+    """``now + beta (now - before)`` with one array, not three."""
+    out = np.subtract(now, before)
+    out *= beta
+    out += now
+    return out

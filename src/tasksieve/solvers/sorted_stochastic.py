@@ -46,7 +46,11 @@ class _RowsOfColumns:
                 squares = squares - 2.0 * (rows @ self.centre) + float(self.centre @ self.centre)
             self.squares = squares if self.root is None else squares * np.square(self.root)
         else:
-            raw = design.take(places) if isinstance(columns, SparseColumns) else columns.x[:, places]
+            if isinstance(columns, SparseColumns):
+                raw = design.take(places)
+            else:
+                whole = np.array_equal(places, np.arange(columns.x.shape[1]))
+                raw = columns.x if whole else columns.x[:, places]
             self.dense = np.ascontiguousarray(raw)
             self.n = len(self.dense)
             if not one_matrix:
@@ -62,7 +66,7 @@ class _RowsOfColumns:
             return _RowsOfColumns(working)
         smaller = object.__new__(_RowsOfColumns)
         smaller.__dict__.update(self.__dict__)
-        smaller.dense = np.ascontiguousarray(self.dense[:, mask])
+        smaller.dense = np.take(self.dense, np.flatnonzero(mask), axis=1)  # several times faster than a mask
         smaller.squares = np.einsum("ij,ij->i", smaller.dense, smaller.dense)
         return smaller
 
@@ -182,7 +186,7 @@ def sorted_stochastic(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    return SortedSolution(full, best.rows, epochs, gap, history)
+    return SortedSolution(full, best.rows, epochs, gap, history, alive if shrink is not None else None, at)
 
 
 def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:

@@ -36,6 +36,8 @@ def _umask() -> int:
 
 def sync_folder(folder: Path) -> None:
     """The names in a folder reach the disk, too."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,0 +1,37 @@
+"""How well predictions meet the labels, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..tasks import TaskLabels
+
+
+def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+    """1 - weighted residual / total sum of squares; constant y: 1 if met exactly, else 0 (as scikit-learn)."""
+    residual = float(np.sum(weights * (y - predicted) ** 2))
+    total = float(np.sum(weights * (y - np.average(y, weights=weights)) ** 2))
+    if total == 0.0:
+        return 1.0 if residual == 0.0 else 0.0
+    return 1.0 - residual / total
+
+
+def accuracy(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.average(y == predicted, weights=weights))
+
+
+def mean_over_tasks(
+    labels: TaskLabels,
+    predicted: np.ndarray,
+    metric: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
+    least: int,
+) -> float:
+    """Mean of a metric over the tasks that have at least ``least`` observed labels; NaN if there are none."""
+    values = []
+    for part in labels.per_task():
+        seen = labels.weights[part] > 0
+        if np.count_nonzero(seen) >= least:
+            values.append(metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen]))
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,33 @@
+r"""Tasks: from the data as people have it to one flat sample space.
+
+Three forms come in: rows stacked with a ``task`` label each, a list of matrices with a list of targets, one
+matrix shared by all tasks with the targets as columns of Y. One form goes on: the entries of y, the weights
+and, later, residuals and dual points are one flat vector of length N, in which task t is the slice
+``offsets[t]:offsets[t + 1]``. A label that is not observed, a row of weight 0 and a row held out in
+cross-validation are one and the same thing: a row whose weight is 0. Nothing is ever copied for them.
+
+.. math:: \bar n = \frac1T \sum_{t,i} s_{ti}, \qquad s_{ti} = \text{sample weight, 0 if } y_{ti}
+   \text{ is not observed}
+"""
+
+from .data import TaskData, read_tasks
+from .labels import read_labels, task_array, task_codes
+from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .sample_space import Form, TaskLabels
+from .scores import linear_scores
+from .weights import read_feature_weights
+
+__all__ = [
+    "Form",
+    "TaskData",
+    "TaskLabels",
+    "is_task_list",
+    "linear_scores",
+    "read_feature_weights",
+    "read_labels",
+    "read_matrix",
+    "read_tasks",
+    "refuse_not_finite",
+    "task_array",
+    "task_codes",
+]

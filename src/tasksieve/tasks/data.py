@@ -1,0 +1,125 @@
+"""Labels, weights and the matrix they belong to: all that a problem is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+from sklearn import get_config
+
+from ..design import as_storage
+from .labels import read_labels
+from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .sample_space import TaskLabels
+from .weights import read_task_weights
+
+# Matrices of at least so many entries are not searched for NaN when they are read.
+SEARCHED_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class TaskData(TaskLabels):
+    """Labels, weights and the matrix they belong to: all that a problem is made of.
+
+    Attributes
+    ----------
+    storage : storage of `tasksieve.design`
+        X, stored once whatever the number of tasks.
+    n_features : int
+    task_weights : float64 ndarray of shape (T,)
+    unsearched : list of (matrix, name)
+        Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
+    """
+
+    storage: Any = None
+    n_features: int = 0
+    task_weights: Any = None
+    task_weights_rule: Any = None
+    unsearched: Any = ()
+
+    def refuse_not_finite(self) -> None:
+        """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
+        for matrix, name in self.unsearched:
+            refuse_not_finite(matrix, name)
+
+    @property
+    def sample_weights(self) -> np.ndarray:
+        """Weights of the loss: sample weight times task weight."""
+        if self.task_weights_rule is None:
+            return self.weights
+        return self.weights * np.repeat(self.task_weights, np.diff(self.offsets))
+
+    def with_weights(self, weights: np.ndarray) -> TaskData:
+        """The same data under other sample weights: how folds and masks are made, without a copy of X."""
+        changed = replace(self, weights=weights)
+        return replace(changed, task_weights=read_task_weights(self.task_weights_rule, changed))
+
+
+def read_tasks(
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    task_weights: Any = None,
+    targets: Literal["values", "classes"] = "values",
+) -> TaskData:
+    """Read X, y, task and weights in any form of the contract.
+
+    Parameters
+    ----------
+    X : matrix, or list of matrices (one per task)
+    y : array of shape (n,) or (n, T), or list of 1-D arrays
+        NaN (None, NA) is a label that is not observed.
+    task : array of shape (n,), optional
+        One label per row of a stacked X.
+    sample_weight : scalar, or array or list in the form of y, optional
+    task_weights : array, dict or "balanced", optional
+    targets : {"values", "classes"}
+        Numbers, or labels of two classes to be read as -1 / +1.
+    """
+    # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
+    unsearched: list[tuple[Any, str]] = []
+    if is_task_list(X):
+        matrix, rows = _read_list(X, unsearched)
+    else:
+        matrix = _read_once(X, "X", unsearched)
+        rows = matrix.shape[0]
+    labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    return TaskData(
+        **vars(labels),
+        storage=as_storage(matrix, row_order=labels.order),
+        n_features=(matrix[0] if isinstance(matrix, list) else matrix).shape[1],
+        task_weights=read_task_weights(task_weights, labels),
+        task_weights_rule=task_weights,
+        unsearched=unsearched,
+    )
+
+
+def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
+    """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
+    large = int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
+    matrix = read_matrix(X, name, search=not large)
+    if large and not get_config()["assume_finite"]:
+        unsearched.append((matrix, name))
+    return matrix
+
+
+def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
+    matrices = [_read_once(item, f"X[{t}]", unsearched) for t, item in enumerate(X)]
+    n_features = matrices[0].shape[1]
+    for t, matrix in enumerate(matrices):
+        if matrix.shape[1] != n_features:
+            raise ValueError(
+                f"X[{t}] has {matrix.shape[1]} features, X[0] has {n_features}: "
+                "all tasks need the same features in the same order."
+            )
+    sparse = [scipy.sparse.issparse(matrix) for matrix in matrices]
+    if any(sparse) and not all(sparse):
+        matrices = [scipy.sparse.csc_array(matrix) for matrix in matrices]
+    if len({matrix.dtype for matrix in matrices}) > 1:
+        matrices = [matrix.astype(np.float64) for matrix in matrices]
+    return matrices, [matrix.shape[0] for matrix in matrices]

@@ -1,0 +1,300 @@
+"""Targets, classes and task labels in any form, read into the flat sample space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from .sample_space import Form, TaskLabels
+from .weights import read_sample_weights
+
+
+def read_labels(
+    rows: int | Sequence[int],
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    targets: Literal["values", "classes", "labels"] = "values",
+    allow_empty: bool = False,
+) -> TaskLabels:
+    """Read y, task and sample weights for one matrix of ``rows`` rows, or for a list of matrices.
+
+    The parameters are those of `read_tasks`; ``rows`` is an integer, or a list of integers, one per task;
+    ``targets="labels"`` leaves class labels as they are; ``allow_empty`` accepts tasks without observed labels,
+    which may be scored, but not fitted.
+    """
+    if y is None:
+        raise ValueError("tasksieve requires y to be passed, but the target y is None.")
+    form: Form
+    order = None
+    if not isinstance(rows, int):
+        form = "list"
+        raw, weights, offsets = _read_label_list(rows, y, task, sample_weight)
+        tasks = np.arange(len(rows))
+        n_rows = int(offsets[-1])
+    else:
+        n_rows = rows
+        raw = _as_array(y)
+        if raw.shape[0] != n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+                f"y has {raw.shape[0]}."
+            )
+        if raw.ndim == 2 and task is not None and raw.shape[1] == 1:
+            raw = raw[:, 0]
+        if raw.ndim == 1:
+            form = "single" if task is None else "stacked"
+            tasks, order, offsets = _read_task(task, n_rows)
+            weights = read_sample_weights(sample_weight, raw.shape)
+            if order is not None:
+                raw = raw[order]
+                weights = weights if weights is None else weights[order]
+        else:
+            form = "shared"
+            n_tasks = raw.shape[1]
+            if task is not None:
+                raise ValueError(
+                    f"task was given with a y of {n_tasks} columns. Either drop task (the columns of y are the "
+                    "tasks), or stack the rows: X = np.vstack([X] * T), y = Y.ravel(order='F'), "
+                    "task = np.repeat(np.arange(T), len(Y)); NaN marks a label that is not observed."
+                )
+            if n_tasks == 0:
+                raise ValueError("y has no columns: it needs one per task.")
+            weights = read_sample_weights(sample_weight, raw.shape)
+            tasks, offsets = np.arange(n_tasks), n_rows * np.arange(n_tasks + 1, dtype=np.int64)
+            raw = raw.ravel(order="F")
+            weights = weights if weights is None else weights.ravel(order="F")
+
+    def where(i: int) -> str:
+        """The place of a flat index in the words of the one who passed y."""
+        t = int(np.searchsorted(offsets, i, side="right")) - 1
+        if form == "list":
+            return f"y[{t}], row {i - offsets[t]}"
+        if form == "shared":
+            return f"row {i - offsets[t]}, task {t}"
+        return f"row {i if order is None else order[i]}"
+
+    values, observed = _read_values(raw, where) if targets == "values" else _read_classes(raw, where)
+    if observed is None:
+        weights = np.ones(len(values)) if weights is None else weights
+    else:
+        weights = observed.astype(np.float64) if weights is None else weights * observed
+    labels = TaskLabels(form, tasks, offsets, values, weights, order, n_rows)
+    if not allow_empty and (observed is not None or sample_weight is not None):
+        _check_every_task_has_rows(labels, sample_weight is not None)
+    if targets == "classes":
+        classes, signs = _encode_classes(labels)
+        labels = replace(labels, classes=classes, y=signs)
+    return labels
+
+
+def _as_array(y: Any) -> np.ndarray:
+    if scipy.sparse.issparse(y):
+        raise ValueError("y is sparse: pass a dense array (NaN marks labels that are not observed).")
+    try:
+        array = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            "y is a list of arrays of different lengths, but X is one matrix. "
+            "With one matrix per task, X is a list of matrices."
+        ) from error
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"y should be a 1d array or an array of shape (n, T), got an array of shape {array.shape}."
+        )
+    return array
+
+
+def _read_label_list(
+    rows: Sequence[int], y: Any, task: Any, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    if task is not None:
+        raise ValueError(
+            "task was given with a list of matrices: there, item t of X and of y is task t. Drop task."
+        )
+    parts = _matching_list(rows, y, "y")
+    offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    kinds = {part.dtype.kind for part in parts}
+    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
+        parts = [part.astype(object) for part in parts]
+    weights = sample_weight
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        weights = np.concatenate(_matching_list(rows, sample_weight, "sample_weight"))
+    return np.concatenate(parts), read_sample_weights(weights, (int(offsets[-1]),)), offsets
+
+
+def _matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
+    if not isinstance(values, list | tuple) or len(values) != len(rows):
+        given = f"a list of {len(values)}" if isinstance(values, list | tuple) else type(values).__name__
+        raise ValueError(
+            f"X is a list of {len(rows)} matrices, so {name} must be a list of {len(rows)} 1-D arrays; got {given}."
+        )
+    parts = []
+    for t, (n_rows, value) in enumerate(zip(rows, values, strict=True)):
+        part = _as_array(value)
+        if part.ndim == 2 and part.shape[1] == 1:
+            part = part[:, 0]
+        if part.ndim != 1:
+            raise ValueError(
+                f"{name}[{t}] must be 1-D: one number per row of X[{t}]; got shape {part.shape}."
+            )
+        if len(part) != n_rows:
+            raise ValueError(f"{name}[{t}] has {len(part)} entries, but X[{t}] has {n_rows} rows.")
+        parts.append(part)
+    return parts
+
+
+def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Sorted task labels, the permutation that sorts the rows (None: sorted), the offsets."""
+    if task is None:
+        return np.zeros(1, dtype=np.int64), None, np.array([0, n_rows], dtype=np.int64)
+    labels = task_array(task, n_rows)
+    if (
+        n_rows and labels.dtype.kind in "biuUS" and np.all(labels[1:] >= labels[:-1])
+    ):  # sorted, as most data are
+        starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
+        return labels[starts], None, np.append(starts, n_rows).astype(np.int64, copy=False)
+    try:
+        tasks, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "task mixes labels that cannot be sorted (numbers and strings, say): use one kind, for example "
+            "[str(t) for t in task]."
+        ) from error
+    offsets = np.zeros(len(tasks) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=len(tasks)), out=offsets[1:])
+    if np.all(codes[1:] >= codes[:-1]):
+        return tasks, None, offsets
+    return tasks, np.argsort(codes, kind="stable"), offsets
+
+
+def task_array(task: Any, n_rows: int) -> np.ndarray:
+    """``task`` as a 1-D array with one label per row and none missing."""
+    labels = np.asarray(task)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != n_rows:
+        raise ValueError(
+            f"task must have one label per row of X: X has {n_rows} rows, task has shape {labels.shape}."
+        )
+    missing = _missing(labels)
+    if missing is not None:
+        row = int(np.argmax(missing))
+        raise ValueError(f"task has no label in row {row}: every row belongs to a task. Label it or drop it.")
+    return labels
+
+
+def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
+    """Position in ``tasks`` of the label of each row; a label not met in `fit` is an error."""
+    labels = task_array(task, n_rows)
+    if len(labels) == 0:
+        return np.zeros(0, dtype=np.int64)
+    try:
+        known, inverse = np.unique(labels, return_inverse=True)
+    except TypeError:
+        known, inverse = labels, np.arange(n_rows)
+    place = {label: t for t, label in enumerate(tasks.tolist())}
+    codes = np.array([place.get(label, -1) for label in known.tolist()], dtype=np.int64)
+    if np.any(codes < 0):
+        row = int(np.argmax(codes[inverse] < 0))
+        shown = ", ".join(repr(label) for label in tasks[:5].tolist()) + (", ..." if len(tasks) > 5 else "")
+        raise ValueError(
+            f"task {labels[row : row + 1].tolist()[0]!r} in row {row} is unknown: the model was fitted on the "
+            f"{len(tasks)} task(s) {shown} (see tasks_)."
+        )
+    return codes[inverse]
+
+
+def _missing(values: np.ndarray) -> np.ndarray | None:
+    """Mask of missing entries (NaN, None, NA, NaT), or None where there are none."""
+    if values.dtype.kind in "fc":
+        mask = np.isnan(values)
+    elif values.dtype.kind in "mM":
+        mask = np.isnat(values)
+    elif values.dtype.kind == "O":
+        mask = np.fromiter(
+            (v is None or type(v).__name__ == "NAType" or v != v for v in values.ravel()), bool, values.size
+        ).reshape(values.shape)
+    else:
+        return None
+    return mask if mask.any() else None
+
+
+def _read_values(raw: np.ndarray, where: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Targets as float64, and the mask of those observed (None: all)."""
+    if raw.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y is complex.")
+    missing = _missing(raw)
+    values = raw
+    if missing is not None:
+        values = raw.copy()
+        values[missing] = 0
+    try:
+        values = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    if not np.isfinite(np.add.reduce(values)):
+        infinite = np.isinf(values)
+        if infinite.any():
+            raise ValueError(
+                f"Input y contains infinity (inf): {where(int(np.argmax(infinite)))}. "
+                "Correct it, or set it to NaN if it is not observed."
+            )
+    return values, None if missing is None else ~missing
+
+
+def _read_classes(raw: np.ndarray, where: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Class labels as they are, and the mask of those observed (None: all)."""
+    if raw.dtype.kind == "f" and np.isinf(raw).any():
+        row = where(int(np.argmax(np.isinf(raw))))
+        raise ValueError(
+            f"Input y contains infinity (inf): {row}. Correct it, or set it to NaN if not observed."
+        )
+    missing = _missing(raw)
+    return raw, None if missing is None else ~missing
+
+
+def _check_every_task_has_rows(labels: TaskLabels, weighted: bool) -> None:
+    empty = np.flatnonzero(labels.weight_per_task <= 0)
+    if len(empty):
+        name = labels.tasks[empty[:1]].tolist()[0]
+        reason = "missing in y or has zero sample_weight" if weighted else "missing (NaN) in y"
+        raise ValueError(
+            f"task {name!r} has no rows: each of its labels is {reason}. "
+            "Leave the task out, or give it at least one observed label."
+        )
+
+
+def _encode_classes(labels: TaskLabels) -> tuple[Any, np.ndarray]:
+    """Classes and signs: +1 for the larger label of all tasks or, where tasks differ, of each task."""
+    present = labels.weights > 0
+    y = labels.y
+    try:
+        classes = np.unique(y[present])
+    except TypeError:  # labels of different tasks that cannot be compared
+        classes = None
+    if classes is not None and len(classes) == 1:
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+    if classes is not None and len(classes) == 2:
+        return classes, np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
+
+    if y.dtype.kind == "f" and np.any(y[present] != np.floor(y[present])):
+        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+    pairs, signs = [], np.zeros(len(y))
+    for t, part in enumerate(labels.per_task()):
+        pair = np.unique(y[part][present[part]])
+        if len(pair) != 2:
+            name = labels.tasks[t : t + 1].tolist()[0]
+            total = "several" if classes is None else len(classes)
+            raise ValueError(
+                f"Only binary classification is supported. Task {name!r} has {len(pair)} class(es) of the "
+                f"{total} in y; where tasks have different pairs of classes, each needs exactly two."
+            )
+        pairs.append(pair)
+        signs[part] = np.where(present[part], np.where(y[part] == pair[1], 1.0, -1.0), 0.0)
+    return pairs, signs

@@ -1,0 +1,83 @@
+"""The flat sample space: targets and weights of all tasks in one vector each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Form = Literal["stacked", "list", "shared", "single"]
+
+
+@dataclass(frozen=True)
+class TaskLabels:
+    """Targets and weights in the flat sample space.
+
+    Attributes
+    ----------
+    form : {"stacked", "list", "shared", "single"}
+        How the data came; "single" is a 1-D y without ``task``.
+    tasks : ndarray of shape (T,)
+        Task labels in the order of ``coef_``.
+    offsets : int64 ndarray of shape (T + 1,)
+    y : ndarray of shape (N,)
+        Targets: float64 (0 where not observed), or -1 / +1 for classes.
+    weights : float64 ndarray of shape (N,)
+        ``sample_weight``, 0 where the label is not observed; task weights are not in it.
+    order : int64 ndarray or None
+        Permutation that sorts stacked rows by task; None where they are sorted already.
+    n_rows : int
+        Rows of X: N, or N / T for a shared matrix.
+    classes : ndarray of two labels, list of such pairs (one per task), or None
+    """
+
+    form: Form
+    tasks: np.ndarray
+    offsets: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    order: np.ndarray | None
+    n_rows: int
+    classes: Any = None
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def shared(self) -> bool:
+        return self.form == "shared"
+
+    @property
+    def n_bar(self) -> float:
+        """Total weight of the observed labels / number of tasks."""
+        return float(np.add.reduce(self.weights)) / self.n_tasks
+
+    @property
+    def weight_per_task(self) -> np.ndarray:
+        return np.add.reduceat(self.weights, self.offsets[:-1])
+
+    @property
+    def task_of_sample(self) -> np.ndarray:
+        """Index of the task of every entry of the flat sample space."""
+        return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))
+
+    def flatten(self, values: Any) -> np.ndarray:
+        """Values in the form of y (an array, or a list of arrays), as a flat vector."""
+        if self.form == "list":
+            return np.concatenate([np.asarray(part) for part in values])
+        if self.shared:
+            return np.asarray(values).ravel(order="F")
+        return values if self.order is None else values[self.order]
+
+    def flatten_rows(self, values: np.ndarray) -> np.ndarray:
+        """One value per row of X, rows in the order they were given, as a flat vector."""
+        if self.shared:
+            return np.tile(values, self.n_tasks)
+        return values if self.order is None else values[self.order]
+
+    def per_task(self) -> Iterator[slice]:
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            yield slice(start, stop)

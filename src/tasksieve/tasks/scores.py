@@ -1,0 +1,63 @@
+"""Linear scores of new rows, from the columns of the selected features alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+# Rows times selected features packed at a time for a prediction.
+PACKED_ENTRIES = 1 << 23
+
+
+def linear_scores(
+    matrix: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None = None
+) -> np.ndarray:
+    """x_i . w_t + b_t for every row and task, or, given the task of each row, for that one.
+
+    Only the columns of features with a non-zero coefficient are read, in blocks of rows.
+
+    Parameters
+    ----------
+    matrix : ndarray or CSR/CSC matrix of shape (n, d), as `read_matrix` returns it
+    coef : ndarray of shape (T, d)
+    intercept : ndarray of shape (T,)
+    codes : int ndarray of shape (n,), optional
+        Row of ``coef`` that each row of ``matrix`` belongs to.
+
+    Returns
+    -------
+    ndarray of shape (n, T), or (n,) with ``codes``
+    """
+    support = np.flatnonzero(coef.any(axis=0))
+    packed = coef[:, support]
+    n_rows = matrix.shape[0]
+    scores = np.empty((n_rows, len(coef)) if codes is None else n_rows)
+    sparse = scipy.sparse.issparse(matrix)
+    whole = not sparse and len(support) == matrix.shape[1]
+    step = n_rows if sparse else max(1, PACKED_ENTRIES // max(1, len(support)))
+    for start in range(0, n_rows, max(1, step)):
+        rows = slice(start, start + step)
+        part = matrix if sparse else matrix[rows]
+        columns = part if whole else part[:, support]
+        if columns.dtype != np.float64:
+            columns = columns.astype(np.float64)
+        if codes is None:
+            scores[rows] = columns @ packed.T
+        else:
+            scores[rows] = _scores_by_task(columns, packed, codes[rows])
+    scores += intercept if codes is None else intercept[codes]
+    return scores
+
+
+def _scores_by_task(columns: Any, coef: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """x_i . w_codes[i], task by task, so that no row meets a task other than its own."""
+    scores = np.empty(len(codes))
+    order = np.argsort(codes, kind="stable")
+    bounds = np.flatnonzero(np.diff(codes[order])) + 1
+    columns = columns.tocsr() if scipy.sparse.issparse(columns) else columns
+    for rows in np.split(order, bounds):
+        if len(rows):
+            scores[rows] = columns[rows] @ coef[codes[rows[0]]]
+    return scores

@@ -1,0 +1,88 @@
+"""Weights of samples, tasks and features, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .sample_space import TaskLabels
+
+
+def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Weights as float64 in the shape of y, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(shape, float(weights))
+    if weights.shape == (shape[0], 1) and len(shape) == 1:
+        weights = weights[:, 0]
+    elif weights.shape == shape[:1] and len(shape) == 2:
+        weights = np.repeat(weights[:, None], shape[1], axis=1)
+    if weights.shape != shape:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {shape}: one weight per label in y"
+            + (f", or one per row, {shape[:1]}." if len(shape) == 2 else ".")
+        )
+    wrong = ~(weights >= 0) | np.isinf(weights)  # NaN compares false
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            f"sample_weight must be finite and >= 0, got {weights[row]} in row {row}. 0 leaves a row out."
+        )
+    return weights
+
+
+def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
+    """v_t: an array in the order of the tasks, a dict by label (others 1), or "balanced" = n_bar / n_t."""
+    n_tasks = labels.n_tasks
+    if rule is None:
+        return np.ones(n_tasks)
+    if isinstance(rule, str):
+        if rule != "balanced":
+            raise ValueError(f"task_weights must be an array, a dict or 'balanced', got {rule!r}.")
+        per_task = labels.weight_per_task
+        return labels.n_bar / np.where(per_task > 0, per_task, labels.n_bar)
+    if isinstance(rule, Mapping):
+        names = labels.tasks.tolist()
+        unknown = [name for name in rule if name not in names]
+        if unknown:
+            raise ValueError(f"task_weights names the task {unknown[0]!r}, which is not in the data.")
+        weights = np.array([float(rule.get(name, 1.0)) for name in names])
+    else:
+        weights = np.asarray(rule, dtype=np.float64)
+        if weights.shape != (n_tasks,):
+            raise ValueError(
+                f"task_weights has shape {weights.shape}, but there are {n_tasks} tasks: one weight per task, "
+                "in the order of tasks_."
+            )
+    wrong = ~(weights > 0) | np.isinf(weights)
+    if wrong.any():
+        t = int(np.argmax(wrong))
+        name = labels.tasks[t : t + 1].tolist()[0]
+        raise ValueError(
+            f"task_weights must be finite and positive, got {weights[t]} for task {name!r}. "
+            "To leave a task out, leave out its rows."
+        )
+    return weights
+
+
+def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | None:
+    """u_j >= 0, one per feature, or None for all 1."""
+    if feature_weights is None:
+        return None
+    weights = np.asarray(feature_weights, dtype=np.float64)
+    if weights.shape != (n_features,):
+        raise ValueError(
+            f"feature_weights has shape {weights.shape}, but X has {n_features} features: one weight per feature."
+        )
+    wrong = ~(weights >= 0) | np.isinf(weights)
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        raise ValueError(
+            f"feature_weights must be finite and >= 0, got {weights[j]} for feature {j}. "
+            "0 means never penalised; to leave a feature out, drop its column."
+        )
+    return weights

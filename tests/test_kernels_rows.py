@@ -1,0 +1,177 @@
+"""Rows of W and coordinate descent: compiled kernels against their NumPy twins.
+
+Needs nothing of the package but `tasksieve._kernels`, so that it also runs under the sanitizers (`make sanitize`),
+where reading or writing past an array ends the process.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_helpers import both, needs_kernels, row_problem
+
+from tasksieve._kernels import kernels, reference
+
+pytestmark = needs_kernels
+
+PENALTIES = [
+    (1.0, 0.0, 0.0),
+    (0.8, 0.0, 0.6),
+    (0.0, 0.7, 0.0),
+    (0.6, 0.3, 0.0),
+    (0.5, 0.4, 0.9),
+    (0.0, 0.0, 0.2),
+]
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize(("group", "l1", "ridge"), PENALTIES)
+@pytest.mark.parametrize("tasks", [1, 2, 7])
+def test_solve_rows(rng, tasks, group, l1, ridge, positive):
+    count = 80
+    c, h = 2 * rng.standard_normal((count, tasks)), rng.random((count, tasks)) * 3
+    c[0] = 0.0
+    h[1] = 2.0  # equal curvatures: closed form
+    h[2, 0] = c[2, 0] = 0.0  # an empty column in one task
+    h[3] = c[3] = 0.0  # and in all
+    h[4] *= np.geomspace(1e-8, 1e8, tasks)
+    h[5] = 1e-300
+    groups, l1s = np.full(count, group), np.full(count, l1)
+    groups[6:9] *= [1e-12, 1e12, 1.0]
+    ours, twin = both("solve_rows", (count, tasks), c, h, groups, l1s, ridge, positive)
+    np.testing.assert_allclose(ours, twin, rtol=1e-11, atol=1e-12)
+    assert not (positive and (ours < 0).any())
+    # optimality: the gradient of the smooth part is minus a subgradient of the penalty
+    ordinary = slice(9, None)
+    w, slope = ours[ordinary], (c - (h + ridge) * ours)[ordinary]
+    size = np.linalg.norm(w, axis=1)
+    live = size > 0
+    wanted = group * w[live] / size[live][:, None] + l1 * np.sign(w[live])
+    on = w[live] != 0
+    np.testing.assert_allclose(slope[live][on], wanted[on], atol=1e-9)
+    off = np.maximum(slope, 0.0) if positive else np.abs(slope)
+    assert np.all(off[live][~on] <= l1 + 1e-9)
+    assert np.all(np.linalg.norm(np.maximum(off[~live] - l1, 0.0), axis=1) <= group + 1e-9)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize(
+    ("group", "l1"), [(1.3, 0.0), (0.0, 0.4), (0.7, 0.5), (1e-6, 2.0), (2.0, 1e-6), (0.0, 0.0)]
+)
+@pytest.mark.parametrize("tasks", [1, 6])
+def test_row_gauges(rng, tasks, group, l1, positive):
+    m = rng.standard_normal((50, tasks)) * np.geomspace(1e-12, 1e12, 50)[:, None]
+    m[0] = 0.0
+    m[1] = -1.0
+    m[2, 1:] = 0.0
+    ours, twin = both("row_gauges", 50, m, np.full(50, group), np.full(50, l1), positive)
+    np.testing.assert_allclose(ours, twin, rtol=1e-12)
+    if group + l1 == 0.0:
+        assert np.isinf(ours[5]) or positive
+        return
+    # on the boundary of the dual ball, and not above it
+    size = np.maximum(m, 0.0) if positive else np.abs(m)
+    rest = np.linalg.norm(np.maximum(size - ours[:, None] * l1, 0.0), axis=1)
+    assert np.all(np.abs(rest - ours * group) <= 1e-9 * ours * group + 1e-14 * size.max(axis=1))
+
+
+def blocks_of(x, offsets, shared, columns):
+    if shared:
+        return [x[:, columns]] * (len(offsets) - 1)
+    return [x[a:b, columns] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+@pytest.mark.parametrize("use_gram", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize(("group", "l1", "ridge"), PENALTIES[:5])
+@pytest.mark.parametrize(
+    ("lengths", "shared"),
+    [((6, 1, 9), False), ((11,), False), ((8, 8, 8, 8), True)],
+    ids=["tasks", "one", "shared"],
+)
+def test_coordinate_descent(rng, lengths, shared, group, l1, ridge, positive, use_gram):
+    count = 10
+    x, offsets, columns, h, y = row_problem(rng, lengths, shared, count)
+    blocks, tasks = blocks_of(x, offsets, shared, columns), len(lengths)
+    parts = [y[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    strongest = max(np.abs(b.T @ p).max() for b, p in zip(blocks, parts, strict=True))
+    groups, l1s = np.full(count, 0.3 * strongest * group), np.full(count, 0.3 * strongest * l1)
+    gram = y_products = None
+    if use_gram:
+        own = blocks[:1] if shared else blocks
+        gram = np.concatenate([(b.T @ b).ravel() for b in own])
+        y_products = np.concatenate([b.T @ p for b, p in zip(blocks, parts, strict=True)])
+    objectives, solutions = [], []
+    for module in (kernels, reference):
+        w = np.zeros((count, tasks))
+        state = y.copy() if gram is None else y_products.copy()
+        epochs, gap, objective = module.coordinate_descent(
+            x, offsets, shared, columns, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-13,
+            gram, y_products, float(y @ y),
+        )  # fmt: skip
+        assert epochs >= 1
+        # the state is kept in step with w
+        residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])
+        pieces = [residual[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        products = np.concatenate([b.T @ p for b, p in zip(blocks, pieces, strict=True)])
+        np.testing.assert_allclose(state, residual if gram is None else products, atol=1e-10)
+        # the objective and the gap are what they are called
+        size = np.linalg.norm(w, axis=1)
+        value = (
+            0.5 * residual @ residual
+            + groups @ size
+            + l1s @ np.abs(w).sum(axis=1)
+            + 0.5 * ridge * np.sum(w * w)
+        )
+        assert objective == pytest.approx(value, rel=1e-11)
+        assert gap <= 1e-12
+        assert not (positive and (w < 0).any())
+        assert not w[0].any()  # the zero column
+        objectives.append(value)
+        solutions.append(residual)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-10)
+    np.testing.assert_allclose(solutions[0], solutions[1], atol=1e-5)  # the fit is unique, W need not be
+
+
+def test_coordinate_descent_stops_early_with_a_true_gap(rng):
+    x, offsets, columns, h, y = row_problem(rng, (9, 12), False, 15)
+    groups, zeros = np.full(15, 0.5), np.zeros(15)
+    best = np.inf
+    for epochs in (5000, 1, 2, 3, 7):
+        w, state = np.zeros((15, 2)), y.copy()
+        spent, gap, objective = kernels.coordinate_descent(
+            x, offsets, False, columns, h, groups, zeros, 0.0, False, w, state, epochs, 1e-12, None, None, 0.0
+        )
+        assert spent <= epochs
+        best = min(best, objective)
+        assert objective - best <= gap + 1e-12
+
+
+def test_coordinate_descent_of_nothing(rng):
+    x, offsets, _, _, y = row_problem(rng, (4, 5), False, 6)
+    none, empty = np.empty(0, dtype=np.int64), np.empty((0, 2))
+    for module in (kernels, reference):
+        state = y.copy()
+        _, gap, objective = module.coordinate_descent(
+            x, offsets, False, none, empty, np.empty(0), np.empty(0), 0.0, False, empty.copy(), state, 3, 0.0,
+            None, None, 0.0,
+        )  # fmt: skip
+        assert gap == pytest.approx(0.0, abs=1e-12)
+        assert objective == pytest.approx(0.5 * y @ y)
+        assert np.array_equal(state, y)
+    # no epoch allowed: nothing is touched, and the gap is that of the start
+    columns = np.arange(6)
+    w = rng.standard_normal((6, 2))
+    before, state = w.copy(), y.copy()
+    found = []
+    for module in (kernels, reference):
+        epochs, gap, _ = module.coordinate_descent(
+            x, offsets, False, columns, np.ones((6, 2)), np.ones(6), np.zeros(6), 0.0, False, w, state, 0, 0.0,
+            None, None, 0.0,
+        )  # fmt: skip
+        assert epochs == 0
+        found.append(gap)
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert found[0] > 0.0
+    assert np.array_equal(w, before)
+    assert np.array_equal(state, y)
