@@ -25,9 +25,12 @@ def both_rows(kind, rng, n=30, d=150):
         return kernels.string_rows(*args), reference.string_rows(*args), 512, args
     dtype = {"f": np.float32, "b": np.int8, "u": np.uint8}.get(kind[-1], np.float64)
     x = rng.standard_normal((n, d)) * 2
-    if kind.startswith("dense"):
+    if kind.startswith(("dense", "block")):
+        if kind.startswith("block"):  # mostly zeros, in runs: the kernels pack such rows
+            x[np.repeat(rng.random((n, d // 5)) < 0.8, 5, axis=1)] = 0
+            x[3] = 0
         x = np.abs(x).astype(dtype) if kind[-1] == "u" else x.astype(dtype)
-        return kernels.dense_rows(x), reference.dense_rows(x), d, (x,)
+        return kernels.dense_rows(x, 2), reference.dense_rows(x, 2), d, (x,)
     x[rng.random((n, d)) < 0.8] = 0
     matrix = sparse.csr_matrix(np.abs(x).astype(dtype) if kind[-1] == "u" else x.astype(dtype))
     index = np.int64 if "64" in kind else np.int32
@@ -40,6 +43,10 @@ KINDS = (
     "dense-f",
     "dense-b",
     "dense-u",
+    "block-d",
+    "block-f",
+    "block-b",
+    "block-u",
     "sparse-d",
     "sparse64-d",
     "sparse-f",
@@ -143,7 +150,7 @@ def test_hashing(rng):
 
 def test_bad_arguments_are_refused(rng):
     x = rng.standard_normal((4, 2))
-    rows = kernels.dense_rows(x)
+    rows = kernels.dense_rows(x, 1)
     one, y = np.eye(1), np.ones(4)
     offsets = np.array([0, 4])
     with pytest.raises(ValueError, match="row out of range"):

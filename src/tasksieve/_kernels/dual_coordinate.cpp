@@ -1,5 +1,7 @@
 #include "dual_coordinate.hpp"
 
+#include <cstring>
+
 namespace tasksieve {
 namespace {
 
@@ -67,7 +69,8 @@ TASKSIEVE_INLINE double fenchel(int loss, double epsilon, double z, double y, do
 
 struct Step {
     double beta = 0.0, projected = 0.0;
-    bool rests = false;  // at a bound, with a gradient that keeps it there
+    bool rests = false;  // at a bound, with a gradient so large that shrinking takes it out
+    bool held = false;   // at a bound, with a gradient that keeps it there for now
 };
 
 // The exact minimiser along one coordinate, and what shrinking wants to know about the point before it.
@@ -86,6 +89,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             } else {
                 step.projected = g;
             }
+            step.held = (a <= 0.0 || a >= c) && step.projected == 0.0;
             step.beta = y * (q > 0 ? std::min(std::max(a - g / q, 0.0), c) : c);
             return step;
         }
@@ -93,6 +97,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             const double a = y * beta, k = 0.5 / c, g = y * z - 1.0 + a * k;
             step.projected = a <= 0.0 ? std::min(g, 0.0) : g;
             step.rests = a <= 0.0 && g > highest;
+            step.held = a <= 0.0 && g >= 0.0;
             step.beta = y * std::max(a - g / (q + k), 0.0);
             return step;
         }
@@ -116,6 +121,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             } else {
                 step.projected = beta > 0 ? up : down;
             }
+            step.held = (beta == 0.0 || std::fabs(beta) >= top) && step.projected == 0.0;
             if (h > 0) {
                 const double free = beta - g / h, cut = epsilon / h;
                 const double soft = free > cut ? free - cut : free < -cut ? free + cut : 0.0;
@@ -126,6 +132,16 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             return step;
         }
     }
+}
+
+// A sample found held at its bound is left out of the next epoch; if it still is, of the next three, then of the next
+// seven each time, until a visit moves it: most visits would otherwise change nothing. One byte a sample: epochs still
+// to be left out + 8 times how often in a row it was put to sleep.
+constexpr int NAP = 8;
+
+TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
+    const int times = std::min(nap / NAP + 1, 3);
+    return static_cast<std::uint8_t>(NAP * times + (1 << times) - 1);
 }
 
 template <class Rows, class W>
@@ -139,6 +155,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     std::vector<double> change;
     for (index_t t = 0; t < p.tasks; ++t)
         if (p.offsets[t + 1] > p.offsets[t]) order.push_back(t);
+    std::vector<std::uint8_t> naps(p.samples);
     const bool coupled = p.tasks > 1;
     std::vector<W> before(coupled ? p.width : 0);
     const index_t features = p.bias > 0 ? p.width - 1 : p.width;
@@ -173,6 +190,27 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
             const double most_rows = static_cast<double>(p.width) / std::max(rows.entries(), 1.0);
             for (index_t k = 0; k < count;) {
                 const index_t i = ids[k];
+                if (naps[i] % NAP) {
+                    --naps[i];
+                    ++k;
+                    continue;
+                }
+                if (k + 12 < count) {  // visits jump about: what the next ones read is fetched ahead, in two steps
+                    const index_t next = ids[k + 12];
+                    __builtin_prefetch(beta + next);
+                    __builtin_prefetch(p.y + next);
+                    __builtin_prefetch(p.c + next);
+                    if (p.row_of) {
+                        __builtin_prefetch(p.row_of + next);
+                    } else {
+                        __builtin_prefetch(squares + next);
+                        rows.prefetch_start(next);
+                    }
+                }
+                if (p.row_of && k + 8 < count) {
+                    __builtin_prefetch(squares + p.row_of[ids[k + 8]]);
+                    rows.prefetch_start(p.row_of[ids[k + 8]]);
+                }
                 if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
                 const index_t r = p.row_of ? p.row_of[i] : i;
                 rows.load(r);
@@ -203,6 +241,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                         }
                     }
                 }
+                naps[i] = step.held ? following_nap(naps[i]) : 0;
                 ++k;
             }
             counts[t] = count;
@@ -282,6 +321,10 @@ TASKSIEVE_BOTH(dense_d, DenseRows<double>, double)
 TASKSIEVE_BOTH(dense_f, DenseRows<float>, double)
 TASKSIEVE_BOTH(dense_b, DenseRows<std::int8_t>, double)
 TASKSIEVE_BOTH(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_BOTH(block_d, BlockRows<double>, double)
+TASKSIEVE_BOTH(block_f, BlockRows<float>, double)
+TASKSIEVE_BOTH(block_b, BlockRows<std::int8_t>, double)
+TASKSIEVE_BOTH(block_u, BlockRows<std::uint8_t>, double)
 TASKSIEVE_BOTH(sparse_d32, SparseD32, double)
 TASKSIEVE_BOTH(sparse_d64, SparseD64, double)
 TASKSIEVE_BOTH(sparse_f32, SparseF32, double)
@@ -306,6 +349,10 @@ TASKSIEVE_CHOOSE(dense_d, DenseRows<double>, double)
 TASKSIEVE_CHOOSE(dense_f, DenseRows<float>, double)
 TASKSIEVE_CHOOSE(dense_b, DenseRows<std::int8_t>, double)
 TASKSIEVE_CHOOSE(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_CHOOSE(block_d, BlockRows<double>, double)
+TASKSIEVE_CHOOSE(block_f, BlockRows<float>, double)
+TASKSIEVE_CHOOSE(block_b, BlockRows<std::int8_t>, double)
+TASKSIEVE_CHOOSE(block_u, BlockRows<std::uint8_t>, double)
 TASKSIEVE_CHOOSE(sparse_d32, SparseD32, double)
 TASKSIEVE_CHOOSE(sparse_d64, SparseD64, double)
 TASKSIEVE_CHOOSE(sparse_f32, SparseF32, double)
@@ -424,7 +471,86 @@ TASKSIEVE_MULTIVERSION void slope_range(const GraphProblem &p, const double *sco
 
 constexpr index_t CHUNK = 16384;
 
+// The blocks of four columns of a row with any bit set (so -0.0 counts, which does no harm): their number. The last
+// block of a row ends with it and may overlap the one before; there it holds zeros.
+template <class T>
+TASKSIEVE_INLINE index_t pack_row(const T *row, index_t features, std::uint16_t *start, T *values) {
+    constexpr index_t size = BlockRows<T>::size;
+    index_t kept = 0, j = 0;
+    for (; j + size <= features; j += size) {
+        T part[size];
+        unsigned char bytes[sizeof(part)], any = 0;
+        std::memcpy(part, row + j, sizeof(part));
+        std::memcpy(bytes, part, sizeof(part));
+        for (size_t k = 0; k < sizeof(part); ++k) any |= bytes[k];
+        start[kept] = static_cast<std::uint16_t>(j);
+        std::memcpy(values + size * kept, part, sizeof(part));
+        kept += any != 0;
+    }
+    if (j < features) {
+        const index_t from = features - size;
+        start[kept] = static_cast<std::uint16_t>(from);
+        for (index_t k = 0; k < size; ++k) values[size * kept + k] = from + k < j ? T(0) : row[from + k];
+        ++kept;
+    }
+    return kept;
+}
+
+#define TASKSIEVE_PACK(NAME, T)                                                                                \
+    TASKSIEVE_MULTIVERSION index_t NAME(const T *row, index_t features, std::uint16_t *start, T *values) {     \
+        return pack_row(row, features, start, values);                                                         \
+    }                                                                                                          \
+    index_t pack(const T *row, index_t features, std::uint16_t *start, T *values) {                            \
+        return NAME(row, features, start, values);                                                             \
+    }
+TASKSIEVE_PACK(pack_double, double)
+TASKSIEVE_PACK(pack_float, float)
+TASKSIEVE_PACK(pack_int8, std::int8_t)
+TASKSIEVE_PACK(pack_uint8, std::uint8_t)
+
 }  // namespace
+
+template <class T>
+AnyRows packed_if_sparse(const DenseRows<T> &dense, int threads) {
+    using Packed = BlockRows<T>;
+    constexpr index_t sampled = 256, narrowest = 64, widest = 1 << 16;
+    constexpr double fullest = 0.5;
+    const index_t rows = dense.rows, features = dense.features;
+    if (!rows || features < narrowest || features > widest) return dense;
+    const index_t most = features / Packed::size + 1;
+    std::vector<std::uint16_t> start(most);
+    std::vector<T> values(most * Packed::size);
+    const index_t looks = std::min(rows, sampled);
+    index_t kept = 0;
+    for (index_t k = 0; k < looks; ++k)
+        kept += pack(dense.x + k * rows / looks * features, features, start.data(), values.data());
+    if (static_cast<double>(kept) > fullest * static_cast<double>(looks * most)) return dense;
+    auto store = std::make_shared<typename Packed::Store>();
+    store->begin.resize(rows);
+    store->count.resize(rows);
+    store->start.reset(new std::uint16_t[rows * most]);
+    store->values.reset(new T[rows * most * Packed::size]);
+    const index_t piece = std::max<index_t>(512, (rows + 15) / 16);
+    parallel_for(rows, piece, threads, [&](index_t begin, index_t end) {
+        index_t at = begin * most;
+        for (index_t r = begin; r < end; ++r) {
+            store->begin[r] = at;
+            store->count[r] = pack(dense.x + r * features, features, store->start.get() + at,
+                                   store->values.get() + at * Packed::size);
+            at += store->count[r];
+        }
+    });
+    for (const index_t count : store->count) store->blocks += count;
+    Packed packed;
+    packed.rows = rows;
+    packed.features = features;
+    packed.store = std::move(store);
+    return packed;
+}
+template AnyRows packed_if_sparse(const DenseRows<double> &, int);
+template AnyRows packed_if_sparse(const DenseRows<float> &, int);
+template AnyRows packed_if_sparse(const DenseRows<std::int8_t> &, int);
+template AnyRows packed_if_sparse(const DenseRows<std::uint8_t> &, int);
 
 template <class W>
 DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const double *squares, double *beta, W *w,

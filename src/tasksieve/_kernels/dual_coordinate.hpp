@@ -37,6 +37,11 @@ template <class W>
 void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
                 double *scores, double *v);
 
+// The rows themselves, or a packed copy where a sample says that most of their blocks are empty: at most half as large,
+// and several times faster to read in random order.
+template <class T>
+AnyRows packed_if_sparse(const DenseRows<T> &rows, int threads);
+
 // ||x_r||^2 of every row.
 void row_squares(const AnyRows &rows, int threads, double *out);
 

@@ -41,12 +41,13 @@ struct Rows {
 };
 
 template <class T>
-Rows dense_rows(Matrix<T> x) {
-    DenseRows<T> rows;
-    rows.x = x.data();
-    rows.rows = x.shape(0);
-    rows.features = x.shape(1);
-    return {rows};
+Rows dense_rows(Matrix<T> x, int threads) {
+    DenseRows<T> dense;
+    dense.x = x.data();
+    dense.rows = x.shape(0);
+    dense.features = x.shape(1);
+    nb::gil_scoped_release release;
+    return {packed_if_sparse(dense, threads)};
 }
 
 template <class T, class I>
@@ -222,7 +223,7 @@ void py_hash_rows(const Rows &rows, int threads, Vector<index_t> indptr, OutVect
 
 template <class T>
 void bind_rows(nb::module_ &m) {
-    m.def("dense_rows", &dense_rows<T>, "x"_a.noconvert(), nb::keep_alive<0, 1>());
+    m.def("dense_rows", &dense_rows<T>, "x"_a.noconvert(), "threads"_a, nb::keep_alive<0, 1>());
     m.def("sparse_rows", &sparse_rows<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
           "indptr"_a.noconvert(), "features"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
     m.def("sparse_rows", &sparse_rows<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +19,15 @@ from ..linear.base import (
     feature_names,
     kernel_threads,
 )
-from ..tasks import TaskLabels, is_task_list, linear_scores, read_labels, read_matrix, task_codes
+from ..tasks import (
+    TaskLabels,
+    is_task_list,
+    linear_scores,
+    read_labels,
+    read_matrix,
+    refuse_not_finite,
+    task_codes,
+)
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -86,7 +95,7 @@ class GraphModel(BaseEstimator):
             sparse = any(scipy.sparse.issparse(part) for part in parts)
             stacked = scipy.sparse.vstack(parts, format="csr") if sparse else np.concatenate(parts)
             return _row_major(stacked), [part.shape[0] for part in parts]
-        matrix = read_matrix(X)
+        matrix = read_matrix(X, search=False)  # for NaN and infinity: with the norms of the rows
         return _row_major(matrix), matrix.shape[0]
 
     def _set_features(self, X: Any, source: Any) -> None:
@@ -165,15 +174,18 @@ class GraphModel(BaseEstimator):
         threads = kernel_threads(self.n_jobs)
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
         old = getattr(self, "_warm", None) if self.warm_start else None
-        solutions, warm, squares = [], [], None
+        solutions, warm, kept, squares = [], [], None, None
         for k, target in enumerate(signs):
             problem = GraphProblem(
                 source, offsets, None if straight else np.ascontiguousarray(row_of, dtype=np.int64),
                 np.ascontiguousarray(target if order is None else target[order]),
                 np.ascontiguousarray(cost if order is None else cost[order]),
                 coupling, similarity, self.loss, float(getattr(self, "epsilon", 0.0)),
-                float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, squares,
+                float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, kept, squares,
             )  # fmt: skip
+            if kept is None and not isinstance(source, StringSource) and not get_config()["assume_finite"]:
+                if not np.isfinite(np.sum(problem.row_squares())):
+                    refuse_not_finite(source, "X")
             start = None
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
@@ -184,7 +196,7 @@ class GraphModel(BaseEstimator):
                     progress=_Progress(type(self).__name__) if self.verbose else None,
                 )
             )  # fmt: skip
-            squares = problem.squares
+            kept, squares = problem.rows, problem.squares
             warm.append((solutions[-1].beta, problem.c))
         self._set_solution(labels, tasks, order, solutions)
         if self.warm_start:

@@ -67,6 +67,8 @@ class GraphProblem:
     epsilon : float
     bias : float
         Size of the constant feature; 0: none.
+    rows, squares
+        `kernel_rows` of the source and `row_squares`, where another problem on the same rows has them already.
     """
 
     source: Any
@@ -80,6 +82,7 @@ class GraphProblem:
     epsilon: float = 0.0
     bias: float = 0.0
     threads: int = 1
+    rows: Any = None
     squares: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +90,8 @@ class GraphProblem:
         self._null: float | None = None
         if self.loss == "squared":
             self.epsilon = 0.0
-        self.rows = kernel_rows(self.source)
+        if self.rows is None:
+            self.rows = kernel_rows(self.source, self.threads)
         self.handle = kernels.graph_problem(
             self.rows,
             self.code,
@@ -205,12 +209,13 @@ class StringSource:
         )
 
 
-def kernel_rows(source: Any) -> Any:
+def kernel_rows(source: Any, threads: int = 1) -> Any:
+    """The rows as kernels read them: as they lie in memory; dense ones that are mostly zeros are packed."""
     if isinstance(source, StringSource):
         return source.rows()
     if scipy.sparse.issparse(source):
         return kernels.sparse_rows(source.data, source.indices, source.indptr, source.shape[1])
-    return kernels.dense_rows(source)
+    return kernels.dense_rows(source, threads)
 
 
 @dataclass
