@@ -203,12 +203,12 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                     if (p.row_of) {
                         __builtin_prefetch(p.row_of + next);
                     } else {
-                        __builtin_prefetch(squares + next);
+                        if (squares) __builtin_prefetch(squares + next);
                         rows.prefetch_start(next);
                     }
                 }
                 if (p.row_of && k + 8 < count) {
-                    __builtin_prefetch(squares + p.row_of[ids[k + 8]]);
+                    if (squares) __builtin_prefetch(squares + p.row_of[ids[k + 8]]);
                     rows.prefetch_start(p.row_of[ids[k + 8]]);
                 }
                 if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
@@ -218,8 +218,9 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                 if (p.bias > 0) z += p.bias * static_cast<double>(wt[features]);
                 ++report.visits;
                 estimate += fenchel(p.loss, p.epsilon, z, p.y[i], p.c[i], beta[i]);
-                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * squares[r], beta[i],
-                                                  lowest, highest);
+                const double square = squares ? squares[r] : rows.square() + p.bias * p.bias;
+                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * square, beta[i], lowest,
+                                                  highest);
                 if (step.rests) {
                     std::swap(ids[k], ids[--count]);
                     continue;
@@ -616,14 +617,98 @@ void row_squares(const AnyRows &any, int threads, double *out) {
     each_row(any, threads, [&](const auto &rows, index_t r) { out[r] = rows.square(); });
 }
 
-double fenchel_terms(const GraphProblem &p, const double *scores, const double *beta, double *terms) {
-    double total = 0.0;
+LossSums fenchel_sums(const GraphProblem &p, const double *scores, const double *beta) {
+    LossSums total;
     for (index_t i = 0; i < p.samples; ++i) {
-        terms[i] = p.c[i] > 0 ? fenchel(p.loss, p.epsilon, scores[i], p.y[i], p.c[i], beta[i]) : 0.0;
-        total += terms[i];
+        if (!(p.c[i] > 0)) continue;
+        total.loss += p.c[i] * true_loss(p.loss, p.epsilon, scores[i], p.y[i]);
+        total.terms += std::max(fenchel(p.loss, p.epsilon, scores[i], p.y[i], p.c[i], beta[i]), 0.0);
     }
     return total;
 }
+
+namespace {
+
+// w = M w in place, column by column: W holds V before. The sum of the squares of what is written.
+template <class W>
+TASKSIEVE_INLINE double couple_columns(const GraphProblem &p, W *w, index_t begin, index_t end, double *block) {
+    constexpr index_t most = 256;
+    double squares = 0.0;
+    for (index_t first = begin; first < end; first += most) {
+        const index_t count = std::min(most, end - first);
+        for (index_t s = 0; s < p.tasks; ++s)
+            for (index_t j = 0; j < count; ++j) block[s * most + j] = static_cast<double>(w[s * p.width + first + j]);
+        for (index_t s = 0; s < p.tasks; ++s) {
+            double sum[most] = {};
+            for (index_t t = 0; t < p.tasks; ++t) {
+                const double mst = p.m[s * p.tasks + t];
+                if (mst == 0.0) continue;
+                const double *from = block + t * most;
+#pragma omp simd
+                for (index_t j = 0; j < count; ++j) sum[j] += mst * from[j];
+            }
+            W *to = w + s * p.width + first;
+            for (index_t j = 0; j < count; ++j) {
+                to[j] = static_cast<W>(sum[j]);
+                squares += sum[j] * sum[j];
+            }
+        }
+    }
+    return squares;
+}
+
+TASKSIEVE_MULTIVERSION double couple(const GraphProblem &p, double *w, index_t begin, index_t end, double *block) {
+    return couple_columns(p, w, begin, end, block);
+}
+TASKSIEVE_MULTIVERSION double couple_single(const GraphProblem &p, float *w, index_t begin, index_t end,
+                                            double *block) {
+    return couple_columns(p, w, begin, end, block);
+}
+double couple(const GraphProblem &p, float *w, index_t begin, index_t end, double *block) {
+    return couple_single(p, w, begin, end, block);
+}
+
+}  // namespace
+
+template <class W>
+TableSquares rebuild_table(const AnyRows &any, const GraphProblem &p, const double *beta, int threads, W *w) {
+    TableSquares squares;
+    if constexpr (std::is_same_v<W, double>) {
+        graph_pass<double>(any, p, nullptr, beta, threads, nullptr, w);
+    } else {  // sums in double precision, one task at a time: they are as large as two tables
+        std::visit(
+            [&](const auto &source) {
+                using Rows = std::decay_t<decltype(source)>;
+                if constexpr (std::is_same_v<TableOf<Rows>, W>) {
+                    auto rows = source;
+                    std::vector<double> v(p.width);
+                    for (index_t t = 0; t < p.tasks; ++t) {
+                        std::fill(v.begin(), v.end(), 0.0);
+                        pass(rows, p, static_cast<const W *>(nullptr), beta, p.offsets[t], p.offsets[t + 1], nullptr, v.data());
+                        for (index_t j = 0; j < p.width; ++j) {
+                            w[t * p.width + j] = static_cast<W>(v[j]);
+                            squares.v += v[j] * v[j];
+                        }
+                    }
+                }
+            },
+            any);
+    }
+    if (p.tasks == 1 && p.m[0] == 1.0) {
+        squares.w = squares.v;
+        return squares;
+    }
+    constexpr index_t columns = 8192;
+    std::vector<double> parts((p.width + columns - 1) / columns);
+    parallel_for(p.width, columns, threads, [&](index_t begin, index_t end) {
+        std::vector<double> block(p.tasks * 256);
+        parts[begin / columns] = couple(p, w, begin, end, block.data());
+    });
+    for (const double part : parts) squares.w += part;
+    return squares;
+}
+template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, double *);
+template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, float *);
 
 LossSums smoothed_loss(const GraphProblem &p, const double *scores, double mu, int threads, double *beta,
                        double *curvature) {

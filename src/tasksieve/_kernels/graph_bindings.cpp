@@ -135,14 +135,15 @@ struct Problem {
 };
 
 template <class W>
-std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &problem, Vector<double> squares,
+std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &problem,
+                                                                std::optional<Vector<double>> squares,
                                                                 OutVector<double> beta, OutMatrix<W> w,
                                                                 OutVector<index_t> active, OutVector<index_t> counts,
                                                                 index_t max_epochs, double target, double lowest,
                                                                 double highest, std::uint64_t seed) {
     const GraphProblem &p = problem.p;
     require(problem.rows.strings() == std::is_same_v<W, float>, "strings take float32 tables, other rows float64");
-    require(index_t(squares.size()) == problem.rows.rows(), "one square a row");
+    require(!squares || index_t(squares->size()) == problem.rows.rows(), "one square a row");
     require(index_t(beta.size()) == p.samples && index_t(active.size()) == p.samples &&
                 index_t(counts.size()) == p.tasks,
             "beta, active, counts");
@@ -155,8 +156,8 @@ std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &p
         }
     }
     nb::gil_scoped_release release;
-    const DescentReport report = dual_descent(problem.rows.any, p, squares.data(), beta.data(), w.data(), active.data(),
-                                              counts.data(), max_epochs, target, lowest, highest, seed);
+    const DescentReport report = dual_descent(problem.rows.any, p, squares ? squares->data() : nullptr, beta.data(),
+                                              w.data(), active.data(), counts.data(), max_epochs, target, lowest, highest, seed);
     return {report.epochs, report.visits, report.estimate, report.lowest, report.highest};
 }
 
@@ -175,11 +176,23 @@ void py_pass(const Problem &problem, std::optional<Matrix<W>> w, std::optional<V
                   scores ? scores->data() : nullptr, v ? v->data() : nullptr);
 }
 
-double py_fenchel(const Problem &problem, Vector<double> scores, Vector<double> beta, OutVector<double> terms) {
+std::tuple<double, double> py_fenchel(const Problem &problem, Vector<double> scores, Vector<double> beta) {
     const index_t n = problem.p.samples;
-    require(index_t(scores.size()) == n && index_t(beta.size()) == n && index_t(terms.size()) == n, "sizes");
+    require(index_t(scores.size()) == n && index_t(beta.size()) == n, "sizes");
     nb::gil_scoped_release release;
-    return fenchel_terms(problem.p, scores.data(), beta.data(), terms.data());
+    const LossSums sums = fenchel_sums(problem.p, scores.data(), beta.data());
+    return {sums.loss, sums.terms};
+}
+
+template <class W>
+std::tuple<double, double> py_rebuild(const Problem &problem, Vector<double> beta, int threads, OutMatrix<W> w) {
+    const GraphProblem &p = problem.p;
+    require(problem.rows.strings() == std::is_same_v<W, float>, "strings take float32 tables, other rows float64");
+    require(index_t(beta.size()) == p.samples, "one beta a sample");
+    require(index_t(w.shape(0)) == p.tasks && index_t(w.shape(1)) == p.width, "w is tasks x width");
+    nb::gil_scoped_release release;
+    const TableSquares squares = rebuild_table(problem.rows.any, p, beta.data(), threads, w.data());
+    return {squares.v, squares.w};
 }
 
 std::tuple<double, double> py_smoothed_loss(const Problem &problem, Vector<double> scores, double mu, int threads,
@@ -232,9 +245,10 @@ void bind_rows(nb::module_ &m) {
 
 template <class W>
 void bind_table(nb::module_ &m) {
-    m.def("dual_descent", &py_descent<W>, "problem"_a, "squares"_a.noconvert(), "beta"_a.noconvert(),
+    m.def("dual_descent", &py_descent<W>, "problem"_a, "squares"_a.none().noconvert(), "beta"_a.noconvert(),
           "w"_a.noconvert(), "active"_a.noconvert(), "counts"_a.noconvert(), "max_epochs"_a, "target"_a, "lowest"_a,
           "highest"_a, "seed"_a);
+    m.def("rebuild_table", &py_rebuild<W>, "problem"_a, "beta"_a.noconvert(), "threads"_a, "w"_a.noconvert());
 }
 
 }  // namespace
@@ -264,8 +278,7 @@ void bind_graph(nb::module_ &m) {
           "threads"_a, "scores"_a.none().noconvert(), "v"_a.none().noconvert());
     m.def("graph_pass_single", &py_pass<float>, "problem"_a, "w"_a.none().noconvert(), "beta"_a.none().noconvert(),
           "threads"_a, "scores"_a.none().noconvert(), "v"_a.none().noconvert());
-    m.def("fenchel_terms", &py_fenchel, "problem"_a, "scores"_a.noconvert(), "beta"_a.noconvert(),
-          "terms"_a.noconvert());
+    m.def("fenchel_sums", &py_fenchel, "problem"_a, "scores"_a.noconvert(), "beta"_a.noconvert());
     m.def("smoothed_loss", &py_smoothed_loss, "problem"_a, "scores"_a.noconvert(), "mu"_a, "threads"_a,
           "beta"_a.noconvert(), "curvature"_a.noconvert());
     m.def("smoothed_slope", &py_smoothed_slope, "problem"_a, "scores"_a.noconvert(), "direction"_a.noconvert(),

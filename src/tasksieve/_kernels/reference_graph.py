@@ -274,7 +274,9 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
                 visits += 1
                 y, c = problem.y[i], problem.c[i]
                 estimate += float(_fenchel(problem.loss, problem.epsilon, z, y, c, beta[i]))
-                square = squares[i if problem.row_of is None else problem.row_of[i]]
+                square = float(values @ values)
+                if squares is not None:
+                    square = squares[i if problem.row_of is None else problem.row_of[i]]
                 new, projected, rests, held = _step(
                     problem.loss, problem.epsilon, z, y, c, mtt * square, beta[i], lowest, highest
                 )
@@ -316,14 +318,20 @@ def graph_pass(problem, w, beta, threads, scores, v):
 graph_pass_single = graph_pass
 
 
-def fenchel_terms(problem, scores, beta, terms):
-    """Fenchel-Young terms of all samples (0 where the weight is 0) and their sum."""
+def rebuild_table(problem, beta, threads, w):
+    """``w = M V`` with ``v_t = sum_i beta_i x_i``; the squared norms of V and W."""
+    v = np.empty(w.shape)
+    graph_pass(problem, None, beta, threads, None, v)
+    table = problem.m @ v.astype(w.dtype).astype(np.float64)
+    w[...] = table
+    return float(np.sum(v * v)), float(np.sum(table * table))
+
+
+def fenchel_sums(problem, scores, beta):
+    """Sum of the weighted losses, and of the Fenchel-Young terms of all samples."""
     used = problem.c > 0
-    terms[...] = 0.0
-    terms[used] = _fenchel(
-        problem.loss, problem.epsilon, scores[used], problem.y[used], problem.c[used], beta[used]
-    )
-    return float(terms.sum())
+    args = problem.loss, problem.epsilon, scores[used], problem.y[used], problem.c[used], beta[used]
+    return float(np.sum(problem.c * _loss(problem, scores))), float(np.sum(np.maximum(_fenchel(*args), 0.0)))
 
 
 def _ramp(u, mu):
@@ -365,8 +373,7 @@ def smoothed_loss(problem, scores, mu, threads, beta, curvature):
     first, second = _derivatives(problem, scores, mu)
     beta[...] = -problem.c * first
     curvature[...] = problem.c * second
-    terms = fenchel_terms(problem, scores, beta, np.empty_like(beta))
-    return float(np.sum(problem.c * _loss(problem, scores))), terms
+    return fenchel_sums(problem, scores, beta)
 
 
 def smoothed_slope(problem, scores, direction, step, mu, threads):
