@@ -162,6 +162,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     // The changes of task t so far, row by row, into the other tasks.
     auto spread = [&](index_t t) TASKSIEVE_INLINE_LAMBDA {
         for (size_t k = 0; k < changed.size(); ++k) {
+            if (k + 4 < changed.size()) rows.prefetch(changed[k + 4]);
             rows.load(changed[k]);
             for (index_t s = 0; s < p.tasks; ++s) {
                 const double mst = p.m[s * p.tasks + t];

@@ -208,7 +208,7 @@ class GraphModel(BaseEstimator):
     ) -> None:
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         width = self.n_features_in_
-        coef = [np.ascontiguousarray(found.w[:, :width]) for found in solutions]
+        coef = [found.w[:, :width] for found in solutions]  # a view: tables of hashed strings are large
         intercept = [
             bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks))
             for found in solutions
