@@ -1,6 +1,6 @@
 """Problems to try, test and measure with: generators of the literature's synthetic designs, and loaders.
 
-Every function returns a :class:`TaskDataset`, which unpacks as ``X, y, task, support``: rows stacked and
+Every ``make_...``, ``load_...`` and ``fetch_...`` returns a :class:`TaskDataset`, which unpacks as ``X, y, task, support``: rows stacked and
 sorted by task, the matrix in Fortran order (one feature's rows of all tasks contiguous: the library's own
 layout), and the sorted indices of the features that truly matter.
 
@@ -22,6 +22,7 @@ from .real import (
     one_vs_rest_tasks,
 )
 from .synthetic import (
+    evolve_consensus,
     make_dna_windows,
     make_gauss2d,
     make_genotypes,
@@ -36,6 +37,7 @@ __all__ = [
     "RealTasks",
     "TaskDataset",
     "data_folder",
+    "evolve_consensus",
     "fetch_landmine",
     "fetch_mnist_pairs",
     "fetch_parkinsons",
