@@ -24,7 +24,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from _common import RESULTS, ROOT, arguments, say, timed
-from graph_strings import TREE, evolve, windows
+from graph_strings import TREE, windows
 from graph_svm import landmine, mnist, ours
 from matplotlib.ticker import NullFormatter
 from sklearn.exceptions import ConvergenceWarning
@@ -32,6 +32,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 
 import tasksieve as ts
+from tasksieve.datasets import evolve_consensus
 from tasksieve.graph import complete_graph, task_similarity, tree_graph
 
 OURS, THEIRS, THIRD = "#2a6fbb", "#c2571a", "#5b8c3a"
@@ -155,12 +156,12 @@ def time_over_rows(args: Any) -> tuple[Any, Any]:
 
 def quality_over_rows(args: Any) -> tuple[Any, Any]:
     graph, _ = tree_graph(TREE)
-    consensus = evolve(np.random.default_rng(args.seed))
+    consensus = evolve_consensus(random_state=args.seed)
     n_test = 1_000 if args.quick else 20_000
-    X_test, y_test, task_test = windows(np.random.default_rng(args.seed + 1), n_test, consensus)
+    X_test, y_test, task_test = windows(n_test, consensus, args.seed + 1)
     curves: dict[str, list[tuple[int, float]]] = {"multi-task": [], "independent": [], "pooled": []}
     for n in (500, 1_000) if args.quick else args.sizes:
-        X, y, task = windows(np.random.default_rng(args.seed + 2), n, consensus)
+        X, y, task = windows(n, consensus, args.seed + 2)
         for kind, curve in curves.items():
             one = np.zeros_like
             train, test = (one(task), one(task_test)) if kind == "pooled" else (task, task_test)

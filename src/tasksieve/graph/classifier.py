@@ -204,7 +204,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
             raise ValueError(
                 "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
             )
-        weights = weights * self._class_weights(labels, classes, present)
+        if self.class_weight is not None:
+            weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
             self.classes_: Any = classes
             return [_signs(y == classes[1], present)], weights

@@ -160,16 +160,8 @@ class GraphModel(BaseEstimator):
         signs, weights = self._encode(labels)
         tasks, place, coupling, similarity = self._read_coupling(labels)
         self._set_features(X, source)
-        # samples in the order of the graph's tasks
-        code = place[labels.task_of_sample]
-        order = None if np.all(code[1:] >= code[:-1]) else np.argsort(code, kind="stable")
-        row_of = (
-            labels.flatten_rows(np.arange(labels.n_rows)) if labels.form != "list" else np.arange(len(code))
-        )
-        if order is not None:
-            code, row_of = code[order], row_of[order]
-        offsets = np.searchsorted(code, np.arange(len(tasks) + 1)).astype(np.int64)
-        straight = len(row_of) == labels.n_rows and np.array_equal(row_of, np.arange(len(row_of)))
+        order, offsets = _graph_order(labels, place, len(tasks))
+        row_of = _row_of_sample(labels, order)
         cost = self.C * weights
         threads = kernel_threads(self.n_jobs)
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
@@ -177,7 +169,7 @@ class GraphModel(BaseEstimator):
         solutions, warm, kept, squares = [], [], None, None
         for k, target in enumerate(signs):
             problem = GraphProblem(
-                source, offsets, None if straight else np.ascontiguousarray(row_of, dtype=np.int64),
+                source, offsets, row_of,
                 np.ascontiguousarray(target if order is None else target[order]),
                 np.ascontiguousarray(cost if order is None else cost[order]),
                 coupling, similarity, self.loss, float(getattr(self, "epsilon", 0.0)),
@@ -223,12 +215,12 @@ class GraphModel(BaseEstimator):
         self._null_objective = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.solver_ = solutions[0].solver
-        flat = np.stack([found.beta for found in solutions])
+        flat = np.stack([found.beta for found in solutions]) if several else solutions[0].beta
         if order is not None:
             back = np.empty_like(flat)
-            back[:, order] = flat
+            back[..., order] = flat
             flat = back
-        self.dual_coef_, self.support_ = _as_given(labels, flat if several else flat[0])
+        self.dual_coef_, self.support_ = _as_given(labels, flat)
         if not all(found.converged for found in solutions):
             worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
             warnings.warn(
@@ -329,6 +321,28 @@ def _label_array(names: list[Any]) -> np.ndarray:
         labels[:] = names
         return labels
     return np.array(names)
+
+
+def _graph_order(
+    labels: TaskLabels, place: np.ndarray, n_tasks: int
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
+    counts = np.zeros(n_tasks, dtype=np.int64)
+    counts[place] = np.diff(labels.offsets)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    if np.all(np.diff(place) > 0):
+        return None, offsets
+    parts = list(labels.per_task())
+    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(place)]), offsets
+
+
+def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray | None:
+    """The row of X that each sample is; None where sample i is row i."""
+    if order is None and labels.order is None and not labels.shared:
+        return None
+    rows = np.arange(labels.n_rows)
+    rows = rows if labels.form == "list" else labels.flatten_rows(rows)
+    return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
 
 
 def _row_major(matrix: Any) -> Any:
