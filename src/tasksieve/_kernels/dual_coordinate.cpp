@@ -138,6 +138,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
 // seven each time, until a visit moves it: most visits would otherwise change nothing. One byte a sample: epochs still
 // to be left out + 8 times how often in a row it was put to sleep.
 constexpr int NAP = 8;
+constexpr index_t COLUMNS = 1024;
 
 TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
     const int times = std::min(nap / NAP + 1, 3);
@@ -156,6 +157,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     for (index_t t = 0; t < p.tasks; ++t)
         if (p.offsets[t + 1] > p.offsets[t]) order.push_back(t);
     std::vector<std::uint8_t> naps(p.samples);
+    std::vector<index_t> moved(p.tasks, p.samples);  // changes in the task's last block
     const bool coupled = p.tasks > 1;
     std::vector<W> before(coupled ? p.width : 0);
     const index_t features = p.bias > 0 ? p.width - 1 : p.width;
@@ -185,10 +187,12 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
             random.shuffle(ids, count);
             W *wt = w + t * p.width;
             const double mtt = p.m[t * p.tasks + t];
-            // A block moves the other tasks once, at its end: by its rows while few have changed, from then on by
-            // w_t - before.
-            bool by_rows = coupled;
-            const double most_rows = static_cast<double>(p.width) / std::max(rows.entries(), 1.0);
+            // A block moves the other tasks once, at its end: by its rows where few change (as few as in its last epoch,
+            // it is supposed), otherwise by w_t - before. Whole columns are written three times faster than rows.
+            const double most_rows = static_cast<double>(p.width) / (3.0 * std::max(rows.entries(), 1.0));
+            bool by_rows = coupled && static_cast<double>(std::min(moved[t], count)) < most_rows;
+            if (coupled && !by_rows) std::copy(wt, wt + p.width, before.begin());
+            moved[t] = 0;
             for (index_t k = 0; k < count;) {
                 const index_t i = ids[k];
                 if (naps[i] % NAP) {
@@ -233,6 +237,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                     beta[i] = step.beta;
                     rows.add(mtt * delta, wt);
                     if (p.bias > 0) wt[features] += static_cast<W>(mtt * delta * p.bias);
+                    ++moved[t];
                     if (by_rows) {
                         changed.push_back(r);
                         change.push_back(delta);
@@ -252,14 +257,17 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                 spread(t);
                 continue;
             }
-            for (index_t s = 0; s < p.tasks; ++s) {
-                const double mst = p.m[s * p.tasks + t];
-                if (s == t || mst == 0.0) continue;
-                W *ws = w + s * p.width;
-                const double ratio = mst / mtt;
+            for (index_t first = 0; first < p.width; first += COLUMNS) {  // a piece of w_t stays close for all tasks
+                const index_t last = std::min(first + COLUMNS, p.width);
+                for (index_t s = 0; s < p.tasks; ++s) {
+                    const double mst = p.m[s * p.tasks + t];
+                    if (s == t || mst == 0.0) continue;
+                    W *ws = w + s * p.width;
+                    const double ratio = mst / mtt;
 #pragma omp simd
-                for (index_t j = 0; j < p.width; ++j)
-                    ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
+                    for (index_t j = first; j < last; ++j)
+                        ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
+                }
             }
         }
         highest = most > 0 ? most : inf;
