@@ -62,9 +62,12 @@ Rows sparse_rows(Vector<T> data, Vector<I> indices, Vector<I> indptr, index_t fe
     require(indptr.data()[0] == 0 && static_cast<index_t>(indptr.data()[rows.rows]) == static_cast<index_t>(data.size()),
             "indptr must run from 0 to the number of entries");
     for (index_t r = 0; r < rows.rows; ++r) require(indptr.data()[r] <= indptr.data()[r + 1], "indptr decreases");
-    for (size_t k = 0; k < indices.size(); ++k)
-        require(indices.data()[k] >= 0 && static_cast<index_t>(indices.data()[k]) < features,
-                "column index out of range");
+    I least = 0, most = 0;  // a loop without a way out is vectorised
+    for (size_t k = 0; k < indices.size(); ++k) {
+        least = std::min(least, indices.data()[k]);
+        most = std::max(most, indices.data()[k]);
+    }
+    require(least >= 0 && (indices.size() == 0 || static_cast<index_t>(most) < features), "column index out of range");
     return {rows};
 }
 

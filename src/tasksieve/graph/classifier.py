@@ -94,6 +94,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         ``objective_`` minus the optimum is at most this.
     n_iter_ : int
         Epochs of the descent, or Newton steps.
+    n_visits_ : int
+        Rows that the descent has read, in all epochs and classes.
     solver_ : str
         The method that found the answer.
     n_features_in_ : int

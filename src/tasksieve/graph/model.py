@@ -214,6 +214,7 @@ class GraphModel(BaseEstimator):
         self.dual_gap_ = float(sum(found.gap for found in solutions))
         self._null_objective = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
+        self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
         flat = np.stack([found.beta for found in solutions]) if several else solutions[0].beta
         if order is not None:

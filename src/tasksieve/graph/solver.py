@@ -301,12 +301,12 @@ def solve(
     )
     if rescue and not found.converged:
         tried = smoothed_newton(problem, tol * null, progress, found.w)
-        tried.n_iter += found.n_iter
+        tried.n_iter, tried.visits = tried.n_iter + found.n_iter, found.visits
         if tried.converged:
             return tried
         better = tried if tried.gap < found.gap else found
         found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
-        steps = tried.n_iter
+        steps, found.visits = tried.n_iter, found.visits + tried.visits
         if better.gap < found.gap:
             found.w, found.beta, found.objective, found.gap = (
                 better.w,
@@ -330,6 +330,8 @@ def dual_coordinate_descent(
     progress: Progress | None = None,
 ) -> Solution:
     """Task-blocked dual coordinate descent with shrinking (Widmer et al. 2012, Algorithm 1; mathematics 8).
+
+    Samples held at a bound take naps of a few epochs (see the kernel), so that most visits change something.
 
     The kernel runs epochs over the active samples until the gap that it estimates on the way is small, then one pass
     over all rows computes the true gap. If that is too large, samples that no longer rest at their bounds come back;
