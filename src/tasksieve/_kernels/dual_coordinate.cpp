@@ -479,7 +479,7 @@ TASKSIEVE_MULTIVERSION void slope_range(const GraphProblem &p, const double *sco
     *bend = b;
 }
 
-constexpr index_t CHUNK = 16384;
+constexpr index_t CHUNK = 8192;
 
 // The blocks of four columns of a row with any bit set (so -0.0 counts, which does no harm): their number. The last
 // block of a row ends with it and may overlap the one before; there it holds zeros.
