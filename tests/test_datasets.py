@@ -200,7 +200,8 @@ def test_dna_windows() -> None:
 
 def test_dna_windows_share_a_consensus() -> None:
     consensus = datasets.evolve_consensus(random_state=0)
-    assert consensus.shape == (4, 24) and consensus.max() == 3
+    assert consensus.shape == (4, 24)
+    assert consensus.max() == 3
     sets = [datasets.make_dna_windows(20_000, consensus=consensus, random_state=seed) for seed in (1, 2)]
     assert not np.array_equal(sets[0].X, sets[1].X)
     middle = 24 // 2

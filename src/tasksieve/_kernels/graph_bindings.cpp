@@ -38,6 +38,11 @@ struct Rows {
         return std::visit([](const auto &r) { return r.features; }, any);
     }
     bool strings() const { return std::holds_alternative<StringRows>(any); }
+    bool packed() const {  // a copy without empty blocks
+        return std::holds_alternative<BlockRows<double>>(any) || std::holds_alternative<BlockRows<float>>(any) ||
+               std::holds_alternative<BlockRows<std::int8_t>>(any) ||
+               std::holds_alternative<BlockRows<std::uint8_t>>(any);
+    }
 };
 
 template <class T>
@@ -257,7 +262,7 @@ void bind_table(nb::module_ &m) {
 }  // namespace
 
 void bind_graph(nb::module_ &m) {
-    nb::class_<Rows>(m, "GraphRows");
+    nb::class_<Rows>(m, "GraphRows").def_prop_ro("packed", &Rows::packed);
     nb::class_<Problem>(m, "GraphProblem");
     bind_rows<double>(m);
     bind_rows<float>(m);

@@ -251,7 +251,10 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
     )
     epochs = visits = 0
     estimate = 0.0
-    times, skip = np.zeros(len(beta), dtype=int), np.zeros(len(beta), dtype=int)  # of naps; epochs left of this one
+    times, skip = (
+        np.zeros(len(beta), dtype=int),
+        np.zeros(len(beta), dtype=int),
+    )  # of naps; epochs left of this one
     while epochs < max_epochs:
         epochs += 1
         estimate, least, most = 0.0, np.inf, -np.inf

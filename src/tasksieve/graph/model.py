@@ -175,9 +175,9 @@ class GraphModel(BaseEstimator):
                 coupling, similarity, self.loss, float(getattr(self, "epsilon", 0.0)),
                 float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, kept, squares,
             )  # fmt: skip
-            if kept is None and not isinstance(source, StringSource) and not get_config()["assume_finite"]:
-                if not np.isfinite(np.sum(problem.row_squares())):
-                    refuse_not_finite(source, "X")
+            unsearched = kept is None and not isinstance(source, StringSource)
+            if unsearched and not get_config()["assume_finite"]:
+                _refuse_not_finite_rows(problem)
             start = None
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
@@ -324,9 +324,7 @@ def _label_array(names: list[Any]) -> np.ndarray:
     return np.array(names)
 
 
-def _graph_order(
-    labels: TaskLabels, place: np.ndarray, n_tasks: int
-) -> tuple[np.ndarray | None, np.ndarray]:
+def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
     """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
     counts = np.zeros(n_tasks, dtype=np.int64)
     counts[place] = np.diff(labels.offsets)
@@ -344,6 +342,12 @@ def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray |
     rows = np.arange(labels.n_rows)
     rows = rows if labels.form == "list" else labels.flatten_rows(rows)
     return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
+
+
+def _refuse_not_finite_rows(problem: GraphProblem) -> None:
+    """The norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice."""
+    if not np.isfinite(np.sum(problem.row_squares())):
+        refuse_not_finite(problem.source, "X")
 
 
 def _row_major(matrix: Any) -> Any:

@@ -359,7 +359,9 @@ def dual_coordinate_descent(
             (seed + 1) * 1_000_003 + epochs,
         )  # fmt: skip
         epochs, visits, checks = epochs + done, visits + seen, checks + 1
-        certificate = problem.certify_rebuilt(w, beta)  # which also sheds the rounding that increments have gathered
+        certificate = problem.certify_rebuilt(
+            w, beta
+        )  # which also sheds the rounding that increments have gathered
         if progress is not None:
             progress("dual coordinate descent", epochs, certificate.gap / null)
         if certificate.gap <= tol or epochs >= max_iter:
@@ -372,7 +374,8 @@ def dual_coordinate_descent(
         active, counts = _active(resting, offsets)
         if not counts.any():
             active, counts = _active(proven, offsets)
-        target, lowest, highest = max(0.7 * target, 0.1 * tol), -np.inf, np.inf
+        target = max(0.85 * target, 0.1 * tol)  # the estimate was too low
+        lowest, highest = -np.inf, np.inf
     return Solution(
         w,
         beta,
