@@ -12,7 +12,6 @@ Gauss2D that matrix would take 80 GB. Figure 2: seconds to relative precision 1e
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _common import RESULTS, ROOT, arguments, say, timed
-from graph_strings import TREE, evolve, windows
+from _common import ROOT, Report, arguments, say, timed
+from graph_strings import TREE, windows
 from graph_svm import landmine, mnist, ours
 from matplotlib.ticker import NullFormatter
 from sklearn.exceptions import ConvergenceWarning
@@ -32,6 +31,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 
 import tasksieve as ts
+from tasksieve.datasets import evolve_consensus
 from tasksieve.graph import complete_graph, task_similarity, tree_graph
 
 OURS, THEIRS, THIRD = "#2a6fbb", "#c2571a", "#5b8c3a"
@@ -41,23 +41,21 @@ FIGURES = ROOT / "docs" / "_static"
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--only", type=int, nargs="*", choices=(1, 2, 3), default=(1, 2, 3))
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 100_000, 300_000])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 100_000, 300_000, 1_000_000])
     parser.add_argument("--out", type=Path, default=FIGURES)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     args.out.mkdir(parents=True, exist_ok=True)
-    data: dict[str, Any] = {}
+    whole = set(args.only) == {1, 2, 3}
+    report = Report("graph_figures" if whole else "graph_figures_" + "_".join(map(str, args.only)), args)
     for number, draw in ((1, precision_over_time), (2, time_over_rows), (3, quality_over_rows)):
         if number in args.only:
-            figure, data[f"figure{number}"] = draw(args)
+            figure, points = draw(args)
+            report.raw(figure=number, points=points)
             name = args.out / f"graph_figure{number}.png"
             figure.savefig(name, dpi=80)
             say(f"{name}: {name.stat().st_size / 1024:.0f} KB")
-    if not args.quick:
-        RESULTS.mkdir(exist_ok=True)
-        target = RESULTS / "graph_figures.json"
-        known = json.loads(target.read_text()) if target.exists() else {}
-        target.write_text(json.dumps(known | data, indent=1))
+    report.finish()
 
 
 def gauss(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -131,36 +129,55 @@ def precision_over_time(args: Any) -> tuple[Any, Any]:
 
 
 def time_over_rows(args: Any) -> tuple[Any, Any]:
-    sizes = (300, 600) if args.quick else (750, 1_500, 3_000, 6_000, 12_000)
-    figure, axis = plt.subplots(figsize=(5, 3.4), layout="constrained")
-    mine, theirs = [], []
-    for n in sizes:
-        X, y, task = mnist(n)
-        runs = [
-            timed(lambda x=X, y=y, k=task: ours(complete_graph(3), 0.1, 1e-4, x, y, k, args.threads))
-            for _ in range(3)
-        ]
-        mine.append((len(y), sorted(seconds for seconds, _ in runs)[1]))
-        found = kernel_runs(X, y, task, 0.1, (1.0, 1e-1, 1e-2, 1e-3, 1e-4))
-        theirs.append((len(y), min(seconds for seconds, precision in found if precision <= 1e-4)))
-        say(n, mine[-1], theirs[-1])
-    axis.loglog(*zip(*mine, strict=True), "o-", color=OURS, label="tasksieve, certified")
-    axis.loglog(*zip(*theirs, strict=True), "s--", color=THEIRS, label="multi-task kernel")
-    axis.set_xlabel("rows (MNIST-MTL, C = 0.1)")
-    axis.set_ylabel("seconds to precision 1e-4")
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
-    return figure, {"ours": mine, "kernel": theirs}
+    few = args.quick
+    sizes = (300, 600) if few else (750, 1_500, 3_000, 6_000, 12_000)
+    X_mines, y_mines, task_mines = landmine()
+    mixed = np.random.default_rng(args.seed).permutation(len(y_mines))  # every part has rows of all fields
+
+    def mines(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        part = np.sort(mixed[:n])
+        return np.ascontiguousarray(X_mines[part]), y_mines[part], task_mines[part]
+
+    sets = {
+        "Gauss2D": (lambda n: gauss(n, args.seed), 1.0, () if few else (30_000, 100_000)),
+        "landmine": (mines, 1.0, ()),
+        "MNIST-MTL": (mnist, 0.1, ()),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
+    data = {}
+    for axis, (name, (draw, C, more)) in zip(axes, sets.items(), strict=True):
+        mine, theirs = [], []
+        for n in (*sizes, *more):
+            X, y, task = draw(n)
+            graph = complete_graph(int(task.max()) + 1)
+            runs = [
+                timed(lambda x=X, y=y, k=task, g=graph, c=C: ours(g, c, 1e-4, x, y, k, args.threads))
+                for _ in range(3)
+            ]
+            mine.append((len(y), sorted(seconds for seconds, _ in runs)[1]))
+            if n not in more:  # the kernel's matrix of 100,000 rows would take 80 GB
+                found = kernel_runs(X, y, task, C, (1.0, 1e-1, 1e-2, 1e-3, 1e-4))
+                theirs.append((len(y), min(seconds for seconds, precision in found if precision <= 1e-4)))
+            say(name, mine[-1], theirs[-1])
+        axis.loglog(*zip(*mine, strict=True), "o-", color=OURS, label="tasksieve, certified")
+        axis.loglog(*zip(*theirs, strict=True), "s--", color=THEIRS, label="multi-task kernel")
+        axis.set_title(f"{name}, C = {C:g}", fontsize=9)
+        axis.set_xlabel("rows")
+        axis.grid(alpha=0.3)
+        data[name] = {"ours": mine, "kernel": theirs}
+    axes[0].set_ylabel("seconds to precision 1e-4")
+    axes[0].legend(fontsize=8)
+    return figure, data
 
 
 def quality_over_rows(args: Any) -> tuple[Any, Any]:
     graph, _ = tree_graph(TREE)
-    consensus = evolve(np.random.default_rng(args.seed))
+    consensus = evolve_consensus(random_state=args.seed)
     n_test = 1_000 if args.quick else 20_000
-    X_test, y_test, task_test = windows(np.random.default_rng(args.seed + 1), n_test, consensus)
+    X_test, y_test, task_test = windows(n_test, consensus, args.seed + 1)
     curves: dict[str, list[tuple[int, float]]] = {"multi-task": [], "independent": [], "pooled": []}
     for n in (500, 1_000) if args.quick else args.sizes:
-        X, y, task = windows(np.random.default_rng(args.seed + 2), n, consensus)
+        X, y, task = windows(n, consensus, args.seed + 2)
         for kind, curve in curves.items():
             one = np.zeros_like
             train, test = (one(task), one(task_test)) if kind == "pooled" else (task, task_test)

@@ -50,6 +50,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "graph_svm_growth": ("graph_svm.py", "--only", "growth"),
     "graph_real": ("graph_real.py",),
     "graph_strings": ("graph_strings.py",),
+    "graph_figures": ("graph_figures.py",),
     "owl_screening": ("owl_screening.py",),
     "owl_path": ("owl_path.py",),
     "owl_path_memory": ("owl_path.py", "--only", "memory"),
@@ -94,7 +95,7 @@ def main() -> None:
 def result(name: str) -> dict[str, Any] | None:
     file = RESULTS / f"{name}.json"
     content: dict[str, Any] | None = json.loads(file.read_text()) if file.exists() else None
-    return content
+    return content if content and "headlines" in content else None  # not one that an older script has left
 
 
 def write_tables(file: Path) -> None:

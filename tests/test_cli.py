@@ -373,6 +373,13 @@ def test_datasets_are_listed_and_written(cli: CommandLine, tmp_path: Path) -> No
         np.testing.assert_array_equal(problem.X, expected.X)
         np.testing.assert_array_equal(problem.y, expected.y)
         np.testing.assert_array_equal(problem.task, expected.task)
+    windows = ts.datasets.make_dna_windows(8, random_state=0).X
+    for ending in ("csv", "parquet"):
+        file = tmp_path / f"windows.{ending}"
+        cli("datasets", "make-dna-windows", "-o", file, "--set", "n_rows=8", "--set", "random_state=0")
+        frame = pd.read_csv(file) if ending == "csv" else pd.read_parquet(file)
+        assert frame["text"].tolist() == [text.decode() for text in windows]
+    assert "strings" in cli("datasets", "make-dna-windows", "-o", tmp_path / "windows.npz", code=2).err
     assert "no data set" in cli("datasets", "nonsense", code=2).err
     assert "--set" in cli("datasets", "make-wang-synthetic", "-o", file, "--set", "rows=5", code=2).err
 

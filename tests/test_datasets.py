@@ -198,6 +198,23 @@ def test_dna_windows() -> None:
         datasets.make_dna_windows(10, length=5, motif=6)
 
 
+def test_dna_windows_share_a_consensus() -> None:
+    consensus = datasets.evolve_consensus(random_state=0)
+    assert consensus.shape == (4, 24)
+    assert consensus.max() == 3
+    sets = [datasets.make_dna_windows(20_000, consensus=consensus, random_state=seed) for seed in (1, 2)]
+    assert not np.array_equal(sets[0].X, sets[1].X)
+    middle = 24 // 2
+    for X, y, task, support in sets:
+        assert task is not None
+        column = X.view("S1").reshape(-1, 141)[:, support[middle]]
+        for t in range(4):
+            planted = column[(task == t) & (y > 0)] == b"ACGT"[consensus[t, middle] :][:1]
+            assert 0.55 < np.mean(planted) < 0.75  # kept with probability 0.55, hit by chance besides
+    with pytest.raises(ValueError, match="consensus must have shape"):
+        datasets.make_dna_windows(10, motif=6, consensus=consensus)
+
+
 def test_one_vs_rest_tasks() -> None:
     labels = np.repeat([3, 5, 9], [10, 4, 30])
     X = np.arange(44.0)[:, None] + np.zeros((1, 3))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -131,6 +133,28 @@ def test_training_on_the_fly_is_training_on_features(loss, data):
     np.testing.assert_allclose(every[np.arange(len(y)), task], scores, atol=1e-6)
     assert direct.score(strings, y, task=task) > 0.7
     assert direct.coef_.shape == (3, 2**14)
+
+
+@pytest.mark.parametrize("max_iter", [1, 4, 50])
+def test_gap_is_true(max_iter, data):
+    """Objective and gap by hand, in double precision, from the features and the two points that are returned."""
+    strings, y, task = data
+    hasher, graph = ts.WeightedDegreeHasher(6, n_features=2**14), complete_graph(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ts.GraphSVC(graph, hasher=hasher, tol=1e-6, max_iter=max_iter).fit(strings, y, task=task)
+    signs = np.where(y == "site", 1.0, -1.0)
+    features = hasher.fit_transform(strings).toarray()
+    rows = np.hstack([features, np.ones((len(y), 1))])
+    W = np.hstack([model.coef_.astype(float), model.intercept_[:, None]])
+    coupling = np.eye(3) + np.diag(graph.sum(axis=1)) - graph
+    V = np.stack([model.dual_coef_[task == t] @ rows[task == t] for t in range(3)])
+    scores = np.einsum("ij,ij->i", rows, W[task])
+    primal = 0.5 * np.sum(W * (coupling @ W)) + np.sum(np.maximum(0, 1 - signs * scores))
+    dual = np.sum(signs * model.dual_coef_) - 0.5 * np.sum(V * (np.linalg.inv(coupling) @ V))
+    assert model.objective_ == pytest.approx(primal, rel=1e-6)
+    assert primal - dual <= model.dual_gap_ * (1 + 1e-6) + 1e-6 * primal
+    assert primal - dual >= 0.9 * model.dual_gap_ - 1e-6 * primal
 
 
 def test_regression_and_independent_tasks(data, rng):

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tasksieve as ts
+from tasksieve._kernels import compiled, kernels
 from tasksieve.graph import (
     complete_graph,
     distance_graph,
@@ -220,6 +221,56 @@ def test_storages(storage, dtype, rng):
     np.testing.assert_allclose(
         found.decision_function(stored, task=task), expected.decision_function(X, task=task), atol=1e-3
     )
+
+
+def mostly_empty(rng: np.random.Generator, n: int = 60, d: int = 97) -> np.ndarray:
+    """Rows with a few runs of numbers, as images have them: what the kernels pack."""
+    X = rng.standard_normal((n, d))
+    X[np.repeat(rng.random((n, d // 8 + 1)) < 0.8, 8, axis=1)[:, :d]] = 0.0
+    X[5] = 0.0
+    return X
+
+
+@pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
+def test_packed_rows_against_interior_point(loss, rng):
+    X, task = mostly_empty(rng), rng.integers(3, size=60)
+    z = X @ rng.standard_normal(97) + 0.3 * rng.standard_normal(60)
+    y = z if loss in NUMBERS else np.where(z > 0, 1, -1)
+    assert not compiled or kernels.dense_rows(X, 1).packed
+    Model = ts.GraphSVR if loss in NUMBERS else ts.GraphSVC
+    model = Model(complete_graph(3), C=0.8, loss=loss, tol=1e-9, max_iter=500_000, solver="dual")
+    model.fit(X, y, task=task)
+    L = laplacian(complete_graph(3), 3, 1.0)
+    ours = objective(X, y, task, model.coef_, model.intercept_, loss, 0.8, L)
+    assert model.objective_ == pytest.approx(ours, rel=1e-10)
+    optimum = interior_point(X, y, task, loss, 0.8, L)
+    assert ours == pytest.approx(optimum, rel=1e-7, abs=1e-7)
+    assert model.n_visits_ > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint8])
+def test_packed_rows_are_the_rows(dtype, rng):
+    X, task = np.abs(np.round(3 * mostly_empty(rng))).astype(dtype), rng.integers(3, size=60)
+    y = np.where(X.astype(float).sum(axis=1) > np.median(X.astype(float).sum(axis=1)), 1, -1)
+    model = ts.GraphSVC(complete_graph(3), tol=1e-9)
+    dense, csr = clone(model).fit(X, y, task=task), clone(model).fit(scipy.sparse.csr_matrix(X), y, task=task)
+    assert dense.objective_ == pytest.approx(csr.objective_, rel=1e-8)
+    np.testing.assert_allclose(dense.coef_, csr.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("form", ["dense", "packed", "csr", "list"])
+def test_not_finite(form, value, rng):
+    X = mostly_empty(rng) if form != "dense" else rng.standard_normal((60, 4))
+    y, task = np.where(rng.random(60) < 0.5, 1, -1), np.repeat([0, 1], 30)
+    X[37, 2] = value
+    given = {"csr": scipy.sparse.csr_matrix(X), "list": [X[:30], X[30:]]}.get(form, X)
+    where = "row 7" if form == "list" else "row 37"
+    with pytest.raises(ValueError, match=where):
+        if form == "list":
+            ts.GraphSVC().fit(given, [y[:30], y[30:]])
+        else:
+            ts.GraphSVC().fit(given, y, task=task)
 
 
 def _long(matrix):

@@ -1,5 +1,7 @@
 #include "dual_coordinate.hpp"
 
+#include <cstring>
+
 namespace tasksieve {
 namespace {
 
@@ -67,7 +69,8 @@ TASKSIEVE_INLINE double fenchel(int loss, double epsilon, double z, double y, do
 
 struct Step {
     double beta = 0.0, projected = 0.0;
-    bool rests = false;  // at a bound, with a gradient that keeps it there
+    bool rests = false;  // at a bound, with a gradient so large that shrinking takes it out
+    bool held = false;   // at a bound, with a gradient that keeps it there for now
 };
 
 // The exact minimiser along one coordinate, and what shrinking wants to know about the point before it.
@@ -86,6 +89,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             } else {
                 step.projected = g;
             }
+            step.held = (a <= 0.0 || a >= c) && step.projected == 0.0;
             step.beta = y * (q > 0 ? std::min(std::max(a - g / q, 0.0), c) : c);
             return step;
         }
@@ -93,6 +97,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             const double a = y * beta, k = 0.5 / c, g = y * z - 1.0 + a * k;
             step.projected = a <= 0.0 ? std::min(g, 0.0) : g;
             step.rests = a <= 0.0 && g > highest;
+            step.held = a <= 0.0 && g >= 0.0;
             step.beta = y * std::max(a - g / (q + k), 0.0);
             return step;
         }
@@ -116,6 +121,7 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             } else {
                 step.projected = beta > 0 ? up : down;
             }
+            step.held = (beta == 0.0 || std::fabs(beta) >= top) && step.projected == 0.0;
             if (h > 0) {
                 const double free = beta - g / h, cut = epsilon / h;
                 const double soft = free > cut ? free - cut : free < -cut ? free + cut : 0.0;
@@ -126,6 +132,17 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
             return step;
         }
     }
+}
+
+// A sample found held at its bound is left out of the next epoch; if it still is, of the next three, then of the next
+// seven each time, until a visit moves it: most visits would otherwise change nothing. One byte a sample: epochs still
+// to be left out + 8 times how often in a row it was put to sleep.
+constexpr int NAP = 8;
+constexpr index_t COLUMNS = 1024;
+
+TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
+    const int times = std::min(nap / NAP + 1, 3);
+    return static_cast<std::uint8_t>(NAP * times + (1 << times) - 1);
 }
 
 template <class Rows, class W>
@@ -139,12 +156,15 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     std::vector<double> change;
     for (index_t t = 0; t < p.tasks; ++t)
         if (p.offsets[t + 1] > p.offsets[t]) order.push_back(t);
+    std::vector<std::uint8_t> naps(p.samples);
+    std::vector<index_t> moved(p.tasks, p.samples);  // changes in the task's last block
     const bool coupled = p.tasks > 1;
     std::vector<W> before(coupled ? p.width : 0);
     const index_t features = p.bias > 0 ? p.width - 1 : p.width;
     // The changes of task t so far, row by row, into the other tasks.
     auto spread = [&](index_t t) TASKSIEVE_INLINE_LAMBDA {
         for (size_t k = 0; k < changed.size(); ++k) {
+            if (k + 4 < changed.size()) rows.prefetch(changed[k + 4]);
             rows.load(changed[k]);
             for (index_t s = 0; s < p.tasks; ++s) {
                 const double mst = p.m[s * p.tasks + t];
@@ -167,12 +187,35 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
             random.shuffle(ids, count);
             W *wt = w + t * p.width;
             const double mtt = p.m[t * p.tasks + t];
-            // A block moves the other tasks once, at its end: by its rows while few have changed, from then on by
-            // w_t - before.
-            bool by_rows = coupled;
-            const double most_rows = static_cast<double>(p.width) / std::max(rows.entries(), 1.0);
+            // A block moves the other tasks once, at its end: by its rows where few change (as few as in its last epoch,
+            // it is supposed), otherwise by w_t - before. Whole columns are written three times faster than rows.
+            const double most_rows = static_cast<double>(p.width) / (3.0 * std::max(rows.entries(), 1.0));
+            bool by_rows = coupled && static_cast<double>(std::min(moved[t], count)) < most_rows;
+            if (coupled && !by_rows) std::copy(wt, wt + p.width, before.begin());
+            moved[t] = 0;
             for (index_t k = 0; k < count;) {
                 const index_t i = ids[k];
+                if (naps[i] % NAP) {
+                    --naps[i];
+                    ++k;
+                    continue;
+                }
+                if (k + 12 < count) {  // visits jump about: what the next ones read is fetched ahead, in two steps
+                    const index_t next = ids[k + 12];
+                    __builtin_prefetch(beta + next);
+                    __builtin_prefetch(p.y + next);
+                    __builtin_prefetch(p.c + next);
+                    if (p.row_of) {
+                        __builtin_prefetch(p.row_of + next);
+                    } else {
+                        if (squares) __builtin_prefetch(squares + next);
+                        rows.prefetch_start(next);
+                    }
+                }
+                if (p.row_of && k + 8 < count) {
+                    if (squares) __builtin_prefetch(squares + p.row_of[ids[k + 8]]);
+                    rows.prefetch_start(p.row_of[ids[k + 8]]);
+                }
                 if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
                 const index_t r = p.row_of ? p.row_of[i] : i;
                 rows.load(r);
@@ -180,8 +223,9 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                 if (p.bias > 0) z += p.bias * static_cast<double>(wt[features]);
                 ++report.visits;
                 estimate += fenchel(p.loss, p.epsilon, z, p.y[i], p.c[i], beta[i]);
-                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * squares[r], beta[i],
-                                                  lowest, highest);
+                const double square = squares ? squares[r] : rows.square() + p.bias * p.bias;
+                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * square, beta[i], lowest,
+                                                  highest);
                 if (step.rests) {
                     std::swap(ids[k], ids[--count]);
                     continue;
@@ -193,6 +237,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                     beta[i] = step.beta;
                     rows.add(mtt * delta, wt);
                     if (p.bias > 0) wt[features] += static_cast<W>(mtt * delta * p.bias);
+                    ++moved[t];
                     if (by_rows) {
                         changed.push_back(r);
                         change.push_back(delta);
@@ -203,6 +248,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                         }
                     }
                 }
+                naps[i] = step.held ? following_nap(naps[i]) : 0;
                 ++k;
             }
             counts[t] = count;
@@ -211,14 +257,17 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
                 spread(t);
                 continue;
             }
-            for (index_t s = 0; s < p.tasks; ++s) {
-                const double mst = p.m[s * p.tasks + t];
-                if (s == t || mst == 0.0) continue;
-                W *ws = w + s * p.width;
-                const double ratio = mst / mtt;
+            for (index_t first = 0; first < p.width; first += COLUMNS) {  // a piece of w_t stays close for all tasks
+                const index_t last = std::min(first + COLUMNS, p.width);
+                for (index_t s = 0; s < p.tasks; ++s) {
+                    const double mst = p.m[s * p.tasks + t];
+                    if (s == t || mst == 0.0) continue;
+                    W *ws = w + s * p.width;
+                    const double ratio = mst / mtt;
 #pragma omp simd
-                for (index_t j = 0; j < p.width; ++j)
-                    ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
+                    for (index_t j = first; j < last; ++j)
+                        ws[j] += static_cast<W>(ratio * (static_cast<double>(wt[j]) - static_cast<double>(before[j])));
+                }
             }
         }
         highest = most > 0 ? most : inf;
@@ -282,6 +331,10 @@ TASKSIEVE_BOTH(dense_d, DenseRows<double>, double)
 TASKSIEVE_BOTH(dense_f, DenseRows<float>, double)
 TASKSIEVE_BOTH(dense_b, DenseRows<std::int8_t>, double)
 TASKSIEVE_BOTH(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_BOTH(block_d, BlockRows<double>, double)
+TASKSIEVE_BOTH(block_f, BlockRows<float>, double)
+TASKSIEVE_BOTH(block_b, BlockRows<std::int8_t>, double)
+TASKSIEVE_BOTH(block_u, BlockRows<std::uint8_t>, double)
 TASKSIEVE_BOTH(sparse_d32, SparseD32, double)
 TASKSIEVE_BOTH(sparse_d64, SparseD64, double)
 TASKSIEVE_BOTH(sparse_f32, SparseF32, double)
@@ -306,6 +359,10 @@ TASKSIEVE_CHOOSE(dense_d, DenseRows<double>, double)
 TASKSIEVE_CHOOSE(dense_f, DenseRows<float>, double)
 TASKSIEVE_CHOOSE(dense_b, DenseRows<std::int8_t>, double)
 TASKSIEVE_CHOOSE(dense_u, DenseRows<std::uint8_t>, double)
+TASKSIEVE_CHOOSE(block_d, BlockRows<double>, double)
+TASKSIEVE_CHOOSE(block_f, BlockRows<float>, double)
+TASKSIEVE_CHOOSE(block_b, BlockRows<std::int8_t>, double)
+TASKSIEVE_CHOOSE(block_u, BlockRows<std::uint8_t>, double)
 TASKSIEVE_CHOOSE(sparse_d32, SparseD32, double)
 TASKSIEVE_CHOOSE(sparse_d64, SparseD64, double)
 TASKSIEVE_CHOOSE(sparse_f32, SparseF32, double)
@@ -422,9 +479,88 @@ TASKSIEVE_MULTIVERSION void slope_range(const GraphProblem &p, const double *sco
     *bend = b;
 }
 
-constexpr index_t CHUNK = 16384;
+constexpr index_t CHUNK = 8192;
+
+// The blocks of four columns of a row with any bit set (so -0.0 counts, which does no harm): their number. The last
+// block of a row ends with it and may overlap the one before; there it holds zeros.
+template <class T>
+TASKSIEVE_INLINE index_t pack_row(const T *row, index_t features, std::uint16_t *start, T *values) {
+    constexpr index_t size = BlockRows<T>::size;
+    index_t kept = 0, j = 0;
+    for (; j + size <= features; j += size) {
+        T part[size];
+        unsigned char bytes[sizeof(part)], any = 0;
+        std::memcpy(part, row + j, sizeof(part));
+        std::memcpy(bytes, part, sizeof(part));
+        for (size_t k = 0; k < sizeof(part); ++k) any |= bytes[k];
+        start[kept] = static_cast<std::uint16_t>(j);
+        std::memcpy(values + size * kept, part, sizeof(part));
+        kept += any != 0;
+    }
+    if (j < features) {
+        const index_t from = features - size;
+        start[kept] = static_cast<std::uint16_t>(from);
+        for (index_t k = 0; k < size; ++k) values[size * kept + k] = from + k < j ? T(0) : row[from + k];
+        ++kept;
+    }
+    return kept;
+}
+
+#define TASKSIEVE_PACK(NAME, T)                                                                                \
+    TASKSIEVE_MULTIVERSION index_t NAME(const T *row, index_t features, std::uint16_t *start, T *values) {     \
+        return pack_row(row, features, start, values);                                                         \
+    }                                                                                                          \
+    index_t pack(const T *row, index_t features, std::uint16_t *start, T *values) {                            \
+        return NAME(row, features, start, values);                                                             \
+    }
+TASKSIEVE_PACK(pack_double, double)
+TASKSIEVE_PACK(pack_float, float)
+TASKSIEVE_PACK(pack_int8, std::int8_t)
+TASKSIEVE_PACK(pack_uint8, std::uint8_t)
 
 }  // namespace
+
+template <class T>
+AnyRows packed_if_sparse(const DenseRows<T> &dense, int threads) {
+    using Packed = BlockRows<T>;
+    constexpr index_t sampled = 256, narrowest = 64, widest = 1 << 16;
+    constexpr double fullest = 0.5;
+    const index_t rows = dense.rows, features = dense.features;
+    if (!rows || features < narrowest || features > widest) return dense;
+    const index_t most = features / Packed::size + 1;
+    std::vector<std::uint16_t> start(most);
+    std::vector<T> values(most * Packed::size);
+    const index_t looks = std::min(rows, sampled);
+    index_t kept = 0;
+    for (index_t k = 0; k < looks; ++k)
+        kept += pack(dense.x + k * rows / looks * features, features, start.data(), values.data());
+    if (static_cast<double>(kept) > fullest * static_cast<double>(looks * most)) return dense;
+    auto store = std::make_shared<typename Packed::Store>();
+    store->begin.resize(rows);
+    store->count.resize(rows);
+    store->start.reset(new std::uint16_t[rows * most]);
+    store->values.reset(new T[rows * most * Packed::size]);
+    const index_t piece = std::max<index_t>(512, (rows + 15) / 16);
+    parallel_for(rows, piece, threads, [&](index_t begin, index_t end) {
+        index_t at = begin * most;
+        for (index_t r = begin; r < end; ++r) {
+            store->begin[r] = at;
+            store->count[r] = pack(dense.x + r * features, features, store->start.get() + at,
+                                   store->values.get() + at * Packed::size);
+            at += store->count[r];
+        }
+    });
+    for (const index_t count : store->count) store->blocks += count;
+    Packed packed;
+    packed.rows = rows;
+    packed.features = features;
+    packed.store = std::move(store);
+    return packed;
+}
+template AnyRows packed_if_sparse(const DenseRows<double> &, int);
+template AnyRows packed_if_sparse(const DenseRows<float> &, int);
+template AnyRows packed_if_sparse(const DenseRows<std::int8_t> &, int);
+template AnyRows packed_if_sparse(const DenseRows<std::uint8_t> &, int);
 
 template <class W>
 DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const double *squares, double *beta, W *w,
@@ -490,14 +626,98 @@ void row_squares(const AnyRows &any, int threads, double *out) {
     each_row(any, threads, [&](const auto &rows, index_t r) { out[r] = rows.square(); });
 }
 
-double fenchel_terms(const GraphProblem &p, const double *scores, const double *beta, double *terms) {
-    double total = 0.0;
+LossSums fenchel_sums(const GraphProblem &p, const double *scores, const double *beta) {
+    LossSums total;
     for (index_t i = 0; i < p.samples; ++i) {
-        terms[i] = p.c[i] > 0 ? fenchel(p.loss, p.epsilon, scores[i], p.y[i], p.c[i], beta[i]) : 0.0;
-        total += terms[i];
+        if (!(p.c[i] > 0)) continue;
+        total.loss += p.c[i] * true_loss(p.loss, p.epsilon, scores[i], p.y[i]);
+        total.terms += std::max(fenchel(p.loss, p.epsilon, scores[i], p.y[i], p.c[i], beta[i]), 0.0);
     }
     return total;
 }
+
+namespace {
+
+// w = M w in place, column by column: W holds V before. The sum of the squares of what is written.
+template <class W>
+TASKSIEVE_INLINE double couple_columns(const GraphProblem &p, W *w, index_t begin, index_t end, double *block) {
+    constexpr index_t most = 256;
+    double squares = 0.0;
+    for (index_t first = begin; first < end; first += most) {
+        const index_t count = std::min(most, end - first);
+        for (index_t s = 0; s < p.tasks; ++s)
+            for (index_t j = 0; j < count; ++j) block[s * most + j] = static_cast<double>(w[s * p.width + first + j]);
+        for (index_t s = 0; s < p.tasks; ++s) {
+            double sum[most] = {};
+            for (index_t t = 0; t < p.tasks; ++t) {
+                const double mst = p.m[s * p.tasks + t];
+                if (mst == 0.0) continue;
+                const double *from = block + t * most;
+#pragma omp simd
+                for (index_t j = 0; j < count; ++j) sum[j] += mst * from[j];
+            }
+            W *to = w + s * p.width + first;
+            for (index_t j = 0; j < count; ++j) {
+                to[j] = static_cast<W>(sum[j]);
+                squares += sum[j] * sum[j];
+            }
+        }
+    }
+    return squares;
+}
+
+TASKSIEVE_MULTIVERSION double couple(const GraphProblem &p, double *w, index_t begin, index_t end, double *block) {
+    return couple_columns(p, w, begin, end, block);
+}
+TASKSIEVE_MULTIVERSION double couple_single(const GraphProblem &p, float *w, index_t begin, index_t end,
+                                            double *block) {
+    return couple_columns(p, w, begin, end, block);
+}
+double couple(const GraphProblem &p, float *w, index_t begin, index_t end, double *block) {
+    return couple_single(p, w, begin, end, block);
+}
+
+}  // namespace
+
+template <class W>
+TableSquares rebuild_table(const AnyRows &any, const GraphProblem &p, const double *beta, int threads, W *w) {
+    TableSquares squares;
+    if constexpr (std::is_same_v<W, double>) {
+        graph_pass<double>(any, p, nullptr, beta, threads, nullptr, w);
+    } else {  // sums in double precision, one task at a time: they are as large as two tables
+        std::visit(
+            [&](const auto &source) {
+                using Rows = std::decay_t<decltype(source)>;
+                if constexpr (std::is_same_v<TableOf<Rows>, W>) {
+                    auto rows = source;
+                    std::vector<double> v(p.width);
+                    for (index_t t = 0; t < p.tasks; ++t) {
+                        std::fill(v.begin(), v.end(), 0.0);
+                        pass(rows, p, static_cast<const W *>(nullptr), beta, p.offsets[t], p.offsets[t + 1], nullptr, v.data());
+                        for (index_t j = 0; j < p.width; ++j) {
+                            w[t * p.width + j] = static_cast<W>(v[j]);
+                            squares.v += v[j] * v[j];
+                        }
+                    }
+                }
+            },
+            any);
+    }
+    if (p.tasks == 1 && p.m[0] == 1.0) {
+        squares.w = squares.v;
+        return squares;
+    }
+    constexpr index_t columns = 8192;
+    std::vector<double> parts((p.width + columns - 1) / columns);
+    parallel_for(p.width, columns, threads, [&](index_t begin, index_t end) {
+        std::vector<double> block(p.tasks * 256);
+        parts[begin / columns] = couple(p, w, begin, end, block.data());
+    });
+    for (const double part : parts) squares.w += part;
+    return squares;
+}
+template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, double *);
+template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, float *);
 
 LossSums smoothed_loss(const GraphProblem &p, const double *scores, double mu, int threads, double *beta,
                        double *curvature) {

@@ -25,7 +25,8 @@ struct DescentReport {
     double lowest = 0.0, highest = 0.0;  // projected gradients of the last epoch: the shrinking thresholds
 };
 
-// Epochs over the active samples until the estimate of the gap is at most `target`. active holds, from offsets[t] on,
+// Epochs over the active samples until the estimate of the gap is at most `target`. squares: ||x_r||^2 of every row with
+// its constant feature; null: computed at every visit, which costs strings nothing. active holds, from offsets[t] on,
 // counts[t] samples of task t; samples found to rest at a bound are moved behind them and the count goes down.
 template <class W>
 DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const double *squares, double *beta, W *w,
@@ -37,16 +38,28 @@ template <class W>
 void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
                 double *scores, double *v);
 
+// The rows themselves, or a packed copy where a sample says that most of their blocks are empty: at most half as large,
+// and several times faster to read in random order.
+template <class T>
+AnyRows packed_if_sparse(const DenseRows<T> &rows, int threads);
+
 // ||x_r||^2 of every row.
 void row_squares(const AnyRows &rows, int threads, double *out);
 
-// Fenchel-Young terms c l(z) + c l*(-beta / c) + beta z >= 0 of the samples: their sum is the gap where W = M V.
-double fenchel_terms(const GraphProblem &problem, const double *scores, const double *beta, double *terms);
-
 struct LossSums {
     double loss = 0.0;   // sum of c l(z), the true loss
-    double terms = 0.0;  // Fenchel-Young terms at the smoothed derivative
+    double terms = 0.0;  // sum of the Fenchel-Young terms c l(z) + c l*(-beta / c) + beta z >= 0: the gap where W = M V
 };
+
+LossSums fenchel_sums(const GraphProblem &problem, const double *scores, const double *beta);
+
+struct TableSquares {  // of a table of single precision: ||V||^2 and ||W||^2, each of which was rounded once
+    double v = 0.0, w = 0.0;
+};
+
+// w = M V with v_t = sum_{i in t} beta_i x_i, in place: no second table is needed.
+template <class W>
+TableSquares rebuild_table(const AnyRows &rows, const GraphProblem &problem, const double *beta, int threads, W *w);
 
 // beta_i = -c l_mu'(z_i) and curvature c l_mu''(z_i) of the loss whose kinks are rounded over a width mu.
 LossSums smoothed_loss(const GraphProblem &problem, const double *scores, double mu, int threads, double *beta,

@@ -38,15 +38,21 @@ struct Rows {
         return std::visit([](const auto &r) { return r.features; }, any);
     }
     bool strings() const { return std::holds_alternative<StringRows>(any); }
+    bool packed() const {  // a copy without empty blocks
+        return std::holds_alternative<BlockRows<double>>(any) || std::holds_alternative<BlockRows<float>>(any) ||
+               std::holds_alternative<BlockRows<std::int8_t>>(any) ||
+               std::holds_alternative<BlockRows<std::uint8_t>>(any);
+    }
 };
 
 template <class T>
-Rows dense_rows(Matrix<T> x) {
-    DenseRows<T> rows;
-    rows.x = x.data();
-    rows.rows = x.shape(0);
-    rows.features = x.shape(1);
-    return {rows};
+Rows dense_rows(Matrix<T> x, int threads) {
+    DenseRows<T> dense;
+    dense.x = x.data();
+    dense.rows = x.shape(0);
+    dense.features = x.shape(1);
+    nb::gil_scoped_release release;
+    return {packed_if_sparse(dense, threads)};
 }
 
 template <class T, class I>
@@ -61,9 +67,12 @@ Rows sparse_rows(Vector<T> data, Vector<I> indices, Vector<I> indptr, index_t fe
     require(indptr.data()[0] == 0 && static_cast<index_t>(indptr.data()[rows.rows]) == static_cast<index_t>(data.size()),
             "indptr must run from 0 to the number of entries");
     for (index_t r = 0; r < rows.rows; ++r) require(indptr.data()[r] <= indptr.data()[r + 1], "indptr decreases");
-    for (size_t k = 0; k < indices.size(); ++k)
-        require(indices.data()[k] >= 0 && static_cast<index_t>(indices.data()[k]) < features,
-                "column index out of range");
+    I least = 0, most = 0;  // a loop without a way out is vectorised
+    for (size_t k = 0; k < indices.size(); ++k) {
+        least = std::min(least, indices.data()[k]);
+        most = std::max(most, indices.data()[k]);
+    }
+    require(least >= 0 && (indices.size() == 0 || static_cast<index_t>(most) < features), "column index out of range");
     return {rows};
 }
 
@@ -134,14 +143,15 @@ struct Problem {
 };
 
 template <class W>
-std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &problem, Vector<double> squares,
+std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &problem,
+                                                                std::optional<Vector<double>> squares,
                                                                 OutVector<double> beta, OutMatrix<W> w,
                                                                 OutVector<index_t> active, OutVector<index_t> counts,
                                                                 index_t max_epochs, double target, double lowest,
                                                                 double highest, std::uint64_t seed) {
     const GraphProblem &p = problem.p;
     require(problem.rows.strings() == std::is_same_v<W, float>, "strings take float32 tables, other rows float64");
-    require(index_t(squares.size()) == problem.rows.rows(), "one square a row");
+    require(!squares || index_t(squares->size()) == problem.rows.rows(), "one square a row");
     require(index_t(beta.size()) == p.samples && index_t(active.size()) == p.samples &&
                 index_t(counts.size()) == p.tasks,
             "beta, active, counts");
@@ -154,8 +164,8 @@ std::tuple<index_t, index_t, double, double, double> py_descent(const Problem &p
         }
     }
     nb::gil_scoped_release release;
-    const DescentReport report = dual_descent(problem.rows.any, p, squares.data(), beta.data(), w.data(), active.data(),
-                                              counts.data(), max_epochs, target, lowest, highest, seed);
+    const DescentReport report = dual_descent(problem.rows.any, p, squares ? squares->data() : nullptr, beta.data(),
+                                              w.data(), active.data(), counts.data(), max_epochs, target, lowest, highest, seed);
     return {report.epochs, report.visits, report.estimate, report.lowest, report.highest};
 }
 
@@ -174,11 +184,23 @@ void py_pass(const Problem &problem, std::optional<Matrix<W>> w, std::optional<V
                   scores ? scores->data() : nullptr, v ? v->data() : nullptr);
 }
 
-double py_fenchel(const Problem &problem, Vector<double> scores, Vector<double> beta, OutVector<double> terms) {
+std::tuple<double, double> py_fenchel(const Problem &problem, Vector<double> scores, Vector<double> beta) {
     const index_t n = problem.p.samples;
-    require(index_t(scores.size()) == n && index_t(beta.size()) == n && index_t(terms.size()) == n, "sizes");
+    require(index_t(scores.size()) == n && index_t(beta.size()) == n, "sizes");
     nb::gil_scoped_release release;
-    return fenchel_terms(problem.p, scores.data(), beta.data(), terms.data());
+    const LossSums sums = fenchel_sums(problem.p, scores.data(), beta.data());
+    return {sums.loss, sums.terms};
+}
+
+template <class W>
+std::tuple<double, double> py_rebuild(const Problem &problem, Vector<double> beta, int threads, OutMatrix<W> w) {
+    const GraphProblem &p = problem.p;
+    require(problem.rows.strings() == std::is_same_v<W, float>, "strings take float32 tables, other rows float64");
+    require(index_t(beta.size()) == p.samples, "one beta a sample");
+    require(index_t(w.shape(0)) == p.tasks && index_t(w.shape(1)) == p.width, "w is tasks x width");
+    nb::gil_scoped_release release;
+    const TableSquares squares = rebuild_table(problem.rows.any, p, beta.data(), threads, w.data());
+    return {squares.v, squares.w};
 }
 
 std::tuple<double, double> py_smoothed_loss(const Problem &problem, Vector<double> scores, double mu, int threads,
@@ -222,7 +244,7 @@ void py_hash_rows(const Rows &rows, int threads, Vector<index_t> indptr, OutVect
 
 template <class T>
 void bind_rows(nb::module_ &m) {
-    m.def("dense_rows", &dense_rows<T>, "x"_a.noconvert(), nb::keep_alive<0, 1>());
+    m.def("dense_rows", &dense_rows<T>, "x"_a.noconvert(), "threads"_a, nb::keep_alive<0, 1>());
     m.def("sparse_rows", &sparse_rows<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
           "indptr"_a.noconvert(), "features"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
     m.def("sparse_rows", &sparse_rows<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
@@ -231,15 +253,16 @@ void bind_rows(nb::module_ &m) {
 
 template <class W>
 void bind_table(nb::module_ &m) {
-    m.def("dual_descent", &py_descent<W>, "problem"_a, "squares"_a.noconvert(), "beta"_a.noconvert(),
+    m.def("dual_descent", &py_descent<W>, "problem"_a, "squares"_a.none().noconvert(), "beta"_a.noconvert(),
           "w"_a.noconvert(), "active"_a.noconvert(), "counts"_a.noconvert(), "max_epochs"_a, "target"_a, "lowest"_a,
           "highest"_a, "seed"_a);
+    m.def("rebuild_table", &py_rebuild<W>, "problem"_a, "beta"_a.noconvert(), "threads"_a, "w"_a.noconvert());
 }
 
 }  // namespace
 
 void bind_graph(nb::module_ &m) {
-    nb::class_<Rows>(m, "GraphRows");
+    nb::class_<Rows>(m, "GraphRows").def_prop_ro("packed", &Rows::packed);
     nb::class_<Problem>(m, "GraphProblem");
     bind_rows<double>(m);
     bind_rows<float>(m);
@@ -263,8 +286,7 @@ void bind_graph(nb::module_ &m) {
           "threads"_a, "scores"_a.none().noconvert(), "v"_a.none().noconvert());
     m.def("graph_pass_single", &py_pass<float>, "problem"_a, "w"_a.none().noconvert(), "beta"_a.none().noconvert(),
           "threads"_a, "scores"_a.none().noconvert(), "v"_a.none().noconvert());
-    m.def("fenchel_terms", &py_fenchel, "problem"_a, "scores"_a.noconvert(), "beta"_a.noconvert(),
-          "terms"_a.noconvert());
+    m.def("fenchel_sums", &py_fenchel, "problem"_a, "scores"_a.noconvert(), "beta"_a.noconvert());
     m.def("smoothed_loss", &py_smoothed_loss, "problem"_a, "scores"_a.noconvert(), "mu"_a, "threads"_a,
           "beta"_a.noconvert(), "curvature"_a.noconvert());
     m.def("smoothed_slope", &py_smoothed_slope, "problem"_a, "scores"_a.noconvert(), "direction"_a.noconvert(),

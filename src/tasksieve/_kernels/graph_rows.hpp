@@ -1,9 +1,10 @@
 // Rows of a data matrix as the graph models read them: one at a time, in any order, as they lie in memory.
 //
-// Every kind of row has load(r) (choose a row), dot(w) and add(scale, w) for the chosen row, prefetch(r) and
-// square() = ||x_r||^2. Strings compute their hashed features in load and never store them.
+// Every kind of row has load(r) (choose a row), dot(w) and add(scale, w) for the chosen row, prefetch(r) (and before it
+// prefetch_start(r), for what tells where the row lies) and square() = ||x_r||^2. Strings compute their hashed features in load and never store them.
 #pragma once
 #include <limits>
+#include <memory>
 #include <variant>
 
 #include "common.hpp"
@@ -17,6 +18,8 @@ struct DenseRows {
     const T *row = nullptr;
 
     TASKSIEVE_INLINE void load(index_t r) { row = x + r * features; }
+
+    TASKSIEVE_INLINE void prefetch_start(index_t) const {}
 
     TASKSIEVE_INLINE void prefetch(index_t r) const {
         const char *start = reinterpret_cast<const char *>(x + r * features);
@@ -61,6 +64,84 @@ struct DenseRows {
     double entries() const { return static_cast<double>(features); }
 };
 
+// Rows of a dense matrix that is mostly zeros (images, counts, indicators), packed: of each row only the blocks of four
+// columns that are not empty. Unlike single entries, blocks are read and written as vectors.
+template <class T>
+struct BlockRows {
+    static constexpr index_t size = 4;
+    // Room for every block, of which only what is filled is ever touched and takes memory.
+    struct Store {
+        std::vector<index_t> begin, count;       // row r has count[r] blocks from begin[r] on
+        std::unique_ptr<std::uint16_t[]> start;  // first column of each block
+        std::unique_ptr<T[]> values;             // size for each block
+        index_t blocks = 0;                      // filled
+    };
+    std::shared_ptr<const Store> store;
+    index_t rows = 0, features = 0;
+    const T *value = nullptr;
+    const std::uint16_t *start = nullptr;
+    index_t count = 0;
+
+    TASKSIEVE_INLINE void load(index_t r) {
+        const index_t begin = store->begin[r];
+        value = store->values.get() + size * begin;
+        start = store->start.get() + begin;
+        count = store->count[r];
+    }
+
+    TASKSIEVE_INLINE void prefetch_start(index_t r) const {
+        __builtin_prefetch(store->begin.data() + r);
+        __builtin_prefetch(store->count.data() + r);
+    }
+
+    TASKSIEVE_INLINE void prefetch(index_t r) const {
+        const index_t begin = store->begin[r], blocks = std::min<index_t>(store->count[r], 128);
+        const char *from = reinterpret_cast<const char *>(store->values.get() + size * begin);
+        for (index_t b = 0; b < blocks * size * static_cast<index_t>(sizeof(T)); b += 64) __builtin_prefetch(from + b);
+        from = reinterpret_cast<const char *>(store->start.get() + begin);
+        for (index_t b = 0; b < 2 * blocks; b += 64) __builtin_prefetch(from + b);
+    }
+
+    template <class W>
+    TASKSIEVE_INLINE double dot(const W *w) const {
+        double sums[4 * size] = {};
+        index_t b = 0;
+        for (; b + 4 <= count; b += 4)  // four sums in flight hide the latency of the additions
+            for (index_t u = 0; u < 4; ++u)
+#pragma omp simd
+                for (index_t k = 0; k < size; ++k)
+                    sums[size * u + k] += static_cast<double>(value[size * (b + u) + k]) *
+                                          static_cast<double>(w[start[b + u] + k]);
+        for (; b < count; ++b)
+#pragma omp simd
+            for (index_t k = 0; k < size; ++k)
+                sums[k] += static_cast<double>(value[size * b + k]) * static_cast<double>(w[start[b] + k]);
+        double total = 0.0;
+        for (index_t k = 0; k < 4 * size; ++k) total += sums[k];
+        return total;
+    }
+
+    template <class W>
+    TASKSIEVE_INLINE void add(double scale, W *w) const {
+        for (index_t b = 0; b < count; ++b) {
+            W *to = w + start[b];
+#pragma omp simd
+            for (index_t k = 0; k < size; ++k)
+                to[k] += static_cast<W>(scale * static_cast<double>(value[size * b + k]));
+        }
+    }
+
+    TASKSIEVE_INLINE double square() const {
+        double s = 0.0;
+        for (index_t k = 0; k < size * count; ++k) s += static_cast<double>(value[k]) * static_cast<double>(value[k]);
+        return s;
+    }
+
+    double entries() const {
+        return rows ? static_cast<double>(size * store->blocks) / static_cast<double>(rows) : 0.0;
+    }
+};
+
 template <class T, class I>
 struct SparseRows {
     const T *data = nullptr;
@@ -76,8 +157,10 @@ struct SparseRows {
         count = static_cast<index_t>(indptr[r + 1] - indptr[r]);
     }
 
+    TASKSIEVE_INLINE void prefetch_start(index_t r) const { __builtin_prefetch(indptr + r); }
+
     TASKSIEVE_INLINE void prefetch(index_t r) const {
-        const index_t begin = indptr[r], stop = std::min<index_t>(indptr[r + 1], begin + 64);
+        const index_t begin = indptr[r], stop = std::min<index_t>(indptr[r + 1], begin + 256);
         for (index_t k = begin; k < stop; k += 64 / static_cast<index_t>(sizeof(T))) __builtin_prefetch(data + k);
         for (index_t k = begin; k < stop; k += 64 / static_cast<index_t>(sizeof(I))) __builtin_prefetch(indices + k);
     }
@@ -193,6 +276,8 @@ struct StringRows {
         return h >> 32;
     }
 
+    TASKSIEVE_INLINE void prefetch_start(index_t) const {}
+
     TASKSIEVE_INLINE void prefetch(index_t r) const {
         __builtin_prefetch(text + r * length);
         __builtin_prefetch(text + r * length + 64);
@@ -238,6 +323,7 @@ struct StringRows {
 
 using AnyRows =
     std::variant<DenseRows<double>, DenseRows<float>, DenseRows<std::int8_t>, DenseRows<std::uint8_t>,
+                 BlockRows<double>, BlockRows<float>, BlockRows<std::int8_t>, BlockRows<std::uint8_t>,
                  SparseRows<double, std::int32_t>, SparseRows<double, std::int64_t>, SparseRows<float, std::int32_t>,
                  SparseRows<float, std::int64_t>, SparseRows<std::int8_t, std::int32_t>,
                  SparseRows<std::int8_t, std::int64_t>, SparseRows<std::uint8_t, std::int32_t>,

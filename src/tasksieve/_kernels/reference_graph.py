@@ -73,7 +73,7 @@ class StringRows:
         return np.array(indices, dtype=np.int64), np.array(values)
 
 
-def dense_rows(x):
+def dense_rows(x, threads):
     return DenseRows(x)
 
 
@@ -180,7 +180,8 @@ def _logistic_root(margin, q, c, share):
 
 
 def _step(loss, epsilon, z, y, c, q, beta, lowest, highest):
-    """Minimiser along one coordinate, the projected gradient before it, and whether the sample rests at a bound."""
+    """Minimiser along one coordinate, the projected gradient before it, whether the sample rests at a bound (shrinking
+    takes it out), and whether it is held there for now."""
     a = y * beta
     if loss == HINGE:
         g = y * z - 1
@@ -190,13 +191,15 @@ def _step(loss, epsilon, z, y, c, q, beta, lowest, highest):
             projected, rests = max(g, 0.0), g < lowest
         else:
             projected, rests = g, False
-        return y * (min(max(a - g / q, 0.0), c) if q > 0 else c), projected, rests
+        held = (a <= 0 or a >= c) and projected == 0
+        return y * (min(max(a - g / q, 0.0), c) if q > 0 else c), projected, rests, held
     if loss == SQUARED_HINGE:
         k = 0.5 / c
         g = y * z - 1 + a * k
-        return y * max(a - g / (q + k), 0.0), min(g, 0.0) if a <= 0 else g, a <= 0 and g > highest
+        new, projected = y * max(a - g / (q + k), 0.0), min(g, 0.0) if a <= 0 else g
+        return new, projected, a <= 0 and g > highest, a <= 0 and g >= 0
     if loss == LOGISTIC:
-        return y * c * _sigmoid(_logistic_root(y * z, q, c, a / c)), 0.0, False
+        return y * c * _sigmoid(_logistic_root(y * z, q, c, a / c)), 0.0, False, False
     k, top = (0.0, c) if loss == EPSILON else (0.5 / c, np.inf)
     g, h = z - y + beta * k, q + k
     up, down = g + epsilon, g - epsilon
@@ -213,7 +216,7 @@ def _step(loss, epsilon, z, y, c, q, beta, lowest, highest):
         new = float(np.clip(np.sign(free) * max(abs(free) - epsilon / h, 0.0), -top, top))
     else:
         new = c if y > epsilon else -c if y < -epsilon else 0.0
-    return new, projected, rests
+    return new, projected, rests, (beta == 0 or abs(beta) >= top) and projected == 0
 
 
 class _Random:
@@ -239,7 +242,8 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
     """Epochs of dual coordinate descent over the active samples, task by task (mathematics 8).
 
     A visit moves ``w_t`` alone, by ``m_tt dbeta x``; the other tasks follow at the end of the block,
-    ``w_s += m_st dv_t``. Returns epochs, visits, the estimated gap and the thresholds of shrinking.
+    ``w_s += m_st dv_t``. A sample held at its bound is left out of the next epoch, then of three, then of seven each
+    time, until a visit moves it. Returns epochs, visits, the estimated gap and the thresholds of shrinking.
     """
     random, order = (
         _Random(seed),
@@ -247,6 +251,10 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
     )
     epochs = visits = 0
     estimate = 0.0
+    times, skip = (
+        np.zeros(len(beta), dtype=int),
+        np.zeros(len(beta), dtype=int),
+    )  # of naps; epochs left of this one
     while epochs < max_epochs:
         epochs += 1
         estimate, least, most = 0.0, np.inf, -np.inf
@@ -260,13 +268,19 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
             k = 0
             while k < count:
                 i = ids[k]
+                if skip[i]:
+                    skip[i] -= 1
+                    k += 1
+                    continue
                 index, values = problem.row(i)
                 z = float(values @ w[t, index])
                 visits += 1
                 y, c = problem.y[i], problem.c[i]
                 estimate += float(_fenchel(problem.loss, problem.epsilon, z, y, c, beta[i]))
-                square = squares[i if problem.row_of is None else problem.row_of[i]]
-                new, projected, rests = _step(
+                square = float(values @ values)
+                if squares is not None:
+                    square = squares[i if problem.row_of is None else problem.row_of[i]]
+                new, projected, rests, held = _step(
                     problem.loss, problem.epsilon, z, y, c, mtt * square, beta[i], lowest, highest
                 )
                 if rests:
@@ -274,6 +288,8 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
                     ids[k], ids[count] = ids[count], ids[k]
                     continue
                 least, most = min(least, projected), max(most, projected)
+                times[i] = min(times[i] + 1, 3) if held else 0
+                skip[i] = 2 ** times[i] - 1
                 if new != beta[i]:
                     np.add.at(w[t], index, (mtt * (new - beta[i]) * values).astype(w.dtype))
                     beta[i] = new
@@ -305,14 +321,20 @@ def graph_pass(problem, w, beta, threads, scores, v):
 graph_pass_single = graph_pass
 
 
-def fenchel_terms(problem, scores, beta, terms):
-    """Fenchel-Young terms of all samples (0 where the weight is 0) and their sum."""
+def rebuild_table(problem, beta, threads, w):
+    """``w = M V`` with ``v_t = sum_i beta_i x_i``; the squared norms of V and W."""
+    v = np.empty(w.shape)
+    graph_pass(problem, None, beta, threads, None, v)
+    table = problem.m @ v.astype(w.dtype).astype(np.float64)
+    w[...] = table
+    return float(np.sum(v * v)), float(np.sum(table * table))
+
+
+def fenchel_sums(problem, scores, beta):
+    """Sum of the weighted losses, and of the Fenchel-Young terms of all samples."""
     used = problem.c > 0
-    terms[...] = 0.0
-    terms[used] = _fenchel(
-        problem.loss, problem.epsilon, scores[used], problem.y[used], problem.c[used], beta[used]
-    )
-    return float(terms.sum())
+    args = problem.loss, problem.epsilon, scores[used], problem.y[used], problem.c[used], beta[used]
+    return float(np.sum(problem.c * _loss(problem, scores))), float(np.sum(np.maximum(_fenchel(*args), 0.0)))
 
 
 def _ramp(u, mu):
@@ -354,8 +376,7 @@ def smoothed_loss(problem, scores, mu, threads, beta, curvature):
     first, second = _derivatives(problem, scores, mu)
     beta[...] = -problem.c * first
     curvature[...] = problem.c * second
-    terms = fenchel_terms(problem, scores, beta, np.empty_like(beta))
-    return float(np.sum(problem.c * _loss(problem, scores))), terms
+    return fenchel_sums(problem, scores, beta)
 
 
 def smoothed_slope(problem, scores, direction, step, mu, threads):

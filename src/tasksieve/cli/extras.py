@@ -136,7 +136,7 @@ def write_dataset(
     targets = {"y": y} if y.ndim == 1 else {f"y{t}": y[:, t] for t in range(y.shape[1])}
     columns.update(targets)
     if dense.ndim == 1:
-        columns["text"] = dense
+        columns["text"] = np.char.decode(dense, "ascii") if dense.dtype.kind == "S" else dense
     else:
         names = names or [f"x{j}" for j in range(dense.shape[1])]
         columns.update({f"{name}*" if name in columns else name: dense[:, j] for j, name in enumerate(names)})

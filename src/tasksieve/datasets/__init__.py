@@ -1,8 +1,8 @@
 """Problems to try, test and measure with: generators of the literature's synthetic designs, and loaders.
 
-Every function returns a :class:`TaskDataset`, which unpacks as ``X, y, task, support``: rows stacked and
-sorted by task, the matrix in Fortran order (one feature's rows of all tasks contiguous: the library's own
-layout), and the sorted indices of the features that truly matter.
+Those named ``make_...``, ``load_...`` and ``fetch_...`` return a :class:`TaskDataset`, which unpacks as
+``X, y, task, support``: rows stacked and sorted by task, the matrix in Fortran order (one feature's rows of all tasks
+contiguous: the library's own layout), and the sorted indices of the features that truly matter.
 
 ``make_...`` draw synthetic data, ``load_...`` need nothing but the library, ``fetch_...`` read a file from a folder of
 yours or download it once.
@@ -22,6 +22,7 @@ from .real import (
     one_vs_rest_tasks,
 )
 from .synthetic import (
+    evolve_consensus,
     make_dna_windows,
     make_gauss2d,
     make_genotypes,
@@ -36,6 +37,7 @@ __all__ = [
     "RealTasks",
     "TaskDataset",
     "data_folder",
+    "evolve_consensus",
     "fetch_landmine",
     "fetch_mnist_pairs",
     "fetch_parkinsons",

@@ -366,18 +366,48 @@ def make_gauss2d(
     return TaskDataset(X, y, task, np.arange(2))
 
 
+def evolve_consensus(motif: int = 24, random_state: int | np.random.Generator | None = None) -> np.ndarray:
+    """Consensus sequences of four organisms, for `make_dna_windows`.
+
+    They evolve along the tree ``((worm,fly),(cress,rice))`` from one root: on every branch a quarter of the letters is
+    drawn anew.
+
+    Parameters
+    ----------
+    motif : int
+        Letters of the consensus.
+    random_state : int, Generator or None
+        Seed.
+
+    Returns
+    -------
+    uint8 array of shape (4, motif)
+        Letters 0 to 3 of each organism.
+    """
+    rng = np.random.default_rng(random_state)
+
+    def child(parent: np.ndarray) -> np.ndarray:
+        return np.where(rng.random(motif) < 0.25, rng.integers(4, size=motif), parent)
+
+    root = rng.integers(4, size=motif)
+    inner = [child(root), child(root)]
+    leaves = [child(inner[0]), child(inner[0]), child(inner[1]), child(inner[1])]
+    return np.stack(leaves).astype(np.uint8)
+
+
 def make_dna_windows(
     n_rows: int = 10_000,
     length: int = 141,
     motif: int = 24,
     positive: float = 0.2,
+    consensus: np.ndarray | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> TaskDataset:
     """DNA windows of four related organisms, some around a signal: a stand-in for splice sites.
 
     Windows are random letters; in positives a consensus around the middle keeps its letters with a probability that is
-    largest in its middle. The consensus evolves along the tree ``((worm,fly),(cress,rice))``: on every branch a quarter
-    of its letters is drawn anew. The data of Widmer et al. (2012) themselves are not public.
+    largest in its middle. The consensus evolves along the tree ``((worm,fly),(cress,rice))`` (`evolve_consensus`). The
+    data of Widmer et al. (2012) themselves are not public.
 
     Parameters
     ----------
@@ -387,6 +417,8 @@ def make_dna_windows(
         Letters of a window and of the consensus.
     positive : float
         Share of windows with the signal.
+    consensus : array of shape (4, motif), optional
+        From `evolve_consensus`, so that several sets (to train, to test) share it; default: drawn first.
     random_state : int, Generator or None
         Seed.
 
@@ -399,15 +431,11 @@ def make_dna_windows(
     if not 0 < motif <= length:
         raise ValueError(f"motif={motif!r} must be between 1 and length={length!r}.")
     rng = np.random.default_rng(random_state)
-
-    def child(parent: np.ndarray) -> np.ndarray:
-        return np.where(rng.random(motif) < 0.25, rng.integers(4, size=motif), parent)
-
-    root = rng.integers(4, size=motif)
-    inner = [child(root), child(root)]
-    consensus = np.stack([child(inner[0]), child(inner[0]), child(inner[1]), child(inner[1])]).astype(
-        np.uint8
-    )
+    if consensus is None:
+        consensus = evolve_consensus(motif, rng)
+    elif np.shape(consensus) != (4, motif):
+        raise ValueError(f"consensus must have shape (4, {motif}), got {np.shape(consensus)}.")
+    consensus = np.asarray(consensus, dtype=np.uint8)
 
     task = np.sort(rng.integers(4, size=n_rows))
     y = np.where(rng.random(n_rows) < positive, 1.0, -1.0)
@@ -420,8 +448,8 @@ def make_dna_windows(
         planted = (y[block, None] > 0) & (rng.random((block.stop - start, motif)) < keep)
         part = text[block, begin : begin + motif]
         part[planted] = consensus[task[block]][planted]
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)[text]
-    return TaskDataset(letters.view(f"S{length}").ravel(), y, task, np.arange(begin, begin + motif))
+        text[block] = np.frombuffer(b"ACGT", dtype=np.uint8)[text[block]]
+    return TaskDataset(text.view(f"S{length}").ravel(), y, task, np.arange(begin, begin + motif))
 
 
 def _gaussian_design(

@@ -94,6 +94,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         ``objective_`` minus the optimum is at most this.
     n_iter_ : int
         Epochs of the descent, or Newton steps.
+    n_visits_ : int
+        Rows that the descent has read, in all epochs and classes.
     solver_ : str
         The method that found the answer.
     n_features_in_ : int
@@ -204,7 +206,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
             raise ValueError(
                 "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
             )
-        weights = weights * self._class_weights(labels, classes, present)
+        if self.class_weight is not None:
+            weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
             self.classes_: Any = classes
             return [_signs(y == classes[1], present)], weights

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +19,15 @@ from ..linear.base import (
     feature_names,
     kernel_threads,
 )
-from ..tasks import TaskLabels, is_task_list, linear_scores, read_labels, read_matrix, task_codes
+from ..tasks import (
+    TaskLabels,
+    is_task_list,
+    linear_scores,
+    read_labels,
+    read_matrix,
+    refuse_not_finite,
+    task_codes,
+)
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -86,7 +95,7 @@ class GraphModel(BaseEstimator):
             sparse = any(scipy.sparse.issparse(part) for part in parts)
             stacked = scipy.sparse.vstack(parts, format="csr") if sparse else np.concatenate(parts)
             return _row_major(stacked), [part.shape[0] for part in parts]
-        matrix = read_matrix(X)
+        matrix = read_matrix(X, search=False)  # for NaN and infinity: with the norms of the rows
         return _row_major(matrix), matrix.shape[0]
 
     def _set_features(self, X: Any, source: Any) -> None:
@@ -151,29 +160,24 @@ class GraphModel(BaseEstimator):
         signs, weights = self._encode(labels)
         tasks, place, coupling, similarity = self._read_coupling(labels)
         self._set_features(X, source)
-        # samples in the order of the graph's tasks
-        code = place[labels.task_of_sample]
-        order = None if np.all(code[1:] >= code[:-1]) else np.argsort(code, kind="stable")
-        row_of = (
-            labels.flatten_rows(np.arange(labels.n_rows)) if labels.form != "list" else np.arange(len(code))
-        )
-        if order is not None:
-            code, row_of = code[order], row_of[order]
-        offsets = np.searchsorted(code, np.arange(len(tasks) + 1)).astype(np.int64)
-        straight = len(row_of) == labels.n_rows and np.array_equal(row_of, np.arange(len(row_of)))
+        order, offsets = _graph_order(labels, place, len(tasks))
+        row_of = _row_of_sample(labels, order)
         cost = self.C * weights
         threads = kernel_threads(self.n_jobs)
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
         old = getattr(self, "_warm", None) if self.warm_start else None
-        solutions, warm, squares = [], [], None
+        solutions, warm, kept, squares = [], [], None, None
         for k, target in enumerate(signs):
             problem = GraphProblem(
-                source, offsets, None if straight else np.ascontiguousarray(row_of, dtype=np.int64),
+                source, offsets, row_of,
                 np.ascontiguousarray(target if order is None else target[order]),
                 np.ascontiguousarray(cost if order is None else cost[order]),
                 coupling, similarity, self.loss, float(getattr(self, "epsilon", 0.0)),
-                float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, squares,
+                float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, kept, squares,
             )  # fmt: skip
+            unsearched = kept is None and not isinstance(source, StringSource)
+            if unsearched and not get_config()["assume_finite"]:
+                _refuse_not_finite_rows(problem)
             start = None
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
@@ -184,7 +188,7 @@ class GraphModel(BaseEstimator):
                     progress=_Progress(type(self).__name__) if self.verbose else None,
                 )
             )  # fmt: skip
-            squares = problem.squares
+            kept, squares = problem.rows, problem.squares
             warm.append((solutions[-1].beta, problem.c))
         self._set_solution(labels, tasks, order, solutions)
         if self.warm_start:
@@ -196,7 +200,7 @@ class GraphModel(BaseEstimator):
     ) -> None:
         bias = self.intercept_scaling if self.fit_intercept else 0.0
         width = self.n_features_in_
-        coef = [np.ascontiguousarray(found.w[:, :width]) for found in solutions]
+        coef = [found.w[:, :width] for found in solutions]  # a view: tables of hashed strings are large
         intercept = [
             bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks))
             for found in solutions
@@ -210,13 +214,14 @@ class GraphModel(BaseEstimator):
         self.dual_gap_ = float(sum(found.gap for found in solutions))
         self._null_objective = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
+        self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
-        flat = np.stack([found.beta for found in solutions])
+        flat = np.stack([found.beta for found in solutions]) if several else solutions[0].beta
         if order is not None:
             back = np.empty_like(flat)
-            back[:, order] = flat
+            back[..., order] = flat
             flat = back
-        self.dual_coef_, self.support_ = _as_given(labels, flat if several else flat[0])
+        self.dual_coef_, self.support_ = _as_given(labels, flat)
         if not all(found.converged for found in solutions):
             worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
             warnings.warn(
@@ -317,6 +322,32 @@ def _label_array(names: list[Any]) -> np.ndarray:
         labels[:] = names
         return labels
     return np.array(names)
+
+
+def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
+    counts = np.zeros(n_tasks, dtype=np.int64)
+    counts[place] = np.diff(labels.offsets)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    if np.all(np.diff(place) > 0):
+        return None, offsets
+    parts = list(labels.per_task())
+    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(place)]), offsets
+
+
+def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray | None:
+    """The row of X that each sample is; None where sample i is row i."""
+    if order is None and labels.order is None and not labels.shared:
+        return None
+    rows = np.arange(labels.n_rows)
+    rows = rows if labels.form == "list" else labels.flatten_rows(rows)
+    return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
+
+
+def _refuse_not_finite_rows(problem: GraphProblem) -> None:
+    """The norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice."""
+    if not np.isfinite(np.sum(problem.row_squares())):
+        refuse_not_finite(problem.source, "X")
 
 
 def _row_major(matrix: Any) -> Any:

@@ -45,6 +45,8 @@ class GraphSVR(TaskRegression, GraphModel):
     objective_, dual_gap_ : float
         The objective at the fitted model; it minus the optimum is at most the gap.
     n_iter_ : int
+    n_visits_ : int
+        Rows that the descent has read, in all epochs.
     solver_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of str

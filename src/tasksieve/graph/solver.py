@@ -67,6 +67,8 @@ class GraphProblem:
     epsilon : float
     bias : float
         Size of the constant feature; 0: none.
+    rows, squares
+        `kernel_rows` of the source and `row_squares`, where another problem on the same rows has them already.
     """
 
     source: Any
@@ -80,6 +82,7 @@ class GraphProblem:
     epsilon: float = 0.0
     bias: float = 0.0
     threads: int = 1
+    rows: Any = None
     squares: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +90,8 @@ class GraphProblem:
         self._null: float | None = None
         if self.loss == "squared":
             self.epsilon = 0.0
-        self.rows = kernel_rows(self.source)
+        if self.rows is None:
+            self.rows = kernel_rows(self.source, self.threads)
         self.handle = kernels.graph_problem(
             self.rows,
             self.code,
@@ -143,9 +147,9 @@ class GraphProblem:
         self._pass(w, None, out, None)
         return out
 
-    def combine(self, beta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def combine(self, beta: np.ndarray) -> np.ndarray:
         """V: v_t = the sum of beta_i x_i over task t."""
-        v = np.empty((self.n_tasks, self.width)) if out is None else out
+        v = np.empty((self.n_tasks, self.width))
         self._pass(None, beta, None, v)
         return v
 
@@ -153,26 +157,43 @@ class GraphProblem:
         run = kernels.graph_pass_single if self.dtype == np.float32 else kernels.graph_pass
         run(self.handle, w, beta, self.threads, scores, v)
 
-    def table_of(self, v: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """W = M V, in blocks of columns."""
-        w = np.empty(v.shape, dtype=self.dtype) if out is None else out
-        for start in range(0, v.shape[1], COLUMNS):
-            w[:, start : start + COLUMNS] = self.similarity @ v[:, start : start + COLUMNS]
-        return w
+    def rebuild(self, beta: np.ndarray, w: np.ndarray) -> float:
+        """W = M V(beta), in place; what rounding to single precision can have added to the gap.
 
-    def certify(self, w: np.ndarray, beta: np.ndarray, v: np.ndarray | None = None) -> Certificate:
-        """Objective and gap of W, from one pass over the rows."""
-        scores, v = np.empty(self.n_samples), np.empty((self.n_tasks, self.width)) if v is None else v
-        self._pass(w, beta, scores, v)
-        terms = np.empty(self.n_samples)
-        kernels.fenchel_terms(self.handle, scores, beta, terms)
-        gap, penalty = float(np.sum(np.maximum(terms, 0.0))), 0.0
+        V and then W are rounded once, by at most 2⁻²⁴ of each entry, so that with ``||M|| <= 1``
+        ``||W - M V||_(I+L) <= 2⁻²⁴ (||V|| + ||I + L||^½ ||W||)``. Double precision counts as exact.
+        """
+        v_square, w_square = kernels.rebuild_table(self.handle, beta, self.threads, w)
+        if self.dtype == np.float64:
+            return 0.0
+        largest = float(np.max(np.sum(np.abs(self.coupling), axis=1)))
+        return 0.5 * (2.0**-24 * (np.sqrt(v_square) + np.sqrt(largest * w_square))) ** 2
+
+    def certify_rebuilt(self, w: np.ndarray, beta: np.ndarray) -> Certificate:
+        """Objective and gap of W = M V(beta), which is written to w: nothing of the size of W is needed besides."""
+        rounding = self.rebuild(beta, w)
+        scores = self.scores(w)
+        loss, terms = kernels.fenchel_sums(self.handle, scores, beta)
+        # at W = M V: (I + L) W = V, and <W, V> is the sum of beta_i z_i
+        penalty = 0.5 * float(np.dot(beta, scores)) if self.dtype == np.float64 else self.penalty(w)
+        return Certificate(penalty + loss, terms + rounding, scores)
+
+    def penalty(self, w: np.ndarray) -> float:
+        """½ <W, (I + L) W>, in blocks of columns."""
+        total = 0.0
         for start in range(0, self.width, COLUMNS):
             block = w[:, start : start + COLUMNS].astype(np.float64)
-            rest = block - self.similarity @ v[:, start : start + COLUMNS]
-            gap += 0.5 * max(float(np.sum(rest * (self.coupling @ rest))), 0.0)
-            penalty += 0.5 * float(np.sum(block * (self.coupling @ block)))
-        return Certificate(penalty + float(np.dot(self.c, self.loss_values(scores))), gap, scores, v)
+            total += 0.5 * float(np.sum(block * (self.coupling @ block)))
+        return total
+
+    def certify(self, w: np.ndarray, beta: np.ndarray) -> Certificate:
+        """Objective and gap of any W and beta, from one pass over the rows; for tables that are not large."""
+        scores, v = np.empty(self.n_samples), np.empty((self.n_tasks, self.width))
+        self._pass(w, beta, scores, v)
+        loss, terms = kernels.fenchel_sums(self.handle, scores, beta)
+        rest = w - self.similarity @ v
+        apart = 0.5 * max(float(np.sum(rest * (self.coupling @ rest))), 0.0)
+        return Certificate(self.penalty(w) + loss, terms + apart, scores)
 
 
 @dataclass
@@ -180,7 +201,6 @@ class Certificate:
     objective: float
     gap: float
     scores: np.ndarray
-    v: np.ndarray
 
 
 @dataclass
@@ -205,12 +225,13 @@ class StringSource:
         )
 
 
-def kernel_rows(source: Any) -> Any:
+def kernel_rows(source: Any, threads: int = 1) -> Any:
+    """The rows as kernels read them: as they lie in memory; dense ones that are mostly zeros are packed."""
     if isinstance(source, StringSource):
         return source.rows()
     if scipy.sparse.issparse(source):
         return kernels.sparse_rows(source.data, source.indices, source.indptr, source.shape[1])
-    return kernels.dense_rows(source)
+    return kernels.dense_rows(source, threads)
 
 
 @dataclass
@@ -280,12 +301,12 @@ def solve(
     )
     if rescue and not found.converged:
         tried = smoothed_newton(problem, tol * null, progress, found.w)
-        tried.n_iter += found.n_iter
+        tried.n_iter, tried.visits = tried.n_iter + found.n_iter, found.visits
         if tried.converged:
             return tried
         better = tried if tried.gap < found.gap else found
         found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
-        steps = tried.n_iter
+        steps, found.visits = tried.n_iter, found.visits + tried.visits
         if better.gap < found.gap:
             found.w, found.beta, found.objective, found.gap = (
                 better.w,
@@ -310,6 +331,8 @@ def dual_coordinate_descent(
 ) -> Solution:
     """Task-blocked dual coordinate descent with shrinking (Widmer et al. 2012, Algorithm 1; mathematics 8).
 
+    Samples held at a bound take naps of a few epochs (see the kernel), so that most visits change something.
+
     The kernel runs epochs over the active samples until the gap that it estimates on the way is small, then one pass
     over all rows computes the true gap. If that is too large, samples that no longer rest at their bounds come back;
     those which the gap proves to stay there (`proven`) never do.
@@ -317,15 +340,14 @@ def dual_coordinate_descent(
     n, offsets = problem.n_samples, problem.offsets
     beta = np.zeros(n) if start is None else start.copy()
     null = problem.null_objective()
-    squares = problem.row_squares()
+    # strings count their features at every visit anyway
+    squares = None if isinstance(problem.source, StringSource) else problem.row_squares()
     w = np.zeros((problem.n_tasks, problem.width), dtype=problem.dtype)
-    v = None
     if start is None and problem.code == 2:  # the entropy's gradient is infinite at 0
         beta[:] = 0.5 * problem.c * problem.y
         start = beta
     if start is not None:
-        v = problem.combine(beta)
-        problem.table_of(v, w)
+        problem.rebuild(beta, w)
     resting = problem.c <= 0.0
     proven = resting.copy()
     active, counts = _active(resting, offsets)
@@ -337,8 +359,9 @@ def dual_coordinate_descent(
             (seed + 1) * 1_000_003 + epochs,
         )  # fmt: skip
         epochs, visits, checks = epochs + done, visits + seen, checks + 1
-        certificate = problem.certify(w, beta, v)
-        v = certificate.v
+        certificate = problem.certify_rebuilt(
+            w, beta
+        )  # which also sheds the rounding that increments have gathered
         if progress is not None:
             progress("dual coordinate descent", epochs, certificate.gap / null)
         if certificate.gap <= tol or epochs >= max_iter:
@@ -351,8 +374,8 @@ def dual_coordinate_descent(
         active, counts = _active(resting, offsets)
         if not counts.any():
             active, counts = _active(proven, offsets)
-        problem.table_of(v, w)  # sheds the rounding that increments have gathered
-        target, lowest, highest = max(0.7 * target, 0.1 * tol), -np.inf, np.inf
+        target = max(0.85 * target, 0.1 * tol)  # the estimate was too low
+        lowest, highest = -np.inf, np.inf
     return Solution(
         w,
         beta,

@@ -16,19 +16,20 @@ def string_scores(
     """`tasksieve.tasks.linear_scores` of strings: their features are computed on the way."""
     n = len(source.text)
     threads = kernel_threads()
+    one, nothing = np.eye(1), np.zeros(n)
 
-    def scores(offsets: np.ndarray, row_of: np.ndarray | None, table: np.ndarray) -> np.ndarray:
-        one = np.eye(len(table))
-        nothing = np.zeros(n)
-        problem = GraphProblem(source, offsets, row_of, nothing, nothing, one, one, "hinge", threads=threads)
-        return problem.scores(np.ascontiguousarray(table, dtype=np.float32))
+    def scores(table: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        count = n if rows is None else len(rows)
+        ends = np.array([0, count], dtype=np.int64)
+        none = nothing[:count]
+        problem = GraphProblem(source, ends, rows, none, none, one, one, "hinge", threads=threads)
+        return problem.scores(np.ascontiguousarray(table[None], dtype=np.float32))
 
     if codes is None:
-        ends = np.array([0, n], dtype=np.int64)
-        out = np.stack([scores(ends, None, coef[t : t + 1]) for t in range(len(coef))], axis=1)
-        return out + intercept
-    order = np.argsort(codes, kind="stable").astype(np.int64)
-    offsets = np.searchsorted(codes[order], np.arange(len(coef) + 1)).astype(np.int64)
+        return np.stack([scores(table, None) for table in coef], axis=1) + intercept
     out = np.empty(n)
-    out[order] = scores(offsets, order, coef)
+    for t, table in enumerate(coef):  # one task at a time: no copy of the tables
+        rows = np.flatnonzero(codes == t)
+        if len(rows):
+            out[rows] = scores(table, rows)
     return out + intercept[codes]
