@@ -249,6 +249,28 @@ def test_no_active_row_is_ever_rejected_in_two_thousand_problems():
     assert sum(wrong for wrong, _ in results) == 0
 
 
+def dropped_on_the_way(seed, screening, solver):
+    """Active rows that a solver has lost, and rows that it dropped: best bounds kept, rows out before they are read."""
+    rng, problem = random_sorted_problem(seed)
+    lam_max = problem.lambda_max()
+    if lam_max <= 1e-10:
+        return 0, 0
+    lam = lam_max * float(rng.uniform(0.2, 0.95))
+    norms = truth_of(problem, lam)
+    active = np.flatnonzero(norms > 1e-4 * max(norms.max(), 1e-300))
+    point = solve_sorted_path(
+        problem, [lam], tol=1e-9, screening=screening, solver=solver, max_iter=500
+    ).points[0]
+    return len(np.setdiff1d(active, point.features)), point.n_rejected + point.n_rejected_dynamic
+
+
+@pytest.mark.parametrize("screening", ["bao", "cumulative"])
+def test_no_active_row_is_dropped_on_the_way(screening):
+    results = [dropped_on_the_way(seed, screening, "apgd") for seed in range(60)]
+    assert sum(lost for lost, _ in results) == 0
+    assert sum(dropped for _, dropped in results) > 100
+
+
 @pytest.mark.parametrize("solver", ["apgd", "spgd"])
 @pytest.mark.parametrize("screening", ["bao", "cumulative"])
 def test_dynamic_screening_keeps_the_solution(solver, screening):
