@@ -315,6 +315,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     [
         ((2, 5), ["0", "1"], ["0", "1"], ["y"], False, ["0", "1"]),  # tasks that are called like the classes
         ((3, 5), None, ["a", "b", "c"], ["y"], True, ["a", "b", "c"]),
+        ((3, 5), ["a", "b", "c"], ["a", "b", "c"], ["y"], True, ["a", "b", "c"]),  # a multinomial model
         ((1, 5), ["0"], ["a", "b"], ["y"], False, ["y"]),
         ((2, 5), ["0", "1"], None, ["u", "v"], False, ["u", "v"]),
         ((2, 1, 5), ["0"], ["a", "b"], ["y"], True, ["a", "b"]),
@@ -322,7 +323,9 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_rows_of_coefficients_are_tasks_targets_or_classes(shape, tasks, classes, targets, by_class, labels):
-    model = SimpleNamespace(coef_=np.zeros(shape))
+    model = SimpleNamespace(coef_=np.zeros(shape), predict=lambda X, task=None: X)
+    if by_class:
+        model.predict = lambda X: X
     if tasks is not None:
         model.tasks_ = np.array(tasks)
     if classes is not None:

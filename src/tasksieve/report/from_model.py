@@ -100,7 +100,7 @@ def content_from_model(
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
     n_tasks, n_features = coef.shape
-    by_class = _rows_are_classes(model)
+    by_class = multinomial(model)
     labels = np.asarray(model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_tasks)))
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "path"):
@@ -174,7 +174,7 @@ def task_quality(
     FitQuality
         In the order of ``tasks_``, or of ``classes_``.
     """
-    if _rows_are_classes(model):
+    if multinomial(model):
         right = np.asarray(model.predict(X)) == np.asarray(y)
         members = [np.asarray(y) == label for label in model.classes_]
         return FitQuality(
@@ -305,7 +305,7 @@ def _path_to(model: Any, X: Any, y: Any, task: Any, sample_weight: Any, n_alphas
         return model.path(X, y, **given, alphas=grid)
 
 
-def _rows_are_classes(model: Any) -> bool:
+def multinomial(model: Any) -> bool:
     """A multinomial model has a row of coefficients per class, and its rows of data belong to no task."""
     n_classes = len(getattr(model, "classes_", ()))
     return n_classes == len(model.coef_) and "task" not in signature(model.predict).parameters

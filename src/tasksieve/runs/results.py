@@ -17,6 +17,7 @@ import scipy.sparse
 from .._kernels import compiled
 from ..atomic import write_atomically, write_bytes
 from ..linear.base import accuracy, r2
+from ..report.from_model import multinomial
 from ..tables import TableError, read_arrays
 from .arrays import pack_rows, unpack_rows
 from .folder import RunError, RunFolder
@@ -64,11 +65,10 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 
 def rows_are_classes(model: Any, targets: Sequence[str]) -> bool:
     """Whether each row of coefficients belongs to a class, and to no task or target of its own."""
-    n_rows = int(np.prod(model.coef_.shape[:-1]))
     n_tasks = len(targets) if len(targets) > 1 else len(getattr(model, "tasks_", ()))
     if model.coef_.ndim == 3:
         return n_tasks == 1
-    return n_rows > 1 and n_tasks != n_rows
+    return len(model.coef_) > 1 and (n_tasks != len(model.coef_) or multinomial(model))
 
 
 def row_labels(model: Any, targets: Sequence[str]) -> list[str]:
