@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def ours(report: Report, names: list[str], levels: tuple[int, ...], args: Any) -> None:
-    table, best, curves = [], {}, {}
+    table, best = [], {}
     for name in names:
         cell = CELLS[name]
         x, y = read(name, ROWS.get(name))
@@ -138,8 +138,6 @@ def ours(report: Report, names: list[str], levels: tuple[int, ...], args: Any) -
             )  # fmt: skip
             report.raw(name=name, p=i, **{str(key): value for key, value in measured.items()})
             say(*table[-1])
-            if i == 1:
-                curves[name] = measured
     report.table(
         "Group OWL: seconds to relative gap 1e-6 without and with screening",
         [
@@ -166,7 +164,7 @@ def ours(report: Report, names: list[str], levels: tuple[int, ...], args: Any) -
             None if args.quick else best[name] >= cell.bar, key=f"owl-{name}",
         )  # fmt: skip
     if not args.quick:
-        draw(curves, report.content["raw"], RESULTS)
+        draw(report.content["raw"], RESULTS)
 
 
 def published(report: Report, names: list[str], levels: tuple[int, ...], args: Any) -> None:
@@ -322,14 +320,18 @@ def shown(run: dict[str, Any]) -> str:
     return ("> " if run["stopped"] else "") + seconds_cell(run["seconds"])
 
 
-def draw(curves: dict[str, Any], raw: list[dict[str, Any]], folder: Path) -> None:
-    """The paper's two kinds of figures: running time, as a share of p1 without screening, and screening rate."""
+def draw(raw: list[dict[str, Any]], folder: Path) -> None:
+    """The paper's two kinds of figures: running time, as a share of p1 without screening, and screening rate.
+
+    The rate is that of the first sparsity level at which both runs with screening ended in time.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = list(curves)
+    raw = [entry for entry in raw if "cumulative" in entry]
+    names = list(dict.fromkeys(entry["name"] for entry in raw))
     figure, axes = plt.subplots(
         2, len(names), figsize=(2.6 * len(names), 5.2), layout="constrained", squeeze=False
     )
@@ -342,17 +344,17 @@ def draw(curves: dict[str, Any], raw: list[dict[str, Any]], folder: Path) -> Non
             axes[0, k].bar(np.arange(len(own)) + shift, heights, 0.38, color=color, label=label)
         axes[0, k].set_xticks(range(len(own)), [f"p{entry['p']}" for entry in own])
         axes[0, k].set_title(name, fontsize=10)
-        for key, color in (("bao", "#d98032"), ("cumulative", "#2a6fbb")):
-            run = curves[name][key]
-            if not run["history"]:
-                continue
+        ended = [entry for entry in own if entry["bao"]["history"] and entry["cumulative"]["history"]]
+        for key, color in (("bao", "#d98032"), ("cumulative", "#2a6fbb")) if ended else ():
+            run = ended[0][key]
             steps, left, _ = (np.array(values, dtype=float) for values in zip(*run["history"], strict=True))
             inactive = left[0] - run["active"]
             axes[1, k].plot(steps, (left[0] - left) / max(inactive, 1.0), color=color, label=key)
         axes[1, k].set_ylim(0, 1.05)
-        axes[1, k].set_xlabel("iteration" if CELLS[name].solver == "apgd" else "epoch", fontsize=9)
+        steps_of = "iteration" if CELLS[name].solver == "apgd" else "epoch"
+        axes[1, k].set_xlabel(f"{steps_of}, p{ended[0]['p']}" if ended else steps_of, fontsize=9)
     axes[0, 0].set_ylabel("running time, % of p1 without")
-    axes[1, 0].set_ylabel("screening rate at p1")
+    axes[1, 0].set_ylabel("screening rate")
     axes[0, 0].legend(fontsize=7)
     axes[1, 0].legend(fontsize=7)
     folder.mkdir(exist_ok=True)
