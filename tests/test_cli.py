@@ -533,7 +533,12 @@ def test_internal_errors_say_so(
 
 
 def process(*words: Any, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tasksieve", *(str(word) for word in words)]
+    # Tests that run in the background of a shell inherit that SIGINT is ignored; a command at a terminal does not.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from tasksieve.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, *(str(word) for word in words)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     )
