@@ -244,8 +244,12 @@ class Design:
 
     def _products(self, vector: Array, features: Array | None, squares: bool = False) -> Array:
         count = self.n_features if features is None else len(features)
-        threads = self.n_threads if count * self.n_samples > _SMALL_PASS else 1
+        threads = self._pass_threads(count)
         return self.storage.products(vector, self.offsets, self.shared, features, squares, threads)
+
+    def _pass_threads(self, count: int) -> int:
+        """Threads for a pass over some columns."""
+        return self.n_threads if count * self.n_samples > _SMALL_PASS else 1
 
     def _one_task_products(self, vector: Array, squares: bool = False) -> Array:
         """Products for the first task of a uniform design, which stand for all."""
@@ -332,7 +336,8 @@ class Design:
                     self.passes += 1.0
             else:
                 weighted = np.stack([self._weighted(vector) for vector in vectors])
-                raw, everything = self.storage.first_products(weights, weighted, self.offsets, self.n_threads)
+                threads = self._pass_threads(self.n_features)
+                raw, everything = self.storage.first_products(weights, weighted, self.offsets, threads)
                 self.passes += 1.0 if self.storage.reads_once else 1.0 + len(vectors)
                 loadings = everything[: len(self._basis)]
                 products = None if projected is None else everything[-1]
