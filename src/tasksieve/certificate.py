@@ -80,9 +80,8 @@ class AnchoredCorrelations:
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._products: list[Array] = []
         self.current: Anchored  # the vector that was followed last; of the first anchor at the beginning
-        self._spare: list[
-            Array
-        ] = []  # memory of anchors that are gone: fresh pages cost as much as filling them
+        # Memory of anchors that are gone: fresh pages cost as much as filling them.
+        self._spare: list[Array] = []
         norms = np.ascontiguousarray(design.norms()[:, :1] if design.uniform else design.norms())
         self._unit = _unit_of(norms, design.n_threads)
         self._units: list[float] = []

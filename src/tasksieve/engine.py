@@ -61,9 +61,7 @@ class Point:
     seconds: float
     converged: bool
     residual_norms: Array | None = None  # of each task, where the loss is made of them
-    n_rejected_entries: int = (
-        0  # of the rows solved for: single coefficients proven zero before the last solve
-    )
+    n_rejected_entries: int = 0  # coefficients of the rows solved for, proven zero before the last solve
 
 
 def make_point(
