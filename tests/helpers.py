@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from tasksieve.design import Design, as_storage
-from tasksieve.problem import Problem
+from tasksieve.path.problem import Problem
 
 Array = np.ndarray[Any, Any]
 

@@ -9,10 +9,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.calibrated_engine import PUBLISHED
 from tasksieve.design import Design, as_storage
-from tasksieve.path import solve_path
-from tasksieve.problem import Problem
+from tasksieve.path.calibrated_engine import PUBLISHED
+from tasksieve.path.problem import Problem
+from tasksieve.path.solve import solve_path
 
 KINDS = ("plain", "interpolated", "zero y", "duplicates", "one task", "rescaled", "zero column", "one row")
 N_PROBLEMS = 96

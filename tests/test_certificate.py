@@ -12,7 +12,7 @@ from helpers import Case, random_case, random_weights
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tasksieve.certificate import AnchoredCorrelations
+from tasksieve.path.anchors import AnchoredCorrelations
 from tasksieve.penalties import RowPenalty
 
 DESIGNS = (

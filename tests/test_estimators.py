@@ -440,7 +440,7 @@ def test_interrupt_before_anything_is_solved(regression, monkeypatch):
     X, y, task = regression
 
     def interrupted(*args, **kwargs):
-        from tasksieve.path import PathSolution
+        from tasksieve.path.solve import PathSolution
 
         return PathSolution(1.0, interrupted=True)
 

@@ -14,11 +14,11 @@ from test_owl_kernels import random_weights, sorted_norm_expression
 
 import tasksieve as ts
 from tasksieve.design import Design, PackedColumns, SparseColumns, as_storage
-from tasksieve.problem import SortedProblem
+from tasksieve.path.problem import SortedProblem
+from tasksieve.path.sorted_engine import SortedEngine, solve_sorted_path
+from tasksieve.penalties.sorted import SortedPenalty, oscar_weights, slope_weights
 from tasksieve.screening.owl import SORTED_TESTS, bao_test, cumulative_test
 from tasksieve.solvers.sorted_working import SortedWorking
-from tasksieve.sorted_engine import SortedEngine, solve_sorted_path
-from tasksieve.sorted_norm import SortedPenalty, oscar_weights, slope_weights
 
 SOLVERS = ["auto", "apgd", "spgd"]
 EXACT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}

@@ -8,7 +8,13 @@ import pytest
 from scipy import sparse
 
 from tasksieve._kernels import kernels, reference
-from tasksieve.sorted_norm import SortedPenalty, oscar_weights, read_sorted_weights, slope_weights, tied_rows
+from tasksieve.penalties.sorted import (
+    SortedPenalty,
+    oscar_weights,
+    read_sorted_weights,
+    slope_weights,
+    tied_rows,
+)
 
 
 def sorted_norm_expression(W, weights):

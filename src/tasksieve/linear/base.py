@@ -15,11 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design
-from ..path import solve_path
-from ..problem import Problem
-from ..regularization_path import RegularizationPath
-from ..tasks import TaskData, is_task_list, read_feature_weights
-from .arguments import (
+from ..fitted.arguments import (
     Progress,
     check_number,
     default_grid,
@@ -29,9 +25,13 @@ from .arguments import (
     warn_column,
     warn_one_class,
 )
-from .model import LossName, TaskLinearModel
-from .predicting import TaskClassification, TaskRegression, probabilities, stack_pairs
-from .scoring import accuracy, mean_over_tasks, r2
+from ..fitted.model import LossName, TaskLinearModel
+from ..fitted.path import RegularizationPath
+from ..fitted.predicting import TaskClassification, TaskRegression, probabilities, stack_pairs
+from ..fitted.scoring import accuracy, mean_over_tasks, r2
+from ..path.problem import Problem
+from ..path.solve import solve_path
+from ..tasks import TaskData, is_task_list, read_feature_weights
 
 __all__ = [
     "SCREENING",

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..calibrated_engine import PUBLISHED
-from ..problem import Problem
+from ..path.calibrated_engine import PUBLISHED
+from ..path.problem import Problem
 from ..tasks import TaskData
 from .base import LossName, PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from ..model_selection import TaskKFold
+from ..fitted.model_selection import TaskKFold
+from ..fitted.path import RegularizationPath
 from ..plotting import score_curve
-from ..regularization_path import RegularizationPath
 from ..tasks import TaskData, is_task_list
 from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
 

@@ -11,9 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..design import Design
-from ..problem import Problem, SortedProblem
-from ..sorted_engine import SORTED_SCREENING, SORTED_SOLVERS, solve_sorted_path
-from ..sorted_norm import read_sorted_weights
+from ..path.problem import Problem, SortedProblem
+from ..path.sorted_engine import SORTED_SCREENING, SORTED_SOLVERS, solve_sorted_path
+from ..penalties.sorted import read_sorted_weights
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
 from .base import (
     LossName,

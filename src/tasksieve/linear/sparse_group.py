@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..proof.prove import Proof, prove
 from ..tasks import TaskData
 from .base import (
     PathEstimator,
@@ -18,7 +19,6 @@ from .base import (
     warn_one_class,
 )
 from .cross_validation import PathEstimatorCV
-from .proof import Proof, prove
 
 
 def _is_classifier(model: Any) -> bool:

@@ -16,9 +16,9 @@ from ..linear import (
     MultiTaskSparseGroupLasso,
 )
 from ..linear.base import kernel_threads
-from ..linear.proof import prove, raw_image
-from ..path import solve_path
-from ..problem import Problem
+from ..path.problem import Problem
+from ..path.solve import solve_path
+from ..proof.prove import prove, raw_image
 from ..tasks import TaskData, read_tasks
 
 # How wide the hinge is smoothed to find dual points; the best one counts.

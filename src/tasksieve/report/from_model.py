@@ -14,8 +14,8 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 from .._kernels import compiled
+from ..fitted.path import RegularizationPath
 from ..linear.base import accuracy, r2
-from ..regularization_path import RegularizationPath
 from ..tasks import is_task_list, read_labels
 from .content import Array, FitQuality, ReportContent
 from .packing import plural

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..design import ColumnBlock, PackedColumns, SparseColumns
 from ..losses import Evaluation, Loss
-from ..sorted_norm import SortedPenalty
+from ..penalties.sorted import SortedPenalty
 from .working import duality_gap
 
 Array = np.ndarray[Any, Any]

@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import Anchored, AnchoredCorrelations
-from .engine import Engine, Point
-from .losses import Evaluation, SquareRoot
-from .penalties import RowPenalty
-from .problem import Problem
-from .screening.calibrated import direction_ball
-from .screening.rules import Rule
-from .sieve import Iterate, Sieve
-from .solvers.calibrated import (
+from ..losses import Evaluation, SquareRoot
+from ..penalties import RowPenalty
+from ..screening.calibrated import direction_ball
+from ..screening.rules import Rule
+from ..solvers.calibrated import (
     CalibratedSolution,
     best_multiple,
     correlation_sizes,
     primal_dual,
 )
-from .solvers.calibrated_dual import dual_first_order
-from .solvers.calibrated_history import History, Record
-from .solvers.calibrated_newton import CalibratedNewton, ReducedNewton
-from .solvers.calibrated_primal import alternating_directions, smoothed_first_order
-from .solvers.working import Solution, WorkingProblem
+from ..solvers.calibrated_dual import dual_first_order
+from ..solvers.calibrated_history import History, Record
+from ..solvers.calibrated_newton import CalibratedNewton, ReducedNewton
+from ..solvers.calibrated_primal import alternating_directions, smoothed_first_order
+from ..solvers.working import Solution, WorkingProblem
+from .anchors import Anchored, AnchoredCorrelations
+from .engine import Engine, Point
+from .problem import Problem
+from .sieve import Iterate, Sieve
 
 Array = np.ndarray[Any, Any]
 

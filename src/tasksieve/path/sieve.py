@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import AnchoredCorrelations
-from .design import PackedColumns
-from .losses import Evaluation, Loss
-from .penalties import RowPenalty
+from ..design import PackedColumns
+from ..losses import Evaluation, Loss
+from ..penalties import RowPenalty
+from ..screening.ball import zero_entries
+from ..screening.polar import steepest_row
+from ..screening.rules import Rule
+from ..screening.state import Ball, Cut, DualState
+from ..solvers.working import duality_gap
+from .anchors import AnchoredCorrelations
 from .problem import Problem
-from .screening.ball import zero_entries
-from .screening.polar import steepest_row
-from .screening.rules import Rule
-from .screening.state import Ball, Cut, DualState
-from .solvers.working import duality_gap
 
 Array = np.ndarray[Any, Any]
 

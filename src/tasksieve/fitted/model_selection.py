@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from .tasks import is_task_list, read_labels, task_array
+from ..tasks import is_task_list, read_labels, task_array
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
 

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import kernels
-from .design import Design
-from .penalties import RowPenalty
+from .._kernels import kernels
+from ..design import Design
+from ..penalties import RowPenalty
 
 Array = np.ndarray[Any, Any]
 

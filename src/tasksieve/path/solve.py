@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..design import one_blas_thread
+from ..screening.rules import Rule, get_rule
 from .calibrated_engine import CalibratedEngine
-from .design import one_blas_thread
 from .engine import Engine, Point
 from .problem import Problem
-from .screening.rules import Rule, get_rule
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns
-from ..problem import Problem
+from ..path.problem import Problem
 from ..screening import DualState, gap_sphere, zero_entries
 from ..solvers.working import duality_gap
 

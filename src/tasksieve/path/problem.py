@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .design import Design
-from .losses import Logistic, Loss, Squared, SquareRoot
-from .multinomial import Multinomial
-from .penalties import PenaltyShape
-from .sorted_norm import SortedPenalty
+from ..design import Design
+from ..losses import Logistic, Loss, Squared, SquareRoot
+from ..losses.multinomial import Multinomial
+from ..penalties import PenaltyShape
+from ..penalties.sorted import SortedPenalty
 
 Array = np.ndarray[Any, Any]
 

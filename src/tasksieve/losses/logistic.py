@@ -1,136 +1,16 @@
-"""Losses in the weighted, projected geometry of a design: value, gradient, conjugate, smoothness.
-
-A loss is evaluated at ``z~ = X~ W`` (flat). Intercepts and unpenalised coefficients are minimised out exactly, so that
-the *residual* ``r`` (minus the gradient in z~) is orthogonal to the nuisance columns, and every multiple of it is a
-candidate dual point. For the row weights ``s`` the mathematics note's dual variable is ``u = sqrt(s) r``.
-"""
+"""The logistic loss."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, xlogy
 
-from .design import Design
+from ..design import Design
+from .base import Evaluation
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass
-class Evaluation:
-    """A loss at one point: its value, minus its gradient, the nuisance coefficients that minimise it."""
-
-    value: float
-    residual: Array
-    nuisance: Array  # (n_nuisance, n_tasks)
-    curvature: Array | None = None  # second derivative in z~, flat; None where it is 1 everywhere
-    margin: Array | None = None  # classification: label times prediction, flat
-
-
-class Loss(Protocol):
-    """What the engine asks of a loss."""
-
-    name: str
-    smoothness: float
-    null: Evaluation  # at W = 0, with the best intercepts
-    floor: float  # gaps below this are rounding
-
-    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation: ...
-
-    def gap_terms(self, at: Evaluation, scale: float) -> float:
-        """``F(z) + F*(-u) + <u, z>`` for ``u`` = scale times the residual: what the loss adds to the gap, >= 0."""
-        ...
-
-    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
-        """The multiple of the residual, at most `limit`, with the largest dual value; `product` is <r, z~>."""
-        ...
-
-
-def _projected_target(design: Design, y: Array) -> Array:
-    """The labels in the design's geometry: weighted, and freed of what intercepts and unpenalised features explain."""
-    weighted = y if design.root_weights is None else design.root_weights * y
-    target = design.project(weighted)
-    # What is left of a constant target is rounding: it is zero.
-    left, whole = design.task_sums(target * target), design.task_sums(weighted * weighted)
-    dead = left <= (64.0 * np.finfo(np.float64).eps) ** 2 * whole
-    if dead.any():
-        target[design.per_sample(dead)] = 0.0
-    return target
-
-
-class Squared:
-    """``1/2 sum_i s_i (y_i - z_i)^2``; conjugate ``v^2/2 + v y``; smoothness 1."""
-
-    name = "squared"
-    smoothness = 1.0
-    floor = 0.0
-
-    def __init__(self, design: Design, y: Array) -> None:
-        self._design = design
-        self.target = _projected_target(design, y)
-        self.null = self.evaluate(np.zeros(design.n_samples))
-
-    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
-        residual = self.target - z
-        return Evaluation(0.5 * float(residual @ residual), residual, np.empty((0, self._design.n_tasks)))
-
-    def gap_terms(self, at: Evaluation, scale: float) -> float:
-        return (1.0 - scale) ** 2 * at.value
-
-    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
-        if at.value == 0.0:
-            return 0.0
-        return max(min((2.0 * at.value + product) / (2.0 * at.value), limit), 0.0)
-
-
-class SquareRoot:
-    """``sum_t ||y_t - z_t||``, the calibrated loss: a norm for each task, so that tasks may differ in noise.
-
-    Conjugate ``<v, y>`` where every ``||v_t|| <= 1``. Minus the gradient is the *direction* of each task's residual;
-    where a task is fitted exactly any vector of the unit ball is, and zero stands for them here. The scale of
-    y_t cancels in the direction: that is why the right amount of shrinkage does not depend on the noise.
-    """
-
-    name = "square-root"
-    smoothness = np.inf
-    floor = 0.0
-
-    def __init__(self, design: Design, y: Array) -> None:
-        self._design = design
-        self.target = _projected_target(design, y)
-        self.null = self.evaluate(np.zeros(design.n_samples))
-
-    def sizes(self, vector: Array) -> Array:
-        """The norm of a flat vector in each task."""
-        return np.sqrt(self._design.task_sums(vector * vector))
-
-    def task_products(self, first: Array, second: Array) -> Array:
-        """Inner product of two flat vectors in each task."""
-        return self._design.task_sums(first * second)
-
-    def scaled(self, vector: Array, factors: Array) -> Array:
-        """A flat vector, each task multiplied by its factor."""
-        return vector * self._design.per_sample(factors)
-
-    def project(self, vector: Array) -> Array:
-        """The part of a flat vector that intercepts and unpenalised features cannot explain."""
-        return self._design.project(vector)
-
-    def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
-        residual = self.target - z
-        sizes = self.sizes(residual)
-        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
-        return Evaluation(
-            float(sizes.sum()), self.scaled(residual, inverse), np.empty((0, self._design.n_tasks))
-        )
-
-    def gap_terms(self, at: Evaluation, scale: float) -> float:
-        return (1.0 - scale) * at.value
-
-    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
-        return max(min(1.0, limit), 0.0)
 
 
 class Logistic:

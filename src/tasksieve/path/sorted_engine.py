@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import kernels
-from .certificate import Anchored, AnchoredCorrelations
-from .design import PackedColumns, SparseColumns, SparseStorage
+from .._kernels import kernels
+from ..design import PackedColumns, SparseColumns, SparseStorage
+from ..losses import Evaluation
+from ..penalties import RowPenalty
+from ..penalties.sorted import SortedPenalty, tied_rows
+from ..screening.owl import SORTED_TESTS
+from ..solvers import SortedSolution, SortedWorking, sorted_accelerated, sorted_stochastic
+from ..solvers.working import duality_gap
+from .anchors import Anchored, AnchoredCorrelations
 from .engine import Point, make_point
-from .losses import Evaluation
-from .path import PathSolution, run_path
-from .penalties import RowPenalty
 from .problem import SortedProblem
-from .screening.owl import SORTED_TESTS
-from .solvers import SortedSolution, SortedWorking, sorted_accelerated, sorted_stochastic
-from .solvers.working import duality_gap
-from .sorted_norm import SortedPenalty, tied_rows
+from .solve import PathSolution, run_path
 
 Array = np.ndarray[Any, Any]
 

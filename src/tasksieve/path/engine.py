@@ -13,13 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import AnchoredCorrelations
-from .design import PackedColumns
-from .penalties import RowPenalty, row_norms
-from .problem import Problem
-from .screening.rules import NoScreening, Rule
-from .sieve import Iterate, Sieve
-from .solvers import (
+from ..design import PackedColumns
+from ..penalties import RowPenalty, row_norms
+from ..screening.rules import NoScreening, Rule
+from ..solvers import (
     CoordinateDescent,
     ProximalNewton,
     Solution,
@@ -27,7 +24,10 @@ from .solvers import (
     WorkingProblem,
     accelerated_proximal_gradient,
 )
-from .solvers.accelerated import lipschitz_constant
+from ..solvers.accelerated import lipschitz_constant
+from .anchors import AnchoredCorrelations
+from .problem import Problem
+from .sieve import Iterate, Sieve
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._kernels import kernels
+from .._kernels import kernels
 
 Array = np.ndarray[Any, Any]
 

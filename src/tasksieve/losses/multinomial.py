@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .design import Design
-from .losses import Evaluation
+from ..design import Design
+from .base import Evaluation
 
 Array = np.ndarray[Any, Any]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ._kernels import kernels
-from .penalties import row_norms
+from .._kernels import kernels
+from .rows import row_norms
 
 Array = np.ndarray[Any, Any]
 

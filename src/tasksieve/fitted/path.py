@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .tasks import is_task_list, linear_scores, read_matrix, task_codes
+from ..tasks import is_task_list, linear_scores, read_matrix, task_codes
 
 # Features drawn in the panel of coefficients: more lines than this cannot be told apart.
 DRAWN_FEATURES = 200
