@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..penalties import SparseGroup
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData
 from .base import (
@@ -43,7 +44,7 @@ class _EitherLoss(TaskLinearModel):
 
     def _penalty(self) -> dict[str, Any]:
         l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
-        return {"l1": l1, "group": float(self.group)}
+        return {"penalty": SparseGroup(l1, float(self.group))}
 
     def _check_shape(self) -> None:
         if self.loss not in ("squared", "logistic"):
