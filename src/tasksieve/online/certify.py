@@ -279,14 +279,14 @@ def hinge_gap(
     several kappa; classes balanced within each task (the intercept's constraint), and scaled into the dual set.
     """
     design, y = problem.design, problem.y
-    penalty = problem.shape.at(lam)
+    penalty = problem.penalty.at(lam)
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
     z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
-    objective = float(s @ np.maximum(0.0, 1.0 - y * z)) + penalty.restrict(features).value(rows)
+    objective = float(s @ np.maximum(0.0, 1.0 - y * z)) + penalty.restrict(features).total(rows)
     positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
     best = 0.0
@@ -307,7 +307,7 @@ def hinge_gap(
 def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:
     """The largest dual value on the ray through a point with these correlations: ``c total - Omega*(c M)``, c <= 1."""
     if penalty.ridge == 0.0:
-        polar = float(np.max(penalty.gauges(products), initial=0.0))
+        polar = float(np.max(penalty.row_gauges(products), initial=0.0))
         return total * min(1.0, 1.0 / (polar * (1.0 + 1e-12))) if polar > 0 else total
 
     def value(c: float) -> float:
