@@ -225,7 +225,7 @@ def test_a_task_without_labels(rng):
     for loss in ("squared", "logistic"):
         case = random_case(rng, tasks=3, rows=10, features=5, loss=loss)
         case = case.but(weights=random_weights(rng, case, task_missing=True))
-        f = (Squared if loss == "squared" else Logistic)(case.design(), case.y)
+        f = (Squared if loss == "squared" else Logistic)().on(case.design(), case.y)
         at = f.evaluate(fitted(rng, case.design()))
         assert np.isfinite(at.value)
         assert np.isfinite(at.nuisance).all()
