@@ -10,24 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..linear.base import (
-    check_number,
-    feature_names,
-    kernel_threads,
-)
-from ..tasks import (
-    TaskLabels,
-    is_task_list,
-    linear_scores,
-    read_labels,
-    read_matrix,
-    refuse_not_finite,
-    task_codes,
-)
+from ..fitted.arguments import check_number, kernel_threads
+from ..fitted.model import FittedModel
+from ..tasks import TaskLabels, is_task_list, read_labels, read_matrix, refuse_not_finite
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -36,10 +24,9 @@ from .string_scores import string_scores
 SOLVERS = ("auto", "dual", "newton")
 
 
-class GraphModel(BaseEstimator):
+class GraphModel(FittedModel):
     """What the two models share: reading, coupling, solving, scoring rows."""
 
-    _targets: ClassVar[Literal["values", "classes"]]
     _losses: ClassVar[tuple[str, ...]]
 
     graph: Any
@@ -57,11 +44,6 @@ class GraphModel(BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    tasks_: np.ndarray
-    n_features_in_: int
-    _single: bool
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -97,15 +79,6 @@ class GraphModel(BaseEstimator):
             return _row_major(stacked), [part.shape[0] for part in parts]
         matrix = read_matrix(X, search=False)  # for NaN and infinity: with the norms of the rows
         return _row_major(matrix), matrix.shape[0]
-
-    def _set_features(self, X: Any, source: Any) -> None:
-        self.n_features_in_ = source.shape[1]
-        items = X if is_task_list(X) else [X]
-        names = None if self.hasher is not None else feature_names(items[0])
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _read_coupling(self, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Tasks of the model, position of each of the data's tasks among them, I + L, M."""
@@ -159,7 +132,7 @@ class GraphModel(BaseEstimator):
             raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
         signs, weights = self._encode(labels)
         tasks, place, coupling, similarity = self._read_coupling(labels)
-        self._set_features(X, source)
+        self._remember_features(X if self.hasher is None else source.text, source.shape[1])
         order, offsets = _graph_order(labels, place, len(tasks))
         row_of = _row_of_sample(labels, order)
         cost = self.C * weights
@@ -241,71 +214,13 @@ class GraphModel(BaseEstimator):
     # --- scoring rows ------------------------------------------------------------------------------------------
 
     def _read_matrix(self, X: Any, name: str = "X") -> Any:
-        if self.hasher is not None:
-            return self.hasher_.source(X)
-        if not isinstance(X, np.ndarray | list) or hasattr(self, "feature_names_in_"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        matrix = read_matrix(X, name, min_rows=0)
-        if matrix.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"{name} has {matrix.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return matrix
+        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
 
-    def _scores(self, X: Any, task: Any) -> Any:
-        """x . w_t + b_t: (n,), (n, T) or a list; with more than two classes one more axis for them."""
-        check_is_fitted(self, "coef_")
-        if self.hasher is None and is_task_list(X):
-            n_tasks = len(self.tasks_)
-            if task is not None:
-                raise ValueError(
-                    "task was given with a list of matrices: there, item t belongs to tasks_[t]."
-                )
-            if len(X) != n_tasks:
-                raise ValueError(
-                    f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one "
-                    f"matrix per task (of 0 "
-                    "rows where there is nothing to predict), or stacked rows with task."
-                )
-            parts = []
-            for t, item in enumerate(X):
-                matrix = self._read_matrix(item, f"X[{t}]")
-                parts.append(self._score_rows(matrix, np.full(matrix.shape[0], t)))
-            return parts
-        matrix = self._read_matrix(X)
-        codes = None if task is None else task_codes(task, self.tasks_, matrix.shape[0])
-        scores = self._score_rows(matrix, codes)
-        return scores[:, 0] if codes is None and self._single else scores
-
-    def _score_rows(self, matrix: Any, codes: np.ndarray | None) -> np.ndarray:
-        score = string_scores if isinstance(matrix, StringSource) else linear_scores
-        if self.coef_.ndim == 2:
-            return score(matrix, self.coef_, self.intercept_, codes)
-        each = [score(matrix, coef, b, codes) for coef, b in zip(self.coef_, self.intercept_, strict=True)]
-        return np.stack(each, axis=-1)
-
-    def _read_test_labels(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskLabels:
-        """Labels to score against; a task without observed labels has weight 0."""
-        if self.hasher is None and is_task_list(X):
-            rows: Any = [len(item) if isinstance(item, list) else item.shape[0] for item in X]
-        else:
-            rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
-        targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
-        labels = read_labels(rows, y, task, sample_weight, targets=targets, allow_empty=True)
-        if labels.form == "single" and len(self.tasks_) > 1:
-            raise ValueError(
-                f"The model has {len(self.tasks_)} tasks: pass task, the task of each row, to score."
-            )
-        if labels.form in ("list", "shared") and labels.n_tasks != len(self.tasks_):
-            raise ValueError(f"y has {labels.n_tasks} tasks, the model has {len(self.tasks_)}.")
-        return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
+    def _score_rows(
+        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
+    ) -> np.ndarray:
+        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
+        return score(rows, coef, intercept, codes)
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
@@ -369,15 +284,10 @@ def _seed(random_state: Any) -> int:
 
 def _rescaled(problem: GraphProblem, beta: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The dual point of another C, made feasible for this one."""
-    start = np.where(c > 0, beta * problem.c / np.where(c > 0, c, 1.0), 0.0)
-    if problem.code <= 2:
-        a = np.maximum(problem.y * start, 0.0)
-        if problem.code == 0:
-            a = np.minimum(a, problem.c)
-        elif problem.code == 2:  # inside (0, c), where the entropy is smooth
-            a = np.clip(a, 1e-12 * problem.c, (1 - 1e-12) * problem.c)
-        return problem.y * a
-    return np.clip(start, -problem.c, problem.c) if problem.code == 3 else np.where(problem.c > 0, start, 0.0)
+    low, high = problem.pointwise.domain(problem.y)
+    inside = 1e-12 if problem.loss == "logistic" else 0.0  # of the open interval, where the entropy is smooth
+    slopes = np.divide(beta, c, out=np.zeros_like(beta), where=c > 0)
+    return problem.c * np.clip(slopes, low + inside, high - inside)
 
 
 def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 
 from .data import TaskData, read_tasks
 from .labels import read_labels, task_array, task_codes
-from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .matrix import count_rows, is_task_list, read_matrix, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
 from .weights import read_feature_weights
@@ -21,6 +21,7 @@ __all__ = [
     "Form",
     "TaskData",
     "TaskLabels",
+    "count_rows",
     "is_task_list",
     "linear_scores",
     "read_feature_weights",

@@ -29,6 +29,13 @@ def is_task_list(X: Any) -> bool:
     return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
 
 
+def count_rows(X: Any) -> Any:
+    """The number of rows of X, or a list of such numbers for a list of tasks; X is not read."""
+    if is_task_list(X):
+        return [count_rows(item) for item in X]
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
     """X as a 2-D array or CSR/CSC matrix of a kept type, without NaN or infinity; a copy only if it must be.
 
