@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -51,7 +52,8 @@ class FittedModel(BaseEstimator):
 
     def _check_features(self, X: Any) -> None:
         """Refuse rows whose features go by other names than those fitted."""
-        if not isinstance(X, np.ndarray | list) or hasattr(self, "feature_names_in_"):
+        nameless = isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X)
+        if not nameless or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _read_matrix(self, X: Any, name: str = "X") -> Any:

@@ -89,9 +89,7 @@ class LinearState:
                     f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one matrix per "
                     "task (of 0 rows where there is nothing to predict), or stacked rows with task."
                 )
-            return [
-                scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)
-            ]
+            return [scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)]
         matrix = rows(X, "X")
         codes = None if task is None else task_codes(task, self.tasks, matrix.shape[0])
         found = scored(matrix, slice(None), codes)

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import Design, PackedColumns
-from ..linear import (
-    MultiTaskElasticNet,
-    MultiTaskLasso,
-    MultiTaskLogisticRegression,
-    MultiTaskSparseGroupLasso,
-)
-from ..linear.base import kernel_threads
+from ..fitted.arguments import kernel_threads
+from ..fitted.state import LinearState
+from ..linear.elastic_net import MultiTaskElasticNet
+from ..linear.lasso import MultiTaskLasso
+from ..linear.logistic import MultiTaskLogisticRegression
+from ..linear.sparse_group import MultiTaskSparseGroupLasso
+from ..losses.pointwise import Hinge
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import prove, raw_image
@@ -110,19 +110,25 @@ class CertifyMixin:
         -------
         Certificate
         """
-        check_is_fitted(self)
+        model: Any = self
+        check_is_fitted(model)
         if weights not in ("last", "averaged"):
             raise ValueError(f"weights must be 'last' or 'averaged'; got {weights!r}.")
         if not self.alpha > 0:
             raise ValueError("certify needs alpha > 0: without a penalty there is nothing to be proved zero.")
-        data = self._read_balanced(X, y, task, sample_weight)
-        model: Any = self
-        coef, intercept = (
-            (model.coef_, model.intercept_)
-            if weights == "last"
-            else (model.averaged_coef_, model.averaged_intercept_)
-        )
-        places = [self._known_code(label) for label in data.tasks.tolist()]
+        with model._guard:  # one state, judged while learning goes on
+            state: LinearState = model._learned()
+            coef, intercept = state.coef, state.intercept
+            if weights == "averaged":
+                coef, intercept = model.averaged_coef_, model.averaged_intercept_
+        data = self._read_balanced(X, y, task, sample_weight, state)
+        known = {label: code for code, label in enumerate(state.tasks.tolist())}
+        for label in data.tasks.tolist():
+            if label not in known:
+                raise ValueError(
+                    f"task {label!r} is unknown: the model has learned {list(known)[:5]} (see tasks_)."
+                )
+        places = [known[label] for label in data.tasks.tolist()]
         coef, intercept = np.ascontiguousarray(coef[places]), intercept[places]
         lam = self.alpha * data.n_bar
         if self.loss == "hinge":
@@ -184,35 +190,27 @@ class CertifyMixin:
         else:
             model = MultiTaskLasso(self.alpha, **common)
         own: Any = self
-        order = np.argsort(own.tasks_, kind="stable")
-        model.coef_ = own.coef_[order].copy()
-        model.intercept_ = own.intercept_[order].copy()
-        model.tasks_ = own.tasks_[order]
-        model.n_features_in_ = self.n_features_in_
-        model._single = own._single
-        if self._targets == "classes":
-            model.classes_ = own.classes_
+        with own._guard:
+            state: LinearState = own._learned()
+            if self._targets == "classes":
+                model.classes_ = own.classes_
+        order = np.argsort(state.tasks, kind="stable")
+        model.coef_, model.intercept_ = state.coef[order], state.intercept[order]
+        model.tasks_, model._single = state.tasks[order], state.single
+        model.n_features_in_ = state.coef.shape[1]
         return model
 
     # -- the batch problem --------------------------------------------------------------------------------------------
 
-    def _known_code(self, label: Any) -> int:
-        own: Any = self
-        if label not in own._codes:
-            raise ValueError(
-                f"task {label!r} is unknown: the model has learned {own.tasks_.tolist()[:5]} (see tasks_)."
-            )
-        return int(own._codes[label])
-
-    def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+    def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any, state: LinearState) -> TaskData:
         data = read_tasks(X, y, task, sample_weight, task_weights="balanced", targets=self._targets)
-        if data.n_features != self.n_features_in_:
-            raise ValueError(f"X has {data.n_features} features, but the model has {self.n_features_in_}.")
+        if data.n_features != state.coef.shape[1]:
+            raise ValueError(f"X has {data.n_features} features, but the model has {state.coef.shape[1]}.")
         if self._targets == "classes" and not isinstance(data.classes, list):
-            own: Any = self
-            if isinstance(own.classes_, list) or own.classes_.tolist() != data.classes.tolist():
+            classes = state.classes
+            if isinstance(classes, list) or classes.tolist() != data.classes.tolist():
                 raise ValueError(
-                    f"y has the classes {data.classes.tolist()}, the model has {own.classes_!r}: the same are needed."
+                    f"y has the classes {data.classes.tolist()}, the model has {classes!r}: the same are needed."
                 )
         return data
 
@@ -275,8 +273,8 @@ def hinge_gap(
 ) -> tuple[float, float, float]:
     """Objective, duality gap and objective at W = 0 of the hinge loss, in sum units.
 
-    Dual points: ``u = y a`` with ``a = s clip((1 - margin) / kappa, 0, 1)``, the gradient of a smoothed hinge, for
-    several kappa; classes balanced within each task (the intercept's constraint), and scaled into the dual set.
+    Dual points: ``u = y a`` = s times the slope of the hinge rounded over a width kappa, for several kappa; classes
+    balanced within each task (the intercept's constraint), and scaled into the dual set.
     """
     design, y = problem.design, problem.y
     penalty = problem.shape.at(lam)
@@ -286,12 +284,12 @@ def hinge_gap(
     z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
-    objective = float(s @ np.maximum(0.0, 1.0 - y * z)) + penalty.restrict(features).value(rows)
+    objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).value(rows)
     positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
     best = 0.0
     for kappa in SMOOTHING:
-        a = s * np.clip((1.0 - y * z) / kappa, 0.0, 1.0)
+        a = s * y * Hinge(kappa).slope(y, z)
         if design.fit_intercept:
             above, below = design.task_sums(a * (y > 0)), design.task_sums(a * (y < 0))
             least = np.minimum(above, below)
