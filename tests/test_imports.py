@@ -34,6 +34,7 @@ LEVELS = (
     ("cli",),
     ("__main__",),
 )
+MOST_LAYERS = 12
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 
 
@@ -51,8 +52,8 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imported(name: str, file: Path) -> set[str]:
-    """Modules of this package that a module imports, at its top or inside its functions."""
+def imported_names(name: str, file: Path) -> set[tuple[str, str]]:
+    """(module of this package, name taken from it or "") that a module imports, at its top or inside its functions."""
     here = ("tasksieve." + name).rstrip(".").split(".")
     package = here if file.name == "__init__.py" else here[:-1]
     targets: set[str] = set()
@@ -67,11 +68,56 @@ def imported(name: str, file: Path) -> set[str]:
     for target in targets:
         if target != "tasksieve" and not target.startswith("tasksieve."):
             continue
-        inner = target.removeprefix("tasksieve").removeprefix(".")
+        whole = inner = target.removeprefix("tasksieve").removeprefix(".")
         while inner and inner not in MODULES:  # `from module import name`: the module, not the name
             inner = inner.rpartition(".")[0]
-        found.add(inner)
-    return found - {name}
+        if inner != name:
+            found.add((inner, whole[len(inner) :].removeprefix(".")))
+    return found
+
+
+IMPORTS = {name: imported_names(name, file) for name, file in MODULES.items()}
+
+
+def imported(name: str) -> set[str]:
+    return {module for module, _ in IMPORTS[name]}
+
+
+def defined_in(module: str, name: str) -> str:
+    """The module that a name comes from: a package's ``__init__`` hands names on, and is no layer in between."""
+    if MODULES[module].name == "__init__.py":
+        for source, taken in IMPORTS[module]:
+            if name and taken == name:
+                return defined_in(source, taken)
+    return module
+
+
+def in_layers(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Nodes by the length of the longest chain of imports below them; what is left over are cycles, as one last set."""
+    layers: list[set[str]] = []
+    rest = dict(graph)
+    while rest:
+        free = {name for name, others in rest.items() if not others & rest.keys()}
+        layers.append(free or set(rest))
+        rest = {name: others for name, others in rest.items() if name not in layers[-1]}
+        if not free:
+            break
+    return layers
+
+
+def circle(graph: dict[str, set[str]]) -> dict[str, list[str]]:
+    """The nodes that are in a circle of imports, or lead to one, with what they import among them."""
+    last = in_layers(graph)[-1]
+    return {name: sorted(graph[name] & last) for name in sorted(last) if graph[name] & last}
+
+
+def longest_chain(graph: dict[str, set[str]]) -> list[str]:
+    """A chain of imports as long as there are layers, from the top down."""
+    layers = in_layers(graph)
+    chain = [min(layers.pop())]
+    while layers:
+        chain.append(min(layers.pop() & graph[chain[-1]]))
+    return chain
 
 
 def part_of(name: str) -> str:
@@ -82,7 +128,7 @@ def part_of(name: str) -> str:
 def test_imports_run_downwards(name: str) -> None:
     part = part_of(name)
     assert part in LEVEL, f"new part {part!r}: give it a level in {Path(__file__).name}"
-    for other in imported(name, MODULES[name]):
+    for other in imported(name):
         upwards = LEVEL[part_of(other)] > LEVEL[part]
         assert not upwards, f"tasksieve.{name} imports upwards, from tasksieve.{other}"
 
@@ -90,14 +136,34 @@ def test_imports_run_downwards(name: str) -> None:
 def test_parts_have_no_import_cycles() -> None:
     """Within a level too: the parts themselves, each taken as one piece, can be put in an order."""
     graph: dict[str, set[str]] = {}
-    for name, file in MODULES.items():
-        others = {part_of(other) for other in imported(name, file)}
+    for name in MODULES:
+        others = {part_of(other) for other in imported(name)}
         graph.setdefault(part_of(name), set()).update(others - {part_of(name)})
-    while graph:
-        free = [part for part, others in graph.items() if not others & graph.keys()]
-        assert free, f"these parts import each other in a circle: {sorted(graph)}"
-        for part in free:
-            del graph[part]
+    assert not circle(graph), f"parts that import each other in a circle, or lead there: {circle(graph)}"
+
+
+def test_modules_have_no_import_cycles() -> None:
+    """The modules themselves, imports inside functions counted, can be put in an order."""
+    graph = {name: imported(name) for name in MODULES}
+    assert not circle(graph), f"modules that import each other in a circle, or lead there: {circle(graph)}"
+
+
+def test_layers_chains_and_circles() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"c"}, "e": set()}
+    assert in_layers(graph) == [{"e"}, {"a", "b", "c", "d"}]
+    assert circle(graph) == {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["c"]}
+    assert circle({"a": {"b"}, "b": set()}) == {}
+    assert longest_chain({"a": {"b", "c"}, "b": {"c"}, "c": set(), "d": {"c"}}) == ["a", "b", "c"]
+
+
+def test_imports_are_not_deep() -> None:
+    """At most 12 layers of modules, each importing from those below it.
+
+    A name that a package hands on counts as taken from the module that defines it.
+    """
+    graph = {name: {defined_in(*one) for one in IMPORTS[name]} - {name} for name in MODULES}
+    chain = longest_chain(graph)
+    assert len(chain) <= MOST_LAYERS, f"{len(chain)} layers: {' > '.join(name or 'tasksieve' for name in chain)}"
 
 
 def test_import_is_light() -> None:

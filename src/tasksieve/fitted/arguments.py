@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
-from ..tasks import TaskData
+from ..tasks import TaskData, some_of
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
@@ -95,10 +95,9 @@ def warn_one_class(data: TaskData) -> None:
     positive = np.logical_or.reduceat((data.y > 0) & present, data.offsets[:-1])
     names = data.tasks[~(negative & positive)].tolist()
     if names:
-        shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         warnings.warn(
-            f"{len(names)} task(s) have rows of one class only ({shown}): their best intercept would be infinite and "
-            "is kept finite.",
+            f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
+            "infinite and is kept finite.",
             stacklevel=4,
         )
 

@@ -15,7 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_number, kernel_threads
 from ..fitted.model import FittedModel
-from ..tasks import TaskLabels, is_task_list, read_labels, read_matrix, refuse_not_finite
+from ..tasks import (
+    TaskLabels,
+    is_task_list,
+    label_array,
+    read_labels,
+    read_matrix,
+    refuse_not_finite,
+    some_of,
+)
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -109,15 +117,14 @@ class GraphModel(FittedModel):
                 names = found
             else:
                 raise ValueError(
-                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks "
-                    f"({_shown(found)}): pass graph_tasks, "
-                    "the task of each row."
+                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks ({some_of(found)}): pass "
+                    "graph_tasks, the task of each row."
                 )
         place = {name: k for k, name in enumerate(names)}
         unknown = [name for name in found if name not in place]
         if unknown:
-            raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {_shown(names)}.")
-        tasks = labels.tasks if names == found else _label_array(names)
+            raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {some_of(names)}.")
+        tasks = labels.tasks if names == found else label_array(names)
         coupling, similarity = similarity_of(weights, float(self.graph_strength))
         return tasks, np.array([place[name] for name in found], dtype=np.int64), coupling, similarity
 
@@ -224,19 +231,6 @@ class GraphModel(FittedModel):
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _shown(names: list[Any]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
-
-
-def _label_array(names: list[Any]) -> np.ndarray:
-    """Labels as an array; labels of different kinds stay what they are."""
-    if len({type(name) for name in names}) > 1 or any(isinstance(name, tuple) for name in names):
-        labels = np.empty(len(names), dtype=object)
-        labels[:] = names
-        return labels
-    return np.array(names)
 
 
 def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:

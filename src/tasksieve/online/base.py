@@ -18,9 +18,9 @@ from .._kernels import kernels
 from ..fitted.arguments import check_number
 from ..fitted.model import SelectingModel
 from ..fitted.state import LinearState
-from ..tasks import is_task_list
+from ..tasks import is_task_list, label_array
 from .river import register
-from .rows import BLOCK_ENTRIES, RowBatch, label_array, read_rows
+from .rows import BLOCK_ENTRIES, RowBatch, read_rows
 
 PENALTIES = {"l21": 0, "l11": 1, "l1+l21": 2}
 MISSING = {"per-task": 0, "importance": 1, "rounds": 2}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .rows import label_array
+from ..tasks import label_array
 
 
 class ClassRegister:

@@ -155,13 +155,3 @@ def first_seen(tasks: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarr
     place = np.empty(len(tasks), dtype=np.int64)
     place[in_order] = np.arange(len(in_order))
     return [tasks[t] for t in in_order.tolist()], place[codes]
-
-
-def label_array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array: of their own type where they have one in common, else of objects."""
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}:
-        return np.array(labels)
-    out = np.empty(len(labels), dtype=object)
-    out[:] = labels
-    return out

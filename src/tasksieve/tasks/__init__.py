@@ -11,7 +11,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
-from .labels import read_labels, task_array, task_codes
+from .labels import label_array, read_labels, some_of, task_array, task_codes
 from .matrix import count_rows, is_task_list, read_matrix, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
@@ -23,12 +23,14 @@ __all__ = [
     "TaskLabels",
     "count_rows",
     "is_task_list",
+    "label_array",
     "linear_scores",
     "read_feature_weights",
     "read_labels",
     "read_matrix",
     "read_tasks",
     "refuse_not_finite",
+    "some_of",
     "task_array",
     "task_codes",
 ]

@@ -189,6 +189,21 @@ def task_array(task: Any, n_rows: int) -> np.ndarray:
     return labels
 
 
+def label_array(labels: list[Any]) -> np.ndarray:
+    """Labels as an array: of their own type where they have one in common, else of objects."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}:
+        return np.array(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def some_of(names: Sequence[Any]) -> str:
+    """The first few labels, for messages."""
+    return ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+
+
 def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     """Position in ``tasks`` of the label of each row; a label not met in `fit` is an error."""
     labels = task_array(task, n_rows)
@@ -202,10 +217,9 @@ def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     codes = np.array([place.get(label, -1) for label in known.tolist()], dtype=np.int64)
     if np.any(codes < 0):
         row = int(np.argmax(codes[inverse] < 0))
-        shown = ", ".join(repr(label) for label in tasks[:5].tolist()) + (", ..." if len(tasks) > 5 else "")
         raise ValueError(
             f"task {labels[row : row + 1].tolist()[0]!r} in row {row} is unknown: the model was fitted on the "
-            f"{len(tasks)} task(s) {shown} (see tasks_)."
+            f"{len(tasks)} task(s) {some_of(tasks.tolist())} (see tasks_)."
         )
     return codes[inverse]
 
