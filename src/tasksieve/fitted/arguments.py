@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,6 +48,20 @@ def check_number(
         raise ValueError(
             f"The {name!r} parameter must be {'an integer' if integer else 'a number'} {bound}; got {value!r}."
         )
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
+    """Refuse a parameter that is none of the values allowed."""
+    if value not in allowed:
+        raise ValueError(f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def check_l1(l1: Any) -> None:
+    """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
+    if np.ndim(l1) == 0:
+        check_number(l1, "l1", low=0, closed=True)
+    elif np.ndim(l1) != 1 or not np.all(np.isfinite(l1)) or np.any(np.asarray(l1) < 0):
+        raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
 
 
 def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:

@@ -30,6 +30,11 @@ class FittedModel(BaseEstimator):
     n_features_in_: int
     _single: bool
 
+    @property
+    def _raw_targets(self) -> Literal["values", "labels"]:
+        """What y is read as where classes are to stay what they are."""
+        return "values" if self._targets == "values" else "labels"
+
     def _learned(self) -> LinearState:
         """What the next answer is made of."""
         check_is_fitted(self, "coef_")
@@ -75,8 +80,9 @@ class FittedModel(BaseEstimator):
     ) -> TaskLabels:
         """Labels to score against; a task without observed labels has weight 0."""
         n_tasks = len((state or self._learned()).tasks)
-        targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
-        labels = read_labels(count_rows(X), y, task, sample_weight, targets=targets, allow_empty=True)
+        labels = read_labels(
+            count_rows(X), y, task, sample_weight, targets=self._raw_targets, allow_empty=True
+        )
         if labels.form == "single" and n_tasks > 1:
             raise ValueError(f"The model has {n_tasks} tasks: pass task, the task of each row, to score.")
         if labels.form in ("list", "shared") and labels.n_tasks != n_tasks:

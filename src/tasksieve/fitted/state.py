@@ -114,7 +114,7 @@ class LinearState:
         unknown = [t for t in used if self.classes[t] is None]
         if unknown:
             raise ValueError(
-                f"task {self.tasks[unknown[0]]!r} had no rows of two classes, and the tasks have different pairs of "
+                f"task {self.tasks.tolist()[unknown[0]]!r} had no rows of two classes, and the tasks have different pairs of "
                 "classes: its classes are not known. Use decision_function."
             )
         known = next(pair for pair in self.classes if pair is not None)

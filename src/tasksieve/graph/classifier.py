@@ -9,7 +9,7 @@ import numpy as np
 
 from ..fitted.arguments import warn_column
 from ..fitted.predicting import TaskClassification
-from ..tasks import TaskLabels
+from ..tasks import TaskLabels, observed_classes
 from .model import GraphModel
 
 
@@ -186,18 +186,9 @@ class GraphSVC(TaskClassification, GraphModel):
     def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
         present, y = labels.weights > 0, labels.y
         weights = labels.weights
-        try:
-            classes = np.unique(y[present])
-        except TypeError as error:
-            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).") from error
-        if len(classes) == 1:
-            raise ValueError(
-                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes."
-            )
-        if y.dtype.kind == "f" and len(classes) > 2 and np.any(y[present] != np.floor(y[present])):
-            raise ValueError(
-                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
-            )
+        classes = observed_classes(labels)
+        if classes is None:
+            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).")
         if self.class_weight is not None:
             weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
@@ -215,12 +206,8 @@ class GraphSVC(TaskClassification, GraphModel):
         self.classes_ = classes
         return [_signs(y == label, present) for label in classes], weights
 
-    def _class_weights(
-        self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray
-    ) -> np.ndarray | float:
+    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray) -> np.ndarray:
         rule = self.class_weight
-        if rule is None:
-            return 1.0
         code = np.zeros(len(labels.y), dtype=np.int64)
         code[present] = np.searchsorted(classes, labels.y[present])
         if isinstance(rule, Mapping):

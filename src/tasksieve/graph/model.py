@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -13,17 +13,9 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import check_number, kernel_threads
+from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
-from ..tasks import (
-    TaskLabels,
-    is_task_list,
-    label_array,
-    read_labels,
-    read_matrix,
-    refuse_not_finite,
-    some_of,
-)
+from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -62,11 +54,8 @@ class GraphModel(FittedModel):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
-        for name, value, allowed in (("loss", self.loss, self._losses), ("solver", self.solver, SOLVERS)):
-            if value not in allowed:
-                raise ValueError(
-                    f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}."
-                )
+        check_choice(self.loss, "loss", self._losses)
+        check_choice(self.solver, "solver", SOLVERS)
 
     def _read_source(self, X: Any) -> tuple[Any, Any]:
         """The rows as the solver reads them, and how many there are (a list: per task)."""
@@ -74,19 +63,8 @@ class GraphModel(FittedModel):
             text = read_strings(X)
             self.hasher_ = clone(self.hasher).fit(text)
             return self.hasher_.source(text), len(text)
-        if is_task_list(X):
-            parts = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
-            for t, part in enumerate(parts):
-                if part.shape[1] != parts[0].shape[1]:
-                    raise ValueError(
-                        f"X[{t}] has {part.shape[1]} features, X[0] has {parts[0].shape[1]}: all tasks need the same "
-                        "features in the same order."
-                    )
-            sparse = any(scipy.sparse.issparse(part) for part in parts)
-            stacked = scipy.sparse.vstack(parts, format="csr") if sparse else np.concatenate(parts)
-            return _row_major(stacked), [part.shape[0] for part in parts]
-        matrix = read_matrix(X, search=False)  # for NaN and infinity: with the norms of the rows
-        return _row_major(matrix), matrix.shape[0]
+        matrix, rows = read_stacked(X, search=False)  # for NaN and infinity: with the norms of the rows
+        return _row_major(matrix), rows
 
     def _read_coupling(self, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Tasks of the model, position of each of the data's tasks among them, I + L, M."""
@@ -133,8 +111,7 @@ class GraphModel(FittedModel):
     def _solve_all(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Any:
         self._check_parameters()
         source, rows = self._read_source(X)
-        targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
-        labels = read_labels(rows, y, task, sample_weight, targets=targets, allow_empty=True)
+        labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
         if not np.any(labels.weights > 0):
             raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
         signs, weights = self._encode(labels)
@@ -262,7 +239,6 @@ def _refuse_not_finite_rows(problem: GraphProblem) -> None:
 def _row_major(matrix: Any) -> Any:
     """Rows contiguous in memory: a copy only of what is not."""
     if scipy.sparse.issparse(matrix):
-        matrix = matrix.tocsr()
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
-from ..fitted.arguments import check_number
+from ..fitted.arguments import check_choice, check_l1, check_number
 from ..fitted.model import SelectingModel
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
@@ -111,17 +111,12 @@ class OnlineLinearModel(SelectingModel):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.gamma == 0 and self.l2 == 0:
             raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
-        for name, known in (("penalty", PENALTIES), ("missing", MISSING), ("loss", self._losses)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"The {name!r} parameter must be one of {', '.join(map(repr, known))}; got {getattr(self, name)!r}."
-                )
+        check_choice(self.penalty, "penalty", PENALTIES)
+        check_choice(self.missing, "missing", MISSING)
+        check_choice(self.loss, "loss", self._losses)
         if self.average not in (True, False, "auto"):
             raise ValueError(f"The 'average' parameter must be True, False or 'auto'; got {self.average!r}.")
-        if np.ndim(self.l1) == 0:
-            check_number(self.l1, "l1", low=0, closed=True)
-        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
-            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        check_l1(self.l1)
         if self.hash_features is not None:
             check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
 
@@ -228,9 +223,7 @@ class OnlineLinearModel(SelectingModel):
 
     def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
         table = self.__dict__.get("_table")
-        return read_rows(
-            X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table
-        )
+        return read_rows(X, y, task, sample_weight, self._raw_targets, table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import label_array
+from ..tasks import label_array, refuse_real_numbers
 
 
 class ClassRegister:
@@ -101,10 +101,7 @@ class ClassRegister:
         signs = np.zeros(len(y))
         flips: list[int] = []
         values, inverse = np.unique(y[present], return_inverse=True)
-        if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-            raise ValueError(
-                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
-            )
+        refuse_real_numbers(values)
         labels, own = values.tolist(), codes[present]
         pairs = np.unique(own * len(labels) + inverse)
         for pair in pairs.tolist():

@@ -284,21 +284,33 @@ def _check_every_task_has_rows(labels: TaskLabels, weighted: bool) -> None:
         )
 
 
+def refuse_real_numbers(labels: np.ndarray) -> None:
+    """Raise a ValueError where class labels are numbers that are not whole."""
+    if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
+        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+
+
+def observed_classes(labels: TaskLabels) -> np.ndarray | None:
+    """The sorted classes of all tasks, two or more; None where labels of different kinds cannot be sorted."""
+    observed = labels.y[labels.weights > 0]
+    try:
+        classes = np.unique(observed)
+    except TypeError:
+        return None
+    if len(classes) == 1:
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+    if len(classes) > 2:
+        refuse_real_numbers(classes)
+    return classes
+
+
 def _encode_classes(labels: TaskLabels) -> tuple[Any, np.ndarray]:
     """Classes and signs: +1 for the larger label of all tasks or, where tasks differ, of each task."""
     present = labels.weights > 0
     y = labels.y
-    try:
-        classes = np.unique(y[present])
-    except TypeError:  # labels of different tasks that cannot be compared
-        classes = None
-    if classes is not None and len(classes) == 1:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+    classes = observed_classes(labels)
     if classes is not None and len(classes) == 2:
         return classes, np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
-
-    if y.dtype.kind == "f" and np.any(y[present] != np.floor(y[present])):
-        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
     pairs, signs = [], np.zeros(len(y))
     for t, part in enumerate(labels.per_task()):
         pair = np.unique(y[part][present[part]])
