@@ -113,9 +113,10 @@ class LinearState:
         used = range(len(self.classes)) if place is None else np.unique(place).tolist()
         unknown = [t for t in used if self.classes[t] is None]
         if unknown:
+            name = self.tasks.tolist()[unknown[0]]
             raise ValueError(
-                f"task {self.tasks.tolist()[unknown[0]]!r} had no rows of two classes, and the tasks have different pairs of "
-                "classes: its classes are not known. Use decision_function."
+                f"task {name!r} had no rows of two classes, and the tasks have different pairs of classes: its classes "
+                "are not known. Use decision_function."
             )
         known = next(pair for pair in self.classes if pair is not None)
         pairs = stack_pairs([known if pair is None else pair for pair in self.classes])
