@@ -152,6 +152,30 @@ def test_single_rows_with_growing_names_and_classes(rng):
     assert model.n_rows_seen_ == 601
 
 
+def test_a_file_saved_while_a_stream_is_read_can_be_resumed(rng, tmp_path):
+    """Rows learned and rows of the stream counted go together, whenever somebody saves."""
+    chunks = twice(rng, 30)
+    params = {"alpha": 0.02, "gamma": 4000.0}
+    alone = ts.OnlineMultiTaskRegressor(**params).fit_stream(chunks)
+    model = ts.OnlineMultiTaskRegressor(**params)
+    model.fit_stream(chunks, max_rows=CHUNK, checkpoint=tmp_path / "own.npz")
+
+    def learn():
+        model.fit_stream(chunks, checkpoint=tmp_path / "own.npz")
+
+    def save():
+        for k in range(15):
+            model.save(tmp_path / f"{k}.npz")
+
+    run_threads(learn, save, lambda: [model.coef_ for _ in range(30)])
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    for k in range(15):
+        saved = ts.OnlineMultiTaskRegressor.load(tmp_path / f"{k}.npz")
+        assert saved._stream_rows == saved.n_rows_seen_
+    resumed = ts.OnlineMultiTaskRegressor(**params).fit_stream(chunks, checkpoint=tmp_path / "7.npz")
+    np.testing.assert_array_equal(resumed.coef_, alone.coef_)
+
+
 class Busy:
     """A learner's kernel that stays at work until a reader has come, or has long been given the turn."""
 
