@@ -254,7 +254,7 @@ def _seed(random_state: Any) -> int:
 
 def _rescaled(problem: GraphProblem, beta: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The dual point of another C, made feasible for this one."""
-    low, high = problem.pointwise.domain(problem.y)
+    low, high = problem.row_loss.domain(problem.y)
     inside = 1e-12 if problem.loss == "logistic" else 0.0  # of the open interval, where the entropy is smooth
     slopes = np.divide(beta, c, out=np.zeros_like(beta), where=c > 0)
     return problem.c * np.clip(slopes, low + inside, high - inside)

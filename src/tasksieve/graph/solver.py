@@ -27,24 +27,19 @@ import scipy.sparse
 
 from .._kernels import kernels
 from ..design.threads import one_blas_thread
-from ..losses.pointwise import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Pointwise,
-    Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
+from ..losses.hinge import Hinge, SquaredHinge
+from ..losses.logistic import Logistic
+from ..losses.rowwise import RowLoss
 
 # The number by which the kernels know a loss, and the loss; as in LIBLINEAR, squares have no factor 1/2.
-LOSSES: dict[str, tuple[int, Callable[[float], Pointwise]]] = {
+LOSSES: dict[str, tuple[int, Callable[[float], RowLoss]]] = {
     "hinge": (0, lambda epsilon: Hinge()),
     "squared_hinge": (1, lambda epsilon: SquaredHinge(factor=1.0)),
     "logistic": (2, lambda epsilon: Logistic()),
     "epsilon_insensitive": (3, EpsilonInsensitive),
     "squared_epsilon_insensitive": (4, lambda epsilon: SquaredEpsilonInsensitive(epsilon, factor=1.0)),
-    "squared": (4, lambda epsilon: Squared(factor=1.0)),  # the kernels' epsilon = 0
+    "squared": (4, lambda epsilon: SquaredEpsilonInsensitive(0.0, factor=1.0)),
 }
 
 # Newton's method factors a matrix of (tasks x features)², and pays only where rows are many times more.
@@ -98,7 +93,7 @@ class GraphProblem:
         if self.loss == "squared":
             self.epsilon = 0.0
         self.code, loss = LOSSES[self.loss]
-        self.pointwise = loss(self.epsilon)
+        self.row_loss = loss(self.epsilon)
         self._null: float | None = None
         if self.rows is None:
             self.rows = kernel_rows(self.source, self.threads)
@@ -131,12 +126,12 @@ class GraphProblem:
     @property
     def kinked(self) -> bool:
         """Whether Newton's method sees the loss rounded."""
-        return not np.isfinite(self.pointwise.smoothness)
+        return not np.isfinite(self.row_loss.smoothness)
 
     def null_objective(self) -> float:
         """The objective at W = 0."""
         if self._null is None:
-            self._null = float(np.dot(self.c, self.pointwise.value(self.y, 0.0)))
+            self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
         return self._null
 
     def row_squares(self) -> np.ndarray:
@@ -349,7 +344,7 @@ def dual_coordinate_descent(
     squares = None if isinstance(problem.source, StringSource) else problem.row_squares()
     w = np.zeros((problem.n_tasks, problem.width), dtype=problem.dtype)
     if start is None and problem.loss == "logistic":  # the entropy's gradient is infinite at 0
-        beta[:] = problem.c * problem.pointwise.slope(problem.y, 0.0)
+        beta[:] = problem.c * problem.row_loss.slope(problem.y, np.zeros_like(problem.y))
         start = beta
     if start is not None:
         problem.rebuild(beta, w)

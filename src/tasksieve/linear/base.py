@@ -82,7 +82,7 @@ class PathEstimator(TaskLinearModel):
     _watcher: Callable[[str, int, int, Any], None] | None = None
 
     def _penalty(self) -> dict[str, Any]:
-        """Arguments of `Problem` that describe the penalty."""
+        """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
         return {}
 
     def _strength(self) -> float:
@@ -234,7 +234,7 @@ class PathEstimator(TaskLinearModel):
         )
         problem = self._state(design, data, feature_weights)
         if data.unsearched:
-            problem.null_products()  # norms come along in the same reading of the data
+            problem.null_levels()  # norms come along in the same reading of the data
             if not design.finite:
                 data.refuse_not_finite()
                 raise ValueError(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..fitted.arguments import check_choice, check_l1
+from ..penalties import SparseGroup
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData
 from .base import (
@@ -44,7 +45,7 @@ class _EitherLoss(TaskLinearModel):
 
     def _penalty(self) -> dict[str, Any]:
         l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
-        return {"l1": l1, "group": float(self.group)}
+        return {"penalty": SparseGroup(l1, float(self.group))}
 
     def _check_shape(self) -> None:
         check_choice(self.loss, "loss", ("squared", "logistic"))

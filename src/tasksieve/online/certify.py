@@ -15,9 +15,10 @@ from ..linear.elastic_net import MultiTaskElasticNet
 from ..linear.lasso import MultiTaskLasso
 from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
-from ..losses.pointwise import Hinge
+from ..losses.hinge import Hinge
 from ..path.problem import Problem
 from ..path.solve import solve_path
+from ..penalties import SparseGroup
 from ..proof.prove import prove, raw_image
 from ..tasks import TaskData, read_tasks
 
@@ -133,14 +134,14 @@ class CertifyMixin:
         lam = self.alpha * data.n_bar
         if self.loss == "hinge":
             problem = self._balanced_problem(data, "squared")
-            objective, gap, null = hinge_gap(problem, lam, coef, intercept)
+            objective, gap, null = hinge_gap(problem, data.y, lam, coef, intercept)
             unit = data.n_bar
             return Certificate(objective / unit, gap / unit, null / unit, None, None, None, data.tasks)
         problem = self._balanced_problem(data, self.loss)
         proof = prove(problem, lam, coef, intercept)
         required = None
         if needed:
-            required = self._needed(data, problem, lam, coef, proof.best_objective)
+            required = self._needed(problem, lam, coef, proof.best_objective)
         return Certificate(
             proof.objective / data.n_bar,
             proof.dual_gap / data.n_bar,
@@ -214,9 +215,7 @@ class CertifyMixin:
                 )
         return data
 
-    def _balanced_problem(
-        self, data: TaskData, loss: str, feature_weights: np.ndarray | None = None
-    ) -> Problem:
+    def _balanced_problem(self, data: TaskData, loss: str) -> Problem:
         design = Design(
             data.storage,
             data.offsets,
@@ -225,38 +224,27 @@ class CertifyMixin:
             fit_intercept=self.fit_intercept,
             n_threads=kernel_threads(),
         )
-        return self._on_design(design, data, loss, feature_weights)
-
-    def _on_design(
-        self, design: Design, data: TaskData, loss: str, feature_weights: np.ndarray | None
-    ) -> Problem:
         l1, group = {"l21": (0.0, 1.0), "l11": (1.0, 0.0), "l1+l21": (self.l1, 1.0)}[self.penalty]
         return Problem(
             design,
             data.y,
             loss=loss,
-            feature_weights=feature_weights,
-            l1=l1 if np.ndim(l1) == 0 else np.asarray(l1, dtype=np.float64),
-            group=group,
+            penalty=SparseGroup(l1 if np.ndim(l1) == 0 else np.asarray(l1, dtype=np.float64), group),
             ridge_ratio=self.l2 / self.alpha,
             unit=data.n_bar,
         )
 
-    def _needed(
-        self, data: TaskData, problem: Problem, lam: float, coef: np.ndarray, reached: float
-    ) -> np.ndarray:
+    def _needed(self, problem: Problem, lam: float, coef: np.ndarray, reached: float) -> np.ndarray:
         """Features j for which the problem without row j has a dual value above the primal value reached."""
         needed = np.zeros(coef.shape[1], dtype=bool)
-        products = problem.null_products()
         support = np.flatnonzero(coef.any(axis=0))
         for j in support:
             weights = np.ones(coef.shape[1])
             weights[j] = OUT
+            without = problem.reweighted(weights)
             rest = support[support != j]
             start = rest, np.ascontiguousarray(coef[:, rest].T)
             for tol in (1e-2, 1e-3, 1e-4, 1e-6):
-                without = self._on_design(problem.design, data, self.loss, weights)
-                without._null_products = products.copy()
                 point = solve_path(without, [lam], tol=tol, start=start, max_iter=2000).points[0]
                 kept = point.features != j
                 start = point.features[kept], np.ascontiguousarray(point.rows[kept])
@@ -269,22 +257,21 @@ class CertifyMixin:
 
 
 def hinge_gap(
-    problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray
+    problem: Problem, y: np.ndarray, lam: float, coef: np.ndarray, intercept: np.ndarray
 ) -> tuple[float, float, float]:
     """Objective, duality gap and objective at W = 0 of the hinge loss, in sum units.
 
     Dual points: ``u = y a`` = s times the slope of the hinge rounded over a width kappa, for several kappa; classes
     balanced within each task (the intercept's constraint), and scaled into the dual set.
     """
-    design, y = problem.design, problem.y
-    penalty = problem.shape.at(lam)
+    design, penalty = problem.design, problem.penalty.at(lam)
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
     z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
-    objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).value(rows)
+    objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)
     positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
     best = 0.0
@@ -305,7 +292,7 @@ def hinge_gap(
 def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:
     """The largest dual value on the ray through a point with these correlations: ``c total - Omega*(c M)``, c <= 1."""
     if penalty.ridge == 0.0:
-        polar = float(np.max(penalty.gauges(products), initial=0.0))
+        polar = float(np.max(penalty.row_gauges(products), initial=0.0))
         return total * min(1.0, 1.0 / (polar * (1.0 + 1e-12))) if polar > 0 else total
 
     def value(c: float) -> float:
