@@ -27,7 +27,7 @@ from ..fitted.arguments import (
 )
 from ..fitted.model import LossName, TaskLinearModel
 from ..fitted.path import RegularizationPath
-from ..fitted.predicting import TaskClassification, TaskRegression, probabilities, stack_pairs
+from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
@@ -48,9 +48,7 @@ __all__ = [
     "given_grid",
     "kernel_threads",
     "mean_over_tasks",
-    "probabilities",
     "r2",
-    "stack_pairs",
     "warn_column",
     "warn_one_class",
 ]
