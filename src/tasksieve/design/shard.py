@@ -13,7 +13,7 @@ import numpy as np
 from .._kernels import kernels
 from .anchored import Anchored, AnchorShelf
 from .samples import Samples
-from .storage import DenseStorage, Storage
+from .storage import ColumnStorage, DenseStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ class LocalShard:
 
     Parameters
     ----------
-    storage : Storage
+    storage : ColumnStorage
         The raw numbers, rows in task order.
     samples : Samples
     standardize : bool
@@ -45,7 +45,7 @@ class LocalShard:
     """
 
     def __init__(
-        self, storage: Storage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
+        self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
     ) -> None:
         self.storage = storage
         self.samples = samples
