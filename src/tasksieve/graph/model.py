@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..fitted.progress import reporter
 from ..linear.base import (
     check_number,
     feature_names,
@@ -185,7 +184,7 @@ class GraphModel(BaseEstimator):
                 solve(
                     problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
                     seed=seed, start=start,
-                    progress=_Progress(type(self).__name__) if self.verbose else None,
+                    progress=self._progress(),
                 )
             )  # fmt: skip
             kept, squares = problem.rows, problem.squares
@@ -194,6 +193,12 @@ class GraphModel(BaseEstimator):
         if self.warm_start:
             self._warm = warm
         return self
+
+    def _progress(self) -> Any:
+        tell = reporter(type(self).__name__, "step", self.verbose)
+        if tell is None:
+            return None
+        return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
 
     def _set_solution(
         self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
@@ -212,7 +217,7 @@ class GraphModel(BaseEstimator):
         self._single = labels.form == "single" and len(tasks) == 1
         self.objective_ = float(sum(found.objective for found in solutions))
         self.dual_gap_ = float(sum(found.gap for found in solutions))
-        self._null_objective = float(sum(found.null for found in solutions))
+        self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
@@ -397,21 +402,3 @@ def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
     back[..., labels.order] = flat
     rows[labels.order] = used
     return back, np.flatnonzero(rows)
-
-
-class _Progress:
-    """Progress on stderr: about one line per second."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, method: str, step: int, gap: float) -> None:
-        now = time.monotonic()
-        if now - self.last >= 1.0:
-            self.last = now
-            print(
-                f"{self.label}: {method}, step {step}, relative gap {gap:.1e}, {now - self.start:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._kernels import kernels
+from ..fitted.progress import reporter
 from ..linear.base import TaskLinearModel, check_number
 from ..tasks import is_task_list
 from .rows import BLOCK_ENTRIES, RowBatch, label_array, read_rows
@@ -313,20 +313,14 @@ class OnlineLinearModel(TaskLinearModel):
             kept = np.flatnonzero(batch.weights > 0)
         else:
             kept = np.arange(len(batch.y))
-        began = last = time.monotonic()
+        tell = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
             if self.missing == "rounds":
                 order = by_rounds(order, batch.codes)
             self._learn(batch, order)
-            now = time.monotonic()
-            if self.verbose and (now - last > 1.0 or epoch + 1 == self.max_iter):
-                last = now
-                print(
-                    f"{type(self).__name__}: pass {epoch + 1} of {self.max_iter}, {now - began:.1f} s",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            if tell is not None:
+                tell(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
         return self
 
