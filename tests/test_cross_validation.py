@@ -226,16 +226,20 @@ def test_open_solutions_are_counted(regression):
         ts.MultiTaskLassoCV(GRID, tol=1e-14, max_iter=1).fit(X, y, task=task)
 
 
-def test_interrupt_stops_the_cross_validation(regression, monkeypatch):
-    X, y, task = regression
+def stop_at(label, done):
+    """Ctrl-C when so much of a piece of work is done."""
 
-    def stop(self, k, n_values, point):
-        if k == 2:
+    def stop(progress):
+        if label in progress.label and progress.done == done:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(base.Progress, "__call__", stop)
-    with pytest.raises(KeyboardInterrupt):
-        ts.MultiTaskLassoCV(GRID, verbose=1).fit(X, y, task=task)
+    return ts.watch(stop)
+
+
+def test_interrupt_stops_the_cross_validation(regression):
+    X, y, task = regression
+    with pytest.raises(KeyboardInterrupt), stop_at("fold", 3):
+        ts.MultiTaskLassoCV(GRID).fit(X, y, task=task)
 
 
 def test_verbose_names_the_folds(regression, capsys):

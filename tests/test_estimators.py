@@ -418,16 +418,15 @@ def test_verbose_reports_on_stderr(regression, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_interrupt_leaves_a_usable_path(regression, monkeypatch):
+def test_interrupt_leaves_a_usable_path(regression):
     X, y, task = regression
 
-    def stop(self, k, n_values, point):
-        if k == 3:
+    def stop(progress):
+        if progress.done == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(base.Progress, "__call__", stop)
-    with pytest.warns(UserWarning, match=r"interrupted: 4 of 20 values"):
-        path = ts.MultiTaskLasso(verbose=1).path(X, y, task=task, n_alphas=20)
+    with pytest.warns(UserWarning, match=r"interrupted: 4 of 20 values"), ts.watch(stop):
+        path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=20)
     assert path.interrupted
     assert len(path) == len(path.alphas) == len(path.dual_gaps) == 4
     assert "interrupted" in repr(path)
