@@ -176,6 +176,51 @@ def test_models_fit_predict_and_come_back(
     assert reports[0].certificate["relative_gap"] <= 1e-6
 
 
+@pytest.mark.parametrize("how", [["--alpha", 0.2], ["--alphas", 5, "--cv", 3]])
+@pytest.mark.parametrize("model", ["lasso", "calibrated", "logistic", "graph-svm"])
+def test_the_certificate_is_in_the_units_of_the_model(
+    cli: CommandLine, reports: Reports, tmp_path: Path, model: str, how: list[Any]
+) -> None:
+    """The gap is measured against the objective of the empty model, each in the model's own units."""
+    make, target, task = (regression_csv, "y", "region")
+    if model == "logistic":
+        make, target, task = (classification_csv, "state", "site")
+    if model == "graph-svm":
+        if "--cv" in how:
+            pytest.skip("has no path")
+        how = ["--C", 0.2]
+    table, run = make(tmp_path / "t.csv"), tmp_path / "run"
+    cli("fit", table, "-y", target, "-t", task, "-m", model, *how, "-o", run)
+    problem = prepare(read_table(table), target=[target], task=task, classes=model == "logistic")
+    estimator = load_model(RunFolder(run)).estimator
+    fitted = estimator.fit(problem.X, problem.y, task=problem.task)
+    certificate = json.loads((run / "certificate.json").read_text())
+    if model == "graph-svm":
+        null = fitted.null_objective_
+    else:
+        largest = fitted.alpha_max(problem.X, problem.y, task=problem.task)
+        null = fitted.set_params(alpha=1.01 * largest).fit(problem.X, problem.y, task=problem.task).objective_
+    assert certificate["null_objective"] == pytest.approx(null, rel=1e-9)
+    assert certificate["relative_gap"] == certificate["dual_gap"] / certificate["null_objective"]
+    if "--cv" in how:
+        words = {"lasso": "squared error", "calibrated": "root mean squared error", "logistic": "logistic loss"}
+        assert reports[0].cv_measure == f"held-out {words[model]}"
+        assert json.loads((run / "data.json").read_text())["cv_measure"] == reports[0].cv_measure
+
+
+def test_a_mistake_does_not_overwrite_a_run(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
+    table, run = regression_csv(tmp_path / "t.csv"), tmp_path / "run"
+    fit = ("fit", table, "-y", "y", "-t", "region", "--out", run)
+    cli(*fit, "--alpha", 0.1)
+    for words in (["--tol", -1, "--alpha", 0.1], ["--alpha", -1], ["--screening", "magic"]):
+        assert "parameter must be" in cli(*fit, *words, "--overwrite", code=1).err
+        RunFolder(run).verify()
+    stream = ("stream", table, "-y", "y", "-x", "a", "--overwrite", "--out", run)
+    for words, code in ((["--gamma", 0], 1), (["--checkpoint-every", 0], 2)):
+        cli(*stream, *words, code=code)
+        RunFolder(run).verify()
+
+
 def needs(model: str) -> None:
     try:
         MODELS[model].estimator(False)

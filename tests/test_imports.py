@@ -1,4 +1,4 @@
-"""Imports run one way, stay light, and stay quick."""
+"""Imports run one way and stay light; what is built on the library uses its public names."""
 
 from __future__ import annotations
 
@@ -101,6 +101,53 @@ def test_parts_have_no_import_cycles() -> None:
             del graph[part]
 
 
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def private_uses(file: Path) -> list[str]:
+    """Where a module reaches into what is not its own: private attributes of other objects, private names imported.
+
+    `self._x` and the names of the module itself are its own. A string that names an attribute for `getattr` counts, too.
+    """
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and private(node.attr):
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+        elif isinstance(node, ast.ImportFrom):
+            source = (node.module or "").split(".")
+            found += [
+                f"line {node.lineno}: {ast.unparse(node)}"
+                for alias in node.names
+                if any(private(part) for part in (*source, alias.name))
+            ]
+        elif isinstance(node, ast.Import):
+            words = [part for alias in node.names for part in alias.name.split(".")]
+            found += [f"line {node.lineno}: {ast.unparse(node)}"] if any(map(private, words)) else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names = [word.value for word in node.args if isinstance(word, ast.Constant)]
+            if node.func.id in ("getattr", "setattr", "hasattr", "delattr"):
+                found += [f"line {node.lineno}: {name}" for name in names if isinstance(name, str) and private(name)]
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if part_of(name) in ("cli", "runs", "report", "tables")])
+def test_what_is_built_on_the_library_uses_its_public_names(name: str) -> None:
+    assert private_uses(MODULES[name]) == []
+
+
+def test_private_uses_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        "from .._kernels import compiled\nfrom .a import _b\nimport x._y\nfrom __future__ import annotations\n"
+        "model._store = 1\nself._own\nself.other._x\nmodel.__class__\nhasattr(model, '_learner')\n_own()\n"
+    )
+    assert [words.split(":")[0] for words in sorted(private_uses(file))] == [
+        f"line {n}" for n in (1, 2, 3, 5, 7, 9)
+    ]
+
+
 def test_import_is_light() -> None:
     """Nothing optional, nothing that compiles, nothing that opens a window is loaded by the import."""
     heavy = ["matplotlib", "pandas", "numba", "torch", "dask", "cvxpy", "river", "pyarrow", "IPython", "tkinter"]
@@ -111,7 +158,7 @@ def test_import_is_light() -> None:
 
 
 def test_import_loads_little() -> None:
-    """All public names loaded: few modules beyond scikit-learn's (how long they take: benchmarks/import_time.py)."""
+    """All public names loaded: few modules beyond scikit-learn's (how long they take: benchmarks/small_fit.py)."""
     code = (
         "import sys, sklearn.linear_model\n"
         "before = set(sys.modules)\n"

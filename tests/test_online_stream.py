@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import signal
 import subprocess
 import sys
@@ -178,3 +179,27 @@ def test_a_missing_column_is_named(rows, tmp_path):
     pd.DataFrame(rows[0], columns=list("abcde")).to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(ValueError, match="'school'"):
         model().fit_stream(tmp_path / "rows.csv", target="a", task="school")
+
+
+def test_files_are_read_as_on_the_command_line(tmp_path):
+    """Compressed and tab-separated files, and mistakes in them, as `tasksieve stream` reads them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3)).round(6)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0])
+    frame.to_csv(tmp_path / "t.tsv.gz", index=False, sep="\t")
+    lines = [f"{row[0]} 1:{row[0]} 2:{row[1]} 3:{row[2]}" for row in X]
+    with gzip.open(tmp_path / "t.libsvm.gz", "wt") as file:
+        file.write("\n".join(lines) + "\n")
+    expected = ts.OnlineMultiTaskRegressor(0.05).partial_fit(X, X[:, 0]).coef_
+    options = {"t.tsv.gz": {"target": "y"}, "t.libsvm.gz": {"n_features": 3}}
+    for name, more in options.items():
+        model = ts.OnlineMultiTaskRegressor(0.05).fit_stream(tmp_path / name, chunk_rows=7, **more)
+        np.testing.assert_array_equal(model.coef_, expected)
+    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,3\n")
+    with pytest.raises(ValueError, match="'a' occurs twice"):
+        ts.OnlineMultiTaskRegressor().fit_stream(tmp_path / "twice.csv", target="y")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(ValueError, match=r"broken\.parquet cannot be read as parquet"):
+        ts.OnlineMultiTaskRegressor().fit_stream(tmp_path / "broken.parquet", target="y")
+    with pytest.raises(FileNotFoundError):
+        ts.OnlineMultiTaskRegressor().fit_stream(tmp_path / "none.csv", target="y")
