@@ -39,7 +39,7 @@ def solved(folder, model=None, X=X, Y=Y, **rows):
     """The folds that a fit within a checkpoint has to solve, and the model."""
     heard = Heard()
     model = ts.MultiTaskLassoCV(GRID, cv=3) if model is None else model
-    rows = {"task": TASK} if not rows else rows
+    rows = rows or {"task": TASK}
     with ts.watch(heard), ts.checkpoint(folder):
         model.fit(X, Y, **rows)
     return sorted(heard.folds), model
@@ -167,7 +167,8 @@ def test_files_are_used_only_if_they_are_whole_and_ours(tmp_path):
         file.write_bytes(good[:k] + bytes([good[k] ^ 1]) + good[k + 1 :])
         assert store.recall("fold-0-0") is None
     packed = {"dtype": "<f8", "shape": [1], "content": base64.b64encode(bytes(8)).decode()}
-    for change in ({"dtype": "O"}, {"dtype": "<f8,<f8"}, {"shape": [2**40]}, {"shape": 1.5}, {"content": "?"}, {"x": 1}):
+    types, shapes = [{"dtype": "O"}, {"dtype": "<f8,<f8"}], [{"shape": [2**40]}, {"shape": 1.5}]
+    for change in (*types, *shapes, {"content": "?"}, {"x": 1}):
         write(file, {"scores": {**packed, **change}})
         assert store.recall("fold-0-0") is None
     for content in ([], "scores", 3, {"scores": None}, {"scores": []}):

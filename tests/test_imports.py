@@ -108,7 +108,7 @@ def private(name: str) -> bool:
 def private_uses(file: Path) -> list[str]:
     """Where a module reaches into what is not its own: private attributes of other objects, private names imported.
 
-    `self._x` and the names of the module itself are its own. A string that names an attribute for `getattr` counts, too.
+    `self._x` and the module's names are its own. A string that names an attribute for `getattr` counts, too.
     """
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

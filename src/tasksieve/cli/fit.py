@@ -286,16 +286,13 @@ def describe_data(
     folder: RunFolder, table: Table, problem: TableProblem, digest: str, reproduce: str
 ) -> None:
     """Write what is known of the data before the fit."""
-    n_tasks = problem.y.shape[1] if problem.y.ndim == 2 else 1
-    if problem.task is not None:
-        n_tasks = len(np.unique(problem.task))
     data: dict[str, Any] = {
         "name": os.path.basename(table.source),
         "sha256": digest,
         "table_rows": problem.n_rows,
         "rows": int(problem.X.shape[0]),
         "features": int(problem.X.shape[1]),
-        "tasks": int(n_tasks),
+        "tasks": len(problem.tasks),
         "notes": list(problem.notes),
         "reproduce": reproduce,
     }
@@ -309,7 +306,7 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProble
     """The estimator that was asked for; an error, before any folder is touched, where it cannot be."""
     params, cv = estimator_parameters(config), bool(config.get("cv"))
     if config.get("graph") is not None:
-        params.update(read_graph_file(config["graph"], problem.task, problem.y))
+        params.update(read_graph_file(config["graph"], problem.tasks))
     if cv:
         known = kind.parameters(cv=True)
         params.update({"cv": config["cv"], **read_grid(config)})
@@ -386,11 +383,7 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
     model.fit(problem.X, problem.y, **rows)
     if config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        scores = model.cv_scores_
-        if scores.ndim == 3:  # one table of scores for each value compared: that of the one chosen
-            name = next(name for name in COMPARED if isinstance(getattr(model, name, None), list))
-            scores = scores[getattr(model, name).index(getattr(model, f"{name}_"))]
-        return Fitted(path.model(k), path, k, scores, model.cv_measure, bool(path.converged[k]))
+        return Fitted(path.model(k), path, k, model.path_scores_, model.cv_measure, bool(path.converged[k]))
     if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))
     return Fitted(model)

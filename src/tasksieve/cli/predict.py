@@ -109,7 +109,7 @@ def predictions(
     keywords = {} if labels is None else {"task": labels}
     columns: dict[str, list[Any]] = {}
     if task is not None:
-        columns["task"] = spread(labels, np.arange(len(rows)), rows, table.n_rows)
+        columns["task"] = spread(labels, rows, table.n_rows)
     found = model.predict(X, **keywords) if len(rows) else np.zeros((0,))
     add(columns, "prediction", found, saved, rows, table.n_rows)
     if probabilities and len(rows):
@@ -130,19 +130,19 @@ def add(
     """A column, or one for each task."""
     values = np.asarray(values)
     if values.ndim == 1:
-        columns[title] = spread(values, np.arange(len(values)), rows, n_rows)
+        columns[title] = spread(values, rows, n_rows)
         return
     names = (
         saved.targets if len(saved.targets) > 1 else [str(label) for label in saved.estimator.tasks_.tolist()]
     )
     for t, name in enumerate(names):
-        columns[f"{title} ({name})"] = spread(values[:, t], np.arange(len(values)), rows, n_rows)
+        columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
 
 
-def spread(values: Any, order: np.ndarray, rows: np.ndarray, n_rows: int) -> list[Any]:
+def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:
     """Values of some rows in the places of all rows."""
     out: list[Any] = [None] * n_rows
-    for row, value in zip(rows[order].tolist(), np.asarray(values).tolist(), strict=True):
+    for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
         out[row] = value
     return out
 

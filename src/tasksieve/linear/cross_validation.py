@@ -60,6 +60,7 @@ class PathEstimatorCV(TaskLinearModel):
     alpha_: float
     alphas_: np.ndarray
     cv_scores_: np.ndarray
+    path_scores_: np.ndarray
     path_: RegularizationPath
 
     def _candidates(self) -> list[PathEstimator]:
@@ -148,6 +149,7 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])
         self.null_objective_ = self.path_.null_objective
+        self.path_scores_ = scores[best]
         self._set_scores(best, models, grids, scores)
         return self
 
@@ -175,9 +177,9 @@ class PathEstimatorCV(TaskLinearModel):
         -------
         matplotlib axes
         """
-        check_is_fitted(self, "cv_scores_")
+        check_is_fitted(self, "path_scores_")
         return score_curve(
-            self.alphas_, self.cv_scores_, self.alpha_, self.cv_measure, ax=ax, owner=type(self)
+            self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure, ax=ax, owner=type(self)
         )
 
     def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:

@@ -108,7 +108,7 @@ def content_from_model(
         quality.append(task_quality(model, *held_out, where="held-out rows"))
 
     certificate = _certificate(model, path)
-    scores = getattr(model, "cv_scores_", None) if path is getattr(model, "path_", None) else None
+    scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = ReportContent(
         title=title
         or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'class' if by_class else 'task')}",
@@ -304,9 +304,9 @@ def _facts(
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     if alpha is not None:
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
-    if hasattr(model, "cv_scores_"):
+    if hasattr(model, "path_scores_"):
         rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
-        facts.append(("How it was chosen", f"{model.cv_scores_.shape[1]} folds, rule: {rule}"))
+        facts.append(("How it was chosen", f"{model.path_scores_.shape[1]} folds, rule: {rule}"))
     if path is not None:
         facts += _path_facts(path)
     return facts

@@ -10,7 +10,7 @@ import numpy as np
 
 from .encode import is_number
 from .frames import read_frames, read_libsvm_rows
-from .problem import read_labels_column, read_target
+from .problem import read_labels_column, read_target, tidy_labels
 from .read import from_frame
 from .table import Column, Table, TableError, row_number
 
@@ -131,9 +131,10 @@ class ChunkReader:
             raise TableError(
                 f"{self.name}: row {row_number(self.n_read + rows[row])}, column {self.feature_names[k]!r} is infinite"
             )
+        labels = read_target(target, self.target, self.name, self.classes)[rows]
         return (
             X,
-            self._labels(read_target(target, self.target, self.name, self.classes)[rows]),
+            tidy_labels(labels) if self.classes else labels,
             None if task is None else self._tasks(read_labels_column(task, str(self.task), self.name)[rows]),
             None if weights is None else weights.values[rows].astype(np.float64),
         )
@@ -155,27 +156,14 @@ class ChunkReader:
             "from numbers (the words of a column are not known beforehand). Leave it out with --features, or code it."
         )
 
-    def _labels(self, values: np.ndarray) -> np.ndarray:
-        if not self.classes:
-            return values
-        return self._steady(values, "target")
-
     def _tasks(self, values: np.ndarray) -> np.ndarray:
-        return self._steady(values, "task")
-
-    def _steady(self, values: np.ndarray, role: str) -> np.ndarray:
-        """Labels in one type throughout: whole numbers as integers, else numbers, else words."""
-        if values.dtype == object:
-            kind, values = "words", values.astype(str)
-        elif np.all(values == np.floor(values)):
-            kind, values = "numbers", values.astype(np.int64)
-        else:
-            kind = "numbers"
-        if role == "task":
-            self.task_kind = self.task_kind or kind
-            if kind != self.task_kind:
-                raise TableError(
-                    f"{self.name}: column {self.task!r} held {self.task_kind} first, and {kind} in the rows from "
-                    f"{row_number(self.n_read)}: make its labels all words or all numbers"
-                )
+        """Task labels in one type throughout: a task is called the same in all chunks."""
+        values = tidy_labels(values)
+        kind = "words" if values.dtype.kind == "U" else "numbers"
+        self.task_kind = self.task_kind or kind
+        if kind != self.task_kind:
+            raise TableError(
+                f"{self.name}: column {self.task!r} held {self.task_kind} first, and {kind} in the rows from "
+                f"{row_number(self.n_read)}: make its labels all words or all numbers"
+            )
         return values
