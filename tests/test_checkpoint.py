@@ -185,3 +185,13 @@ def test_files_are_used_only_if_they_are_whole_and_ours(tmp_path):
 def write(file, content):
     payload = json.dumps(content).encode()
     file.write_bytes(HEADER + hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
+
+
+def test_what_cannot_be_pickled_cannot_be_known_again(tmp_path):
+    class Weights(np.ndarray):
+        def __reduce__(self):
+            raise TypeError("not me")
+
+    model = ts.MultiTaskLassoCV(GRID, cv=3, feature_weights=np.ones(8).view(Weights))
+    with pytest.raises(ValueError, match="checkpoint: a parameter"):
+        solved(tmp_path, model)

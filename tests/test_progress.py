@@ -88,3 +88,21 @@ def test_lines_are_few_but_the_last_is_there(capsys):
         assert capsys.readouterr().err == expected
     Lines(every=0.0)(ts.Progress("work", "row", 5, seconds=1.25))
     assert capsys.readouterr().err == "work: row 5, 1.2 s\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_command_line_shows_it(terminal, monkeypatch, capsys):
+    from tasksieve.cli import progress
+
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: terminal, raising=False)
+    for quiet in (True, False):
+        display = progress.Display(quiet)
+        for done in (1, 2):
+            display.show(ts.Progress("work", "value", done, 2, "7 features selected", 3.0))
+            display.show(ts.Progress("stream", "row", 1000 * done, None, "", 4.0))
+        display.close()
+        shown = capsys.readouterr().err
+        assert ("work" in shown) == (not quiet)
+        assert ("stream" in shown) == (not quiet)

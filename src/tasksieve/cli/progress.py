@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ class Display:
     def __init__(self, quiet: bool, folder: RunFolder | None = None) -> None:
         self.quiet = quiet
         self.folder = folder
+        self._began = time.monotonic()
         self._line = Lines(BETWEEN_LINES, last=False)
         self._bar: Any = None
         self._lines: dict[str, Any] = {}
@@ -52,7 +54,7 @@ class Display:
 
     def show(self, progress: Progress) -> None:
         """What `watch` calls: a bar on a terminal, a line now and then elsewhere."""
-        if self.quiet or progress.seconds < PATIENCE:
+        if self.quiet or time.monotonic() - self._began < PATIENCE:
             return
         if not sys.stderr.isatty():
             self._line(progress)
@@ -75,7 +77,8 @@ class Display:
         label, total = progress.label, progress.total
         if label not in self._lines:
             self._lines[label] = self._bar.add_task(label, total=total, detail="")
-        detail = progress.detail or f"{progress.done / progress.seconds:,.0f} {plural(progress.unit)} a second"
+        speed = progress.done / max(progress.seconds, 1e-9)
+        detail = progress.detail or f"{speed:,.0f} {plural(progress.unit)} a second"
         self._bar.update(self._lines[label], completed=progress.done, total=total, detail=detail)
         if progress.done == total:
             self._bar.remove_task(self._lines.pop(label))

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -165,7 +166,12 @@ def kept(name: str, facts: Any, compute: Callable[[], Arrays]) -> Arrays:
     if store is None:
         return compute()
     found = versions()
-    digest = joblib.hash([facts, [found[key] for key in COMPUTING]], hash_name="sha1")
+    try:
+        digest = joblib.hash([facts, [found[key] for key in COMPUTING]], hash_name="sha1")
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"checkpoint: a parameter of the model cannot be pickled, so a fold cannot be known again: {error}"
+        ) from error
     name = f"{name}-{digest}"
     arrays = store.recall(name)
     if arrays is None:
