@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
+    "FoldStore": "fitted.checkpoint",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
@@ -35,10 +36,13 @@ _HOME = {
     "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
+    "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
     "TaskKFold": "fitted.model_selection",
     "WeightedDegreeHasher": "graph",
+    "checkpoint": "fitted.checkpoint",
     "task_scorer": "fitted.model_selection",
+    "watch": "fitted.progress",
     "write_report": "report",
 }
 
@@ -59,9 +63,13 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from .fitted.checkpoint import FoldStore as FoldStore
+    from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.path import RegularizationPath as RegularizationPath
+    from .fitted.progress import Progress as Progress
+    from .fitted.progress import watch as watch
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher

@@ -52,7 +52,7 @@ class Design:
         standardize: bool = False,
         n_threads: int | None = None,
     ) -> None:
-        storages = list(storage) if isinstance(storage, list | tuple) else [storage]
+        storages: list[Any] = list(storage) if isinstance(storage, list | tuple) else [storage]
         self.n_threads = thread_count() if n_threads is None else n_threads
         self._starts = np.cumsum([0] + [part.n_features for part in storages])
         self.n_features = int(self._starts[-1])

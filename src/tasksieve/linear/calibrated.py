@@ -102,6 +102,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
@@ -330,6 +332,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         Mean over tasks of the held-out root mean squared error.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
@@ -17,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels import kernels
 from ..fitted.arguments import check_choice, check_l1, check_number
 from ..fitted.model import SelectingModel
+from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
 from .river import register
@@ -344,20 +343,14 @@ class OnlineLinearModel(SelectingModel):
             kept = np.flatnonzero(batch.weights > 0)
         else:
             kept = np.arange(len(batch.y))
-        began = last = time.monotonic()
+        tell = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
             if self.missing == "rounds":
                 order = by_rounds(order, batch.codes)
             self._learn(batch, order)
-            now = time.monotonic()
-            if self.verbose and (now - last > 1.0 or epoch + 1 == self.max_iter):
-                last = now
-                print(
-                    f"{type(self).__name__}: pass {epoch + 1} of {self.max_iter}, {now - began:.1f} s",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            if tell is not None:
+                tell(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
         return self
 

@@ -106,9 +106,9 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
     if isinstance(matrix, Storage):
         for feature in range(matrix.n_features):
-            bad = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
-            if len(bad):
-                raise ValueError(f"Input {name} contains NaN or infinity: row {bad[0]}, feature {feature}.")
+            rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
+            if len(rows):
+                raise ValueError(f"Input {name} contains NaN or infinity: row {rows[0]}, feature {feature}.")
         return
     if matrix.dtype.kind != "f":
         return
