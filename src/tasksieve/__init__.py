@@ -30,6 +30,8 @@ _HOME = {
     "MultiTaskLogisticRegressionCV": "linear",
     "MultiTaskOWL": "linear",
     "MultiTaskOWLCV": "linear",
+    "MultiTaskRegressor": "linear",
+    "MultiTaskRegressorCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
     "MultiTaskSparseGroupLassoCV": "linear",
     "MultinomialOWL": "linear",
@@ -38,6 +40,7 @@ _HOME = {
     "OnlineMultiTaskRegressor": "online",
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
+    "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
@@ -63,6 +66,7 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from .design import Storage as Storage
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
@@ -85,6 +89,8 @@ if TYPE_CHECKING:
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
     from .linear import MultiTaskOWL as MultiTaskOWL
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
+    from .linear import MultiTaskRegressor as MultiTaskRegressor
+    from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier

@@ -87,7 +87,9 @@ class PathEstimator(TaskLinearModel):
 
     def _row_weights(self, data: TaskData) -> np.ndarray:
         """Weights of the rows in the loss of the problem."""
-        return data.sample_weights
+        if data.task_weights_rule is None:
+            return data.weights
+        return self._member.row_weights(data.weights, np.repeat(data.task_weights, np.diff(data.offsets)))
 
     def _engine_options(self) -> dict[str, Any]:
         """Further arguments of `solve_path`."""
@@ -244,7 +246,7 @@ class PathEstimator(TaskLinearModel):
         return Problem(
             design,
             data.y,
-            loss=self._loss,
+            loss=self._member,
             feature_weights=feature_weights,
             positive=self.positive,
             unit=self._unit(data),

@@ -25,9 +25,6 @@ class _CalibratedRegression(TaskRegression):
 
     _loss: ClassVar[LossName] = "square-root"
 
-    def _unit(self, data: TaskData) -> float:
-        return float(np.sqrt(data.n_bar))
-
     def _set_solution(self, data: TaskData, point: Any) -> None:
         super()._set_solution(data, point)
         totals = np.sqrt(data.weight_per_task)
@@ -256,12 +253,6 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
     def _penalty(self) -> dict[str, Any]:
         return {"fixed_ridge": self.l2}
-
-    def _row_weights(self, data: TaskData) -> np.ndarray:
-        # v ||sqrt(s) r|| = ||sqrt(v^2 s) r||
-        if data.task_weights_rule is None:
-            return data.weights
-        return data.weights * np.repeat(np.square(data.task_weights), np.diff(data.offsets))
 
     def _engine_options(self) -> dict[str, Any]:
         if self.solver == "auto":

@@ -28,13 +28,6 @@ PACKED_ENTRIES = 1 << 25
 Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
 
 
-# What the held-out scores are, in words, by the name of the loss.
-MEASURES = {
-    "squared": "squared error",
-    "square-root": "root mean squared error",
-    "logistic": "logistic loss",
-    "multinomial": "multinomial logistic loss",
-}
 # Parameters that change no number.
 IDLE = ("n_jobs", "verbose", "warm_start")
 
@@ -83,7 +76,7 @@ class PathEstimatorCV(TaskLinearModel):
     @property
     def cv_measure(self) -> str:
         """What ``cv_scores_`` are, in words: the smaller, the better."""
-        return f"held-out {MEASURES.get(self._loss, 'loss')}"
+        return f"held-out {self._member.label}"
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
@@ -282,20 +275,12 @@ def held_out_scores(
     )
     if solution.interrupted:
         raise KeyboardInterrupt
-    if model._loss == "multinomial":
+    loss = model._member
+    if loss.joint:
         scores = path_log_losses(data, test, solution.points)
     else:
-        loss = logistic_loss if model._loss == "logistic" else squared_error
-        scores = path_losses(data, test, solution.points, loss, root=model._loss == "square-root")
+        scores = path_losses(data, test, solution.points, loss.deviance, root=loss.rooted)
     return scores, sum(not point.converged for point in solution.points)
-
-
-def squared_error(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    return (y - scores) ** 2
-
-
-def logistic_loss(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0.0, -y * scores)
 
 
 def path_scores(

@@ -39,6 +39,17 @@ class SquareRoot(Loss):
     """
 
     label = "root mean squared error"
+    rooted = True
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        return np.square(y - z)
+
+    def unit(self, mean_rows: float) -> float:
+        return float(np.sqrt(mean_rows))
+
+    def row_weights(self, samples: Array, tasks: Array) -> Array:
+        """``v ||sqrt(s) r|| = ||sqrt(v^2 s) r||``."""
+        return samples * np.square(tasks)
 
     def on(self, design: Design, y: Array) -> DataLoss:
         return TaskNorms(design, y)
