@@ -11,8 +11,9 @@ Only features whose bound reaches their threshold have to touch the data. Two ro
 * every correlation was summed in float64 with error at most ``rounding ||x_jt|| ||R_mt||`` (`LocalShard.rounding`).
 
 Both have the form of the remainder term, so they are added to ``||e_t||``. The range of float32 is narrow, too:
-correlations and norms are stored in units of (a power of two near) their largest, and no norm below 2^-125 of that, so
-that what a tiny correlation loses by being stored stays within the bound.
+correlations and norms are stored in units of (a power of two near) their largest, and no norm below 2^-100 of that. A
+correlation below the range then loses at most 2^-150 of the largest one, which is 2^-49 of the anchor's largest task
+times such a norm, and part of the bound.
 
 How a penalty's gauge follows from bounds on the entries of a row is the penalty's own answer (`RowPenalty.reach`); for
 gauges of the form ``||soft(m, l1)||/group`` it is compiled.
@@ -34,7 +35,8 @@ from .._kernels import kernels
 Array = np.ndarray[Any, Any]
 
 FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
-_FLOAT32_SMALL = 2.0**-125
+FLOAT32_RANGE = 2.0**-49  # with the least norm below: covers what numbers below single precision's range lose
+_FLOAT32_SMALL = 2.0**-100
 _UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
 _SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
 _BLOCK = 4096  # features at a time where a penalty is asked in NumPy

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from ..design.anchored import FLOAT32_UNIT, Anchored
+from ..design.anchored import FLOAT32_RANGE, FLOAT32_UNIT, Anchored
 from ..penalties import RowPenalty
 
 Array = np.ndarray[Any, Any]
@@ -97,7 +97,8 @@ class Anchors:
         rest = vector - np.einsum("mi,mi->i", spread, self.vectors)
         length = np.sqrt(sums(vector * vector))
         used = np.sum(np.abs(coef) * sizes.T, axis=0)
-        rounding = FLOAT32_UNIT * used + design.rounding * (length + used)
+        beyond = FLOAT32_RANGE * (np.max(sizes, axis=0, initial=0.0) @ np.abs(coef))
+        rounding = FLOAT32_UNIT * used + beyond + design.rounding * (length + used)
         remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
         spectral = 0.0
         if design.uniform or tasks == 1:  # one norm a feature: one matrix for all tasks, or a single task
@@ -111,7 +112,8 @@ class Anchors:
         """Anchor m in terms of the anchors."""
         coef = np.zeros((len(self), self._design.n_tasks))
         coef[m] = 1.0
-        rounding = (FLOAT32_UNIT + self._design.rounding) * np.sqrt(self._gram[:, m, m])
+        sizes = np.sqrt(self._gram[:, m, m])
+        rounding = (FLOAT32_UNIT + self._design.rounding) * sizes + FLOAT32_RANGE * np.max(sizes)
         return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
 
     def bound(
