@@ -32,7 +32,7 @@ from _common import (
 import tasksieve as ts
 from tasksieve.datasets import make_gong_synthetic
 from tasksieve.design import Design, as_storage
-from tasksieve.path.calibrated_engine import PUBLISHED
+from tasksieve.path.calibrated import PUBLISHED
 from tasksieve.path.problem import Problem
 from tasksieve.path.solve import solve_path
 

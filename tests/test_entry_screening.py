@@ -55,7 +55,7 @@ def test_no_entry_test_is_wrong(rng, monkeypatch):
 
     def spied(self, iterate, lam, penalty):
         mask = plain(self, iterate, lam, penalty)
-        masks.append((lam, iterate.features, mask))
+        masks.append((lam, iterate.dual.features, mask))
         return mask
 
     monkeypatch.setattr(Sieve, "zero_entries", spied)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
-from ..tasks import TaskData
+from ..tasks import TaskData, some_of
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
@@ -45,6 +46,20 @@ def check_number(
         raise ValueError(
             f"The {name!r} parameter must be {'an integer' if integer else 'a number'} {bound}; got {value!r}."
         )
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
+    """Refuse a parameter that is none of the values allowed."""
+    if value not in allowed:
+        raise ValueError(f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def check_l1(l1: Any) -> None:
+    """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
+    if np.ndim(l1) == 0:
+        check_number(l1, "l1", low=0, closed=True)
+    elif np.ndim(l1) != 1 or not np.all(np.isfinite(l1)) or np.any(np.asarray(l1) < 0):
+        raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
 
 
 def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
@@ -85,10 +100,9 @@ def warn_one_class(data: TaskData) -> None:
     positive = np.logical_or.reduceat((data.y > 0) & present, data.offsets[:-1])
     names = data.tasks[~(negative & positive)].tolist()
     if names:
-        shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         warnings.warn(
-            f"{len(names)} task(s) have rows of one class only ({shown}): their best intercept would be infinite and "
-            "is kept finite.",
+            f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
+            "infinite and is kept finite.",
             stacklevel=4,
         )
 

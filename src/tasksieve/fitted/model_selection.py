@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..tasks import is_task_list, read_labels, task_array
+from ..tasks import count_rows, read_labels, task_array
+from .scoring import mean_over_tasks
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
 
@@ -93,10 +94,10 @@ class TaskKFold(BaseEstimator):
         if self.n_splits != int(self.n_splits) or self.n_splits < 2:
             raise ValueError(f"n_splits must be an integer >= 2, got {self.n_splits!r}.")
         labels = groups if groups is not None else task
-        if is_task_list(X):
-            rows = [item.shape[0] if hasattr(item, "shape") else len(item) for item in X]
-            labels = np.repeat(np.arange(len(rows)), rows)
-        n_rows = (X.shape[0] if hasattr(X, "shape") else len(X)) if not is_task_list(X) else len(labels)
+        n_rows = count_rows(X)
+        if isinstance(n_rows, list):
+            labels = np.repeat(np.arange(len(n_rows)), n_rows)
+            n_rows = len(labels)
         fold = self._fold_of_row(np.zeros(n_rows) if labels is None else task_array(labels, n_rows))
         for k in range(self.n_splits):
             held_out = fold == k
@@ -155,19 +156,13 @@ class TaskScorer:
         predictions = getattr(estimator, self.response_method)(X, **({} if task is None else {"task": task}))
         if self.response_method == "predict_proba":  # of the larger class
             predictions = [p[..., 1] for p in predictions] if isinstance(predictions, list) else predictions[..., 1]
-        if is_task_list(X):
-            rows: Any = [len(part) for part in predictions]
-        else:
-            rows = len(predictions)
-        labels = read_labels(rows, y, task, sample_weight, targets="labels", allow_empty=True)
-        flat = labels.flatten(predictions)
-        values = []
-        for part in labels.per_task():
-            seen = labels.weights[part] > 0
-            if seen.any():
-                weighted = {} if sample_weight is None else {"sample_weight": labels.weights[part][seen]}
-                values.append(self.metric(labels.y[part][seen], flat[part][seen], **weighted, **self.options))
-        return self.sign * float(np.mean(values)) if values else float("nan")
+        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
+
+        def metric(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+            weighted = {} if sample_weight is None else {"sample_weight": weights}
+            return self.metric(y, predicted, **weighted, **self.options)
+
+        return self.sign * mean_over_tasks(labels, labels.flatten(predictions), metric, least=1)
 
     def set_score_request(self, *, task: Any = True, sample_weight: Any = None) -> TaskScorer:
         """Say which metadata a meta-estimator should pass, as scikit-learn's scorers do.

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from ..tasks import is_task_list, linear_scores, read_matrix, task_codes
 from .restore import DataFacts, set_state
+from .state import LinearState
 
 # Features drawn in the panel of coefficients: more lines than this cannot be told apart.
 DRAWN_FEATURES = 200
@@ -223,21 +223,10 @@ class RegularizationPath:
         -------
         ndarray of shape (n,) with ``task``, (n, T) without; a list of 1-D arrays for a list
         """
-        coef, intercept = self.coef(k).toarray(), self.intercept(k)
-        if is_task_list(X):
-            if len(X) != len(self.tasks):
-                raise ValueError(
-                    f"X is a list of {len(X)} matrices, but the path has {len(self.tasks)} tasks."
-                )
-            return [
-                linear_scores(
-                    read_matrix(item, f"X[{t}]", min_rows=0), coef[t : t + 1], intercept[t : t + 1]
-                )[:, 0]
-                for t, item in enumerate(X)
-            ]
-        matrix = read_matrix(X, min_rows=0)
-        codes = None if task is None else task_codes(task, self.tasks, matrix.shape[0])
-        return linear_scores(matrix, coef, intercept, codes)
+        state = LinearState(
+            self.coef(k).toarray(), self.intercept(k), self.tasks, owner=type(self).__name__
+        )
+        return state.scores(X, task)
 
     def to_frame(self, kind: str = "values") -> Any:
         """The path as a pandas data frame.

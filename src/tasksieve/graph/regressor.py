@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from ..linear.base import (
-    TaskRegression,
-    check_number,
-)
+from ..fitted.arguments import check_number
+from ..fitted.predicting import TaskRegression
 from .model import GraphModel
 
 
@@ -68,7 +66,6 @@ class GraphSVR(TaskRegression, GraphModel):
     [1.0, 1.0, 1.0]
     """
 
-    _targets: ClassVar[Literal["values", "classes"]] = "values"
     _losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive", "squared")
 
     def __init__(

@@ -25,7 +25,7 @@ from ..fitted.arguments import (
 )
 from ..fitted.model import LossName, TaskLinearModel
 from ..fitted.path import RegularizationPath
-from ..fitted.predicting import TaskClassification, TaskRegression, probabilities, stack_pairs
+from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
@@ -47,9 +47,7 @@ __all__ = [
     "given_grid",
     "kernel_threads",
     "mean_over_tasks",
-    "probabilities",
     "r2",
-    "stack_pairs",
     "warn_column",
     "warn_one_class",
 ]
@@ -80,7 +78,7 @@ class PathEstimator(TaskLinearModel):
     verbose: int
 
     def _penalty(self) -> dict[str, Any]:
-        """Arguments of `Problem` that describe the penalty."""
+        """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
         return {}
 
     def _strength(self) -> float:
@@ -233,7 +231,7 @@ class PathEstimator(TaskLinearModel):
         )
         problem = self._state(design, data, feature_weights)
         if data.unsearched:
-            problem.null_products()  # norms come along in the same reading of the data
+            problem.null_levels()  # norms come along in the same reading of the data
             if not design.finite:
                 data.refuse_not_finite()
                 raise ValueError(

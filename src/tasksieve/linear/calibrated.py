@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..path.calibrated_engine import PUBLISHED
+from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
 from ..tasks import TaskData
 from .base import LossName, PathEstimator, TaskRegression, check_number
@@ -198,7 +198,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         return self._universal(data, self._problem(data))
 
     def _universal(self, data: TaskData, problem: Problem) -> float:
-        design, weights = problem.design, problem.shape.weights
+        design, weights = problem.design, problem.penalty.weights
         # The sphere of a task: its rows, less what intercept and unpenalised features explain.
         present = (
             np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)

@@ -10,10 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..design import Design
-from ..path.problem import Problem, SortedProblem
-from ..path.sorted_engine import SORTED_SCREENING, SORTED_SOLVERS, solve_sorted_path
-from ..penalties.sorted import read_sorted_weights
+from ..penalties import Sorted
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
 from .base import (
     LossName,
@@ -25,6 +22,9 @@ from .base import (
     warn_column,
 )
 from .cross_validation import PathEstimatorCV
+
+SOLVERS = ("auto", "apgd", "spgd")
+SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 
 
 class TiedRows(TaskLinearModel):
@@ -40,7 +40,7 @@ class TiedRows(TaskLinearModel):
 class SortedEstimator(TiedRows, PathEstimator):
     """A model whose penalty sorts the rows of W."""
 
-    _screening_rules: ClassVar[tuple[str | None, ...]] = SORTED_SCREENING
+    _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
 
     feature_weights = None  # ranks carry the weights here, not features
     weights: Any
@@ -52,31 +52,16 @@ class SortedEstimator(TiedRows, PathEstimator):
         super()._check_parameters()
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
-        if self.solver not in SORTED_SOLVERS:
+        if self.solver not in SOLVERS:
             raise ValueError(
-                f"The 'solver' parameter must be one of {', '.join(map(repr, SORTED_SOLVERS))}; got {self.solver!r}."
+                f"The 'solver' parameter must be one of {', '.join(map(repr, SOLVERS))}; got {self.solver!r}."
             )
 
-    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
-        shape = read_sorted_weights(self.weights, data.n_features, self.oscar_ratio, self.fdr)
-        return SortedProblem(
-            design, data.y, sorted_weights=shape, loss=self._loss, positive=self.positive, unit=data.n_bar
-        )
+    def _penalty(self) -> dict[str, Any]:
+        return {"penalty": Sorted(self.weights, oscar_ratio=self.oscar_ratio, fdr=self.fdr)}
 
-    def _solve(
-        self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
-    ) -> Any:
-        assert isinstance(problem, SortedProblem)
-        return solve_sorted_path(
-            problem,
-            alphas * data.n_bar,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            screening=self.screening,
-            solver=self.solver,
-            start=start,
-            progress=progress,
-        )
+    def _engine_options(self) -> dict[str, Any]:
+        return {"screening": self.screening, "solver": self.solver}
 
 
 # --- regression ----------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..fitted.arguments import check_choice, check_l1
+from ..penalties import SparseGroup
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData
 from .base import (
@@ -43,16 +45,12 @@ class _EitherLoss(TaskLinearModel):
 
     def _penalty(self) -> dict[str, Any]:
         l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
-        return {"l1": l1, "group": float(self.group)}
+        return {"penalty": SparseGroup(l1, float(self.group))}
 
     def _check_shape(self) -> None:
-        if self.loss not in ("squared", "logistic"):
-            raise ValueError(f"The 'loss' parameter must be one of 'squared', 'logistic'; got {self.loss!r}.")
+        check_choice(self.loss, "loss", ("squared", "logistic"))
         check_number(self.group, "group", low=0, closed=True)
-        if np.ndim(self.l1) == 0:
-            check_number(self.l1, "l1", low=0, closed=True)
-        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
-            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        check_l1(self.l1)
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
             raise ValueError(
                 "With group=0 the 'l1' parameter must be positive: else features are not penalised."

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ..design import Design
-from .base import Evaluation
+from .base import DataLoss, Evaluation, Loss
 
 Array = np.ndarray[Any, Any]
 
 
-class Multinomial:
+class Multinomial(Loss):
     """``sum_i s_i (log sum_k exp z_ik - <Y_i, z_i>)`` with one-hot rows Y_i; smoothness 1/2.
 
     Conjugate at ``-u``: ``sum s <p, log p>`` with ``p = Y - u / s`` in the simplex. For ``u`` = c times the residual,
@@ -21,6 +22,13 @@ class Multinomial:
     Intercepts are minimised out by Newton's method; they are determined up to a common constant and sum to zero.
     """
 
+    label = "log loss"
+
+    def on(self, design: Design, y: Array) -> DataLoss:
+        return _MultinomialOnData(design, y)
+
+
+class _MultinomialOnData(DataLoss):
     name = "multinomial"
     smoothness = 0.5
 
@@ -30,7 +38,7 @@ class Multinomial:
     def __init__(self, design: Design, y: Array) -> None:
         if design.n_tasks > 1 and not design.uniform:
             raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
-        self._design = design
+        super().__init__(design)
         self._classes = design.n_tasks
         self._y = y.reshape(self._classes, -1)  # classes x rows, as flat vectors lie
         n = self._y.shape[1]
@@ -52,10 +60,10 @@ class Multinomial:
 
     def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
         raw = z.reshape(self._classes, -1)
-        if self._design.root_weights is not None:
+        if self.design.root_weights is not None:
             raw = raw * self._inverse_root
         nuisance = np.empty((0, self._classes))
-        if self._design.fit_intercept:
+        if self.design.fit_intercept:
             b, e, totals, top = self._best_intercepts(raw, start, accuracy)
             nuisance = b[None, :]
             p = e / -totals
@@ -72,7 +80,7 @@ class Multinomial:
         own -= np.log(totals)
         value = -float(self._weights @ own)
         p[self._codes, self._index] += 1.0  # y - p
-        if self._design.root_weights is not None:
+        if self.design.root_weights is not None:
             p *= self._root
         return Evaluation(value, p.ravel(), nuisance, margin=own)
 
@@ -81,7 +89,7 @@ class Multinomial:
         picked = values[self._codes, self._index]
         return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
 
-    def gap_terms(self, at: Evaluation, scale: float) -> float:
+    def terms(self, at: Evaluation, scale: float) -> float:
         """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z): for each row ``c (1 - q_own) log c`` of the other
         classes, which keep their proportions, and ``m log(m / q_own)`` with ``m = 1 - c + c q_own`` of its own."""
         own = at.margin  # log q_own: it does not underflow
@@ -96,8 +104,9 @@ class Multinomial:
         terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
         return float(self._weights @ np.maximum(terms, 0.0))
 
-    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
-        return max(min(1.0, limit), 0.0)
+    def value_at(self, raw: Array) -> float:
+        z = raw.reshape(self._classes, -1)
+        return float(self._weights @ (logsumexp(z, axis=0) - self._picked(z)))
 
     def _best_intercepts(
         self, raw: Array, start: Array | None, accuracy: float

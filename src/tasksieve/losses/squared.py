@@ -7,12 +7,34 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import Evaluation
+from .base import DataLoss, Evaluation, Loss
 
 Array = np.ndarray[Any, Any]
 
 
-def projected_target(design: Design, y: Array) -> Array:
+class TargetLoss(DataLoss):
+    """A loss of ``target - z``, the target freed of what intercepts and unpenalised features explain.
+
+    The same least-squares fit of the nuisance columns minimises it, whatever W is.
+    """
+
+    def __init__(self, design: Design, y: Array) -> None:
+        super().__init__(design)
+        self._y = y
+        self.target = _projected_target(design, y)
+        self._nuisance = design.nuisance_fit(y)
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    @property
+    def size(self) -> float:
+        return float(np.linalg.norm(self.target))
+
+    def _weighted_residual(self, raw: Array) -> Array:
+        residual = self._y - raw
+        return residual if self.design.root_weights is None else self.design.root_weights * residual
+
+
+def _projected_target(design: Design, y: Array) -> Array:
     """The labels in the design's geometry: weighted, and freed of what intercepts and unpenalised features explain."""
     weighted = y if design.root_weights is None else design.root_weights * y
     target = design.project(weighted)
@@ -24,23 +46,29 @@ def projected_target(design: Design, y: Array) -> Array:
     return target
 
 
-class Squared:
+class Squared(Loss):
     """``1/2 sum_i s_i (y_i - z_i)^2``; conjugate ``v^2/2 + v y``; smoothness 1."""
 
+    label = "squared error"
+
+    def on(self, design: Design, y: Array) -> DataLoss:
+        return _SquaredOnData(design, y)
+
+
+class _SquaredOnData(TargetLoss):
     name = "squared"
     smoothness = 1.0
-    floor = 0.0
-
-    def __init__(self, design: Design, y: Array) -> None:
-        self._design = design
-        self.target = projected_target(design, y)
-        self.null = self.evaluate(np.zeros(design.n_samples))
+    squared = True
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         residual = self.target - z
-        return Evaluation(0.5 * float(residual @ residual), residual, np.empty((0, self._design.n_tasks)))
+        return Evaluation(0.5 * float(residual @ residual), residual, self._nuisance)
 
-    def gap_terms(self, at: Evaluation, scale: float) -> float:
+    def value_at(self, raw: Array) -> float:
+        residual = self._weighted_residual(raw)
+        return 0.5 * float(residual @ residual)
+
+    def terms(self, at: Evaluation, scale: float) -> float:
         return (1.0 - scale) ** 2 * at.value
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:

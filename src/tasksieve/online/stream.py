@@ -180,7 +180,8 @@ class StreamMixin:
                     f"{checkpoint} was saved by a model with other parameters: {saved!r}. Use the same ones, another "
                     "file, or resume=False."
                 )
-            model.__dict__.update(saved.__dict__)
+            with model._guard:
+                model.__dict__.update({name: value for name, value in vars(saved).items() if name != "_guard"})
             rows = model._stream_rows
         chunks = self._open(
             source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
@@ -189,13 +190,14 @@ class StreamMixin:
         saved_at = rows
         if max_rows is None or rows < max_rows:
             for X, y, labels, weight in skipped(chunks, rows):
-                if isinstance(X, dict):
-                    model.learn_one(X, y, labels, 1.0 if weight is None else weight)
-                    rows += 1
-                else:
-                    model.partial_fit(X, y, labels, weight)
-                    rows += len(y)
-                model._stream_rows = rows
+                with model._guard:  # whoever saves the model meanwhile finds rows and their number together
+                    if isinstance(X, dict):
+                        model.learn_one(X, y, labels, 1.0 if weight is None else weight)
+                        rows += 1
+                    else:
+                        model.partial_fit(X, y, labels, weight)
+                        rows += len(y)
+                    model._stream_rows = rows
                 if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:
                     self.save(checkpoint)
                     saved_at = rows
@@ -261,6 +263,13 @@ class StreamMixin:
             numbers.
         """
         model: Any = self
+        with model._guard:
+            arrays: dict[str, Any] = self._arrays()
+        write_atomically(Path(path), lambda file: np.savez(file, **arrays))
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The whole state as arrays by name, one of them a JSON text."""
+        model: Any = self
         params = model.get_params(deep=False)
         arrays = {f"state_{name}": value for name, value in self._learner.state().items()}
         if np.ndim(params["l1"]):
@@ -292,7 +301,7 @@ class StreamMixin:
                 "signs": [[[plain_label(k), v] for k, v in signs.items()] for signs in register.signs],
             }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-        write_atomically(Path(path), lambda file: np.savez(file, **arrays))
+        return arrays
 
     @classmethod
     def load(cls, path: Any) -> Any:

@@ -1,33 +1,27 @@
 """The engine: at each strength screen, solve on a working set, certify on all features, go on.
 
-Each value stops on its own duality gap over all features. The data are touched rarely: columns are read once when they
-enter the working set, and the certificate reads only those columns that bounds from past passes leave open
-(`certificate`).
+One step for every loss and penalty: what differs between models are the answers of the members (`losses`, `penalties`)
+and the solver that a strategy chooses. Each value stops on its own duality gap over all features. The data are touched
+rarely: columns are read once when they enter the working set, and the certificate reads only those columns that bounds
+from past passes leave open (`anchors`).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..design import PackedColumns
 from ..penalties import RowPenalty, row_norms
-from ..screening.rules import NoScreening, Rule
-from ..solvers import (
-    CoordinateDescent,
-    ProximalNewton,
-    Solution,
-    VariationalNewton,
-    WorkingProblem,
-    accelerated_proximal_gradient,
-)
-from ..solvers.accelerated import lipschitz_constant
-from .anchors import AnchoredCorrelations
+from ..screening.rules import Rule
+from ..solvers import Solution, WorkingProblem
+from .pair import Pair, Point, point_gap
 from .problem import Problem
-from .sieve import Iterate, Sieve
+from .sieve import Sieve
+from .strategies import Strategy
 
 Array = np.ndarray[Any, Any]
 
@@ -35,19 +29,25 @@ _FEW_FEATURES = 256  # so few features are all taken into the working set at onc
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _ROUNDING = 1e-14  # of the target's size
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
-# Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
-# being constants they keep the choice reproducible.
-_COORDINATE_RATE = 2.5e9
-_NEWTON_RATE = 4e10
-_TRIFLE = 1e7  # operations not worth weighing
-_PATIENCE = 100  # epochs after which coordinate descent is weighed against Newton's method
-
-SOLVERS = ("auto", "cd", "newton", "prox-newton", "apgd")
 
 
 @dataclass
-class Point:
-    """One value of the path, in sum units; rows are coefficients of the raw columns."""
+class Value:
+    """One value of the path, in sum units; rows are coefficients of the raw columns.
+
+    Attributes
+    ----------
+    n_rejected, n_rejected_dynamic : int
+        Rows rejected before and during the solve.
+    n_rejected_entries : int
+        Coefficients of the rows solved for, proven zero before the last solve.
+    residual_norms : array, optional
+        Of each task, where the loss is made of them.
+    clusters : list of arrays, optional
+        Features with tied row norms, where the penalty ties them.
+    steps : list of (iteration, rows left, gap)
+        What the solver saw.
+    """
 
     lam: float
     features: Array
@@ -60,199 +60,205 @@ class Point:
     n_rejected_dynamic: int
     seconds: float
     converged: bool
-    residual_norms: Array | None = None  # of each task, where the loss is made of them
-    n_rejected_entries: int = 0  # coefficients of the rows solved for, proven zero before the last solve
+    n_rejected_entries: int = 0
+    residual_norms: Array | None = None
+    clusters: list[Array] | None = None
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
 
 
-def make_point(
-    problem: Problem,
-    columns: Any,
-    lam: float,
-    features: Array,
-    rows: Array,
-    nuisance: Array,
-    objective: float,
-    gap: float,
-    goal: float,
-    counts: tuple[int, int, int],
-    began: float,
-) -> Point:
-    """A finished value in the units of the raw columns; `counts` are iterations and rows rejected before and during."""
-    design, null = problem.design, problem.loss.null.value
-    rows = design.original_units(features, rows)
-    intercept, extra = problem.intercepts(rows, columns.loadings(columns.places(features)), nuisance)
-    if len(design.unpenalised):
-        features = np.concatenate([features, design.unpenalised])
-        rows = np.vstack([rows, extra])
-    # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
-    gap = max(gap, 1e-15 * null)
-    seconds, converged = time.perf_counter() - began, bool(gap <= max(goal, 1e-15 * null))
-    return Point(lam, features, rows, intercept, objective, gap, *counts, seconds, converged)
+@dataclass
+class _Tally:
+    """What is counted while a value is solved."""
+
+    rejected: int = 0
+    dynamic: int = 0
+    entries: int = 0
+    iterations: int = 0
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
 
 
 class Engine:
-    """The state that is carried from one strength to the next."""
+    """The state that is carried from one strength to the next.
 
-    solvers: tuple[str, ...] = SOLVERS
+    Parameters
+    ----------
+    problem : Problem
+    rules : sequence of Rule
+        Screening; none: no screening.
+    strategy : Strategy
+    working_set : bool
+        False: every row that screening leaves is solved for, as in the papers on screening.
+    lazy : bool
+        False: a full pass over the data at every value, as in the papers.
+    max_iter : int
+        Inner iterations for each value.
+    single : bool
+        Only one value will be asked for.
+    start : (features, rows), optional
+        A first guess.
+    """
 
     def __init__(
         self,
         problem: Problem,
-        rule: Rule,
-        solver: str,
-        working_set: bool,
-        lazy: bool,
-        max_iter: int,
-        single: bool,
-        start: tuple[Array, Array] | None,
+        rules: Sequence[Rule],
+        strategy: Strategy,
+        *,
+        working_set: bool = True,
+        lazy: bool = True,
+        max_iter: int = 10_000,
+        single: bool = False,
+        start: tuple[Array, Array] | None = None,
     ) -> None:
-        self.problem = problem
-        self.design = problem.design
-        self.loss = problem.loss
-        self.working_set = working_set
-        self._lazy = lazy
+        self.problem, self.design, self.loss = problem, problem.design, problem.loss
+        self.strategy, self.columns = strategy, strategy.columns
         self.max_iter = max_iter
         self.wrong_rejections = 0
-        self.packed = PackedColumns(self.design)
-        self._unit = problem.shape.at(1.0)
-        products = problem.null_products()
-        self.levels = self._unit.gauges(
-            products
-        )  # lam at which each feature reaches its threshold, an estimate
-        self.lam_max = float(np.max(self.levels, initial=0.0))
-        self._all_in = self.design.n_features <= _FEW_FEATURES
-        self._anchors: AnchoredCorrelations | None = None
+        self._lazy, self._single, self._guess = lazy, single, start
+        #: at which strength each feature reaches its threshold, an estimate
+        self.levels = problem.null_levels().copy()
+        self.lam_max = problem.lambda_max()
+        self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
+        few = self.design.n_features <= _FEW_FEATURES
+        self._all_in = few or not working_set or strategy.whole
+        problem.anchors.restart()
         self._sieve: Sieve | None = None
-        screens = not isinstance(rule, NoScreening) and not single and self.lam_max > 0.0
-        if not self._all_in or screens:
-            self._anchors = AnchoredCorrelations(self.design, capacity=5 if self.design.n_tasks > 1 else 16)
-            self._anchors.add(self.loss.null.residual, products)
-            if screens:
-                self._sieve = self._make_sieve(rule, products)
-        self.current = self._latest = self._empty_iterate(self.lam_max)
-        self._n_zero_entries = 0
-        self.previous: Iterate | None = None
-        self._guess = start
-        self._choose_solvers(solver)
-        problem.forget_null_products()
-
-    def _make_sieve(self, rule: Rule, products: Array) -> Sieve:
-        assert self._anchors is not None
-        return Sieve(self.problem, rule, self.packed, self._anchors, products)
-
-    def _empty_iterate(self, lam: float) -> Iterate:
-        """W = 0 at a strength."""
-        empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
-        return Iterate(lam, none, empty, self.loss.null, empty, self.lam_max)
+        if rules and self.lam_max > 0.0 and (not single or strategy.screens_single):
+            self._sieve = Sieve(problem, rules, self.columns)
+        self._bounds_all = not few or self._sieve is not None
+        self.pair = self._null_pair(self.lam_max)
+        self.previous: Pair | None = None
 
     # -- one value ------------------------------------------------------------------------------------------------
 
-    def step(self, lam: float, goal: float) -> Point:
+    def step(self, lam: float, goal: float) -> Value:
+        """Solve at a strength until the gap over all features is at most `goal`."""
         began = time.perf_counter()
-        self._n_zero_entries = 0
-        penalty = self.problem.shape.at(lam)
+        penalty = self.problem.penalty.at(lam)
         rejected = np.zeros(self.design.n_features, dtype=bool)
         if self._sieve is not None:
-            rejected = self._sieve.before(self.current, lam, penalty)
-        n_rejected, n_dynamic = int(np.count_nonzero(rejected)), 0
+            rejected = self._sieve.before(self.pair, lam, penalty)
+            predicted = self._predicted_pair(lam)
+            if predicted is not None:
+                rejected |= self._sieve.during(predicted, penalty)
+        tally = _Tally(rejected=int(np.count_nonzero(rejected)))
         if lam >= self.lam_max:
-            iterate, gap, iterations = self._null_iterate(lam, penalty)
+            pair = self._null_pair(lam)
+            pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
+            self.problem.anchors.stand_at(0)
         else:
-            working, rows = self._first_working_set(lam, rejected)
-            self._latest = self.current
-            iterations, gap, inner, rounds = 0, np.inf, 0.8 * goal, 0
-            while True:
-                allowed = self._patience(self.max_iter - iterations)
-                asked = self._accuracy(lam, inner, gap)
-                solved = self._solve(lam, working, rows, penalty, asked, allowed)
-                iterations += solved.n_iter
-                iterate, gap, violators = self._certify(lam, penalty, working, solved)
-                self._latest = iterate
-                if gap <= goal or iterations >= self.max_iter:
+            pair = self._solve_value(lam, penalty, goal, rejected, tally)
+        self.previous, self.pair = self.pair, pair
+        return self._value(pair, penalty, goal, tally, began)
+
+    def _solve_value(
+        self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
+    ) -> Pair:
+        working, rows = self._first_working_set(lam, penalty, rejected)
+        safe = self._sieve is not None and self._sieve.safe
+        cold = not len(self.pair.primal.features) and not self._all_in
+        pair, gap, best_dual, inner = self.pair, np.inf, -np.inf, 0.8 * goal
+        for _ in range(_MAX_ROUNDS):
+            allowed = self.strategy.patience(self.max_iter - tally.iterations)
+            asked = self.strategy.accuracy(inner, gap, cold)
+            solved = self._solve(pair, lam, penalty, working, rows, asked, allowed, tally)
+            if solved.alive is not None:
+                working, solved = self._without_dropped(working, solved, rejected, tally)
+            hidden = rejected if safe else np.zeros_like(rejected)
+            pair, best_dual, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
+            gap = pair.gap
+            if gap <= goal or tally.iterations >= self.max_iter:
+                break
+            rows = solved.rows
+            if safe:
+                assert self._sieve is not None
+                fresh = self._sieve.during(pair, penalty) & ~rejected
+                tally.dynamic += int(np.count_nonzero(fresh))
+                rejected |= fresh
+                violators = violators[~rejected[violators]]
+                kept = ~rejected[working]
+                working, rows = working[kept], rows[kept]
+            elif len(violators):
+                self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
+                rejected[violators] = False  # counted once
+            if len(violators):
+                working, rows = _grown(working, rows, violators)
+                continue
+            if solved.gap <= inner:
+                # Solved as asked, yet the gap over all features is too large: ask for more.
+                inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
+                if inner < 1e-17 * self.loss.null.value:
                     break
-                if self._sieve is not None and self._sieve.rule.safe:
-                    fresh = self._sieve.during(iterate, penalty) & ~rejected
-                    n_dynamic += int(np.count_nonzero(fresh))
-                    rejected |= fresh
-                    violators = violators[~rejected[violators]]
-                elif len(violators):
-                    self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
-                    rejected[violators] = False  # counted once
-                if len(violators):
-                    working, rows = self._grow(working, solved.rows, violators)
-                    rounds += 1
-                    if rounds > _MAX_ROUNDS:
-                        break
-                    continue
-                rows = solved.rows
-                if solved.gap <= inner:
-                    # Solved as asked, yet the gap over all features is too large: ask for more.
-                    inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
-                    if inner < 1e-17 * self.loss.null.value:
-                        break
-                elif solved.gap > asked and solved.n_iter < allowed:
-                    break  # the solver has reached its limits
-        self.previous, self.current = self.current, iterate
-        point = self._point(lam, penalty, iterate, gap, goal, iterations, n_rejected, n_dynamic, began)
-        point.n_rejected_entries = self._n_zero_entries
-        return point
+            elif solved.gap > asked and solved.n_iter < allowed:
+                break  # the solver has reached its limits
+        return pair
 
-    def _accuracy(self, lam: float, inner: float, gap: float) -> float:
-        """How well to solve on the working set, given the last gap over all features."""
-        return inner
+    def _predicted_pair(self, lam: float) -> Pair | None:
+        """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""
+        assert self._sieve is not None
+        usable = not self._lazy and self._sieve.safe and all(rule.of_loss for rule in self._sieve.rules)
+        if not usable or lam >= self.lam_max or self.previous is None or not len(self.pair.primal.features):
+            return None
+        features, rows = self._predict(lam)
+        live = rows.any(axis=1)
+        features, rows = features[live], rows[live]
+        places = self.columns.places(features)
+        at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
+        point = Point(features, rows, at, self.columns.correlate(at.residual, places))
+        levels = self.problem.anchors.remember(at.residual, self.problem.penalty)
+        return Pair(lam, point, np.inf, point, levels)
 
-    def _null_iterate(self, lam: float, penalty: RowPenalty) -> tuple[Iterate, float, int]:
-        iterate = self._empty_iterate(lam)
-        gap, _ = iterate.gap(self.loss, lam, penalty)
-        if self._anchors is not None:
-            self._anchors.stand_at(0)
-        return iterate, gap, 0
+    def _null_pair(self, lam: float) -> Pair:
+        """W = 0 at a strength."""
+        empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
+        point = Point(none, empty, self.loss.null, empty)
+        return Pair(lam, point, self.loss.null.value, point, self.problem.null_levels())
 
-    def _point(
-        self,
-        lam: float,
-        penalty: RowPenalty,
-        iterate: Iterate,
-        gap: float,
-        goal: float,
-        iterations: int,
-        n_rejected: int,
-        n_dynamic: int,
-        began: float,
-    ) -> Point:
-        objective = iterate.at.value + penalty.restrict(iterate.features).value(iterate.rows)
-        counts = (iterations, n_rejected, n_dynamic)
-        return make_point(
-            self.problem,
-            self.packed,
-            lam,
-            iterate.features,
-            iterate.rows,
-            iterate.at.nuisance,
-            objective,
+    def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
+        """A finished value in the units of the raw columns."""
+        design, null, point = self.design, self.loss.null.value, pair.primal
+        features, rows = point.features, design.original_units(point.features, point.rows)
+        loadings = self.columns.loadings(self.columns.places(features))
+        intercept, extra = self.problem.intercepts(rows, loadings, point.at.nuisance)
+        if len(design.unpenalised):
+            features = np.concatenate([features, design.unpenalised])
+            rows = np.vstack([rows, extra])
+        # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
+        gap = max(pair.gap, 1e-15 * null)
+        return Value(
+            pair.lam,
+            features,
+            rows,
+            intercept,
+            pair.objective,
             gap,
-            goal,
-            counts,
-            began,
+            tally.iterations,
+            tally.rejected,
+            tally.dynamic,
+            time.perf_counter() - began,
+            bool(gap <= max(goal, 1e-15 * null)),
+            tally.entries,
+            self.loss.residual_norms(point.at),
+            penalty.ties(point.features, point.rows),
+            tally.steps,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------
 
-    def _first_working_set(self, lam: float, rejected: Array) -> tuple[Array, Array]:
+    def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
         guessed, guess = self._predict(lam)
         keep = ~rejected[guessed]
         guessed, guess = guessed[keep], guess[keep]
-        if self._all_in or not self.working_set:
-            chosen = np.flatnonzero(~rejected & (self._unit.group + self._unit.l1 > 0.0))
+        if self._all_in:
+            chosen = np.flatnonzero(~rejected & penalty.penalised)
         else:
-            last = self.current.lam
-            # Features that would cross their threshold if correlations moved at 0.7 of the largest possible rate.
-            level = last - 0.7 * (last - lam)
-            chosen = np.flatnonzero((self.levels >= level) & ~rejected)
-            room = max(500, 2 * len(self.current.features))
+            levels = np.where(rejected, 0.0, self.levels)
+            chosen = penalty.promising(levels, self.pair.lam, lam)
+            room = max(500, 2 * len(self.pair.primal.features))
             if len(chosen) > room:
-                strongest = np.argpartition(self.levels[chosen], -room)[-room:]
+                strongest = np.argpartition(levels[chosen], -room)[-room:]
                 chosen = np.sort(chosen[strongest])
+            chosen = chosen[~rejected[chosen]]
         working = np.union1d(chosen, guessed)
         rows = np.zeros((len(working), self.design.n_tasks))
         rows[np.searchsorted(working, guessed)] = guess
@@ -261,201 +267,214 @@ class Engine:
     def _predict(self, lam: float) -> tuple[Array, Array]:
         """Start of a value: the secant of the last two solutions, linear in lam.
 
-        The accelerated gradient method starts from the last solution, as it does in the papers it stands for.
+        Published methods start from the last solution, as they do in the papers they stand for.
         """
-        now, before = self.current, self.previous
         if self._guess is not None:
             guess, self._guess = self._guess, None
             return guess
-        if before is None or before.lam == now.lam or len(now.features) == 0 or self._solver == "apgd":
-            return now.features, now.rows
+        now, before = self.pair, self.previous
+        features, rows = now.primal.features, now.primal.rows
+        if before is None or before.lam == now.lam or len(features) == 0 or self.strategy.whole:
+            return features, rows
         theta = (lam - now.lam) / (now.lam - before.lam)
-        old = np.zeros_like(now.rows)
-        _, here, there = np.intersect1d(now.features, before.features, return_indices=True)
-        old[here] = before.rows[there]
-        if self._uses_newton:  # only the row norms matter to it
-            sizes, old_sizes = row_norms(now.rows), row_norms(old)
+        old = np.zeros_like(rows)
+        _, here, there = np.intersect1d(features, before.primal.features, return_indices=True)
+        old[here] = before.primal.rows[there]
+        if self.strategy.only_sizes:
+            sizes, old_sizes = row_norms(rows), row_norms(old)
             factor = np.maximum(1.0 + theta * (1.0 - old_sizes / sizes), 0.0)
-            return now.features, now.rows * factor[:, None]
-        rows = now.rows + theta * (now.rows - old)
-        if self.problem.shape.positive:
-            rows = np.maximum(rows, 0.0)
-        rows[np.einsum("ij,ij->i", rows, now.rows) <= 0.0] = 0.0
-        if self.problem.shape.has_l1:  # entries leave one by one
-            rows[rows * now.rows <= 0.0] = 0.0
-        return now.features, rows
+            return features, rows * factor[:, None]
+        ahead = rows + theta * (rows - old)
+        if self.problem.penalty.positive:
+            ahead = np.maximum(ahead, 0.0)
+        ahead[np.einsum("ij,ij->i", ahead, rows) <= 0.0] = 0.0
+        if self.problem.penalty.has_entries:  # entries leave one by one
+            ahead[ahead * rows <= 0.0] = 0.0
+        return features, ahead
 
-    def _grow(self, working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
-        room = max(100, int(np.count_nonzero(rows.any(axis=1))))
-        grown = np.union1d(working, violators[:room])
-        larger = np.zeros((len(grown), rows.shape[1]))
-        larger[np.searchsorted(grown, working)] = rows
-        return grown, larger
+    def _without_dropped(
+        self, working: Array, solved: Solution, rejected: Array, tally: _Tally
+    ) -> tuple[Array, Solution]:
+        """Rows that dynamic screening dropped inside the solver are rejected for good.
+
+        On a path the next value wants to know about all rows; a single one need not look at them again, but where the
+        best dual point used them.
+        """
+        dropped = np.ones(len(working), dtype=bool)
+        dropped[solved.alive] = False
+        rejected[working[dropped]] = True
+        tally.dynamic += int(np.count_nonzero(dropped))
+        if not self._single:
+            return working, solved
+        kept = ~dropped
+        if solved.dual_rows is not None:
+            kept |= solved.dual_rows.any(axis=1)
+        return working[kept], solved.on(kept)
 
     # -- solving --------------------------------------------------------------------------------------------------
 
-    def _choose_solvers(self, solver: str) -> None:
-        shape, squared = self.problem.shape, self.problem.squared
-        if solver == "auto":
-            solver = "cd" if squared else "prox-newton"
-            plain = not shape.has_l1 and not shape.positive
-            self._may_switch = squared and plain
-        else:
-            self._may_switch = False
-        if solver in ("cd", "newton") and not squared:
-            raise ValueError(
-                f"solver={solver!r} is for the squared loss; use 'prox-newton', 'apgd' or 'auto'"
-            )
-        if solver == "prox-newton" and squared:
-            raise ValueError("solver='prox-newton' is for other losses than the squared one; use 'auto'")
-        if solver == "newton" and (shape.has_l1 or shape.positive):
-            raise ValueError(
-                "solver='newton' is for the group penalty without l1 and positivity; use 'cd' or 'auto'"
-            )
-        self._solver = solver
-        self._coordinate = CoordinateDescent()
-        self._newton = VariationalNewton(self.packed) if solver == "newton" else None
-        self._prox_newton = ProximalNewton(self.packed) if solver == "prox-newton" else None
-        self._costly = self._interrupted = 0
-        self._curvature: tuple[Array, float] | None = None
-
-    @property
-    def _uses_newton(self) -> bool:
-        return self._solver == "newton"
-
     def _solve(
-        self, lam: float, working: Array, rows: Array, penalty: RowPenalty, tol: float, max_iter: int
+        self,
+        pair: Pair,
+        lam: float,
+        penalty: RowPenalty,
+        working: Array,
+        rows: Array,
+        tol: float,
+        max_iter: int,
+        tally: _Tally,
     ) -> Solution:
-        places = self.packed.places(working)
-        zero = self._zero_entries(lam, working, penalty)
-        if zero is not None:
-            rows[zero] = 0.0
-        here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss, zero)
-        if self._solver == "newton":
-            assert self._newton is not None
-            if self._newton.fits(int(np.count_nonzero(rows.any(axis=1)))):
-                return self._newton.solve(here, rows, tol, max_iter)
-        if self._solver == "prox-newton":
-            assert self._prox_newton is not None
-            return self._prox_newton.solve(here, rows, tol, max_iter, self.current.at.nuisance)
-        if self._solver == "apgd":
-            shrink = None
-            if self._sieve is not None and self._sieve.rule.safe:
+        """Solve on a working set; `pair` is the latest one, of this strength or the last."""
+        if not len(working):
+            return Solution(rows, 0, 0.0)
+        zero = shrink = None
+        if self._sieve is not None and self._sieve.safe:
+            if self.strategy.whole:
                 shrink = self._sieve.shrinker(lam, working, penalty)
-            if self._curvature is None or not np.array_equal(self._curvature[0], working):
-                self._curvature = (working, lipschitz_constant(self.packed, places))
-            return accelerated_proximal_gradient(
-                here, rows, tol, max_iter, curvature=self._curvature[1], shrink=shrink
-            )
-        solved = self._coordinate.solve(here, rows, tol, max_iter)
-        if self._may_switch:
-            self._weigh(solved)
+                if not tally.steps and tally.rejected:
+                    before, _ = pair.dual_gap(self.loss, penalty, lam)
+                    tally.steps.append((0, self.design.n_features, before))
+            elif penalty.has_entries:
+                zero = self._zero_entries(pair, lam, penalty, working)
+                tally.entries = 0 if zero is None else int(np.count_nonzero(zero))
+                if zero is not None:
+                    rows[zero] = 0.0
+        nuisance = pair.primal.at.nuisance
+        here = WorkingProblem(
+            self.columns, self.columns.places(working), penalty.restrict(working), self.loss, zero, nuisance, shrink
+        )
+        solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
+        tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
+        tally.iterations += solved.n_iter
         return solved
 
-    def _zero_entries(self, lam: float, working: Array, penalty: RowPenalty) -> Array | None:
+    def _zero_entries(self, pair: Pair, lam: float, penalty: RowPenalty, working: Array) -> Array | None:
         """Entries of the working rows that the latest pair proves to be zero at this strength."""
-        if self._sieve is None or not self._sieve.rule.safe or not penalty.has_l1 or self._solver == "apgd":
-            return None
-        entries = self._sieve.zero_entries(self._latest, lam, penalty)
+        assert self._sieve is not None
+        entries = self._sieve.zero_entries(pair, lam, penalty)
         zero = np.zeros((len(working), self.design.n_tasks), dtype=bool)
-        _, here, there = np.intersect1d(
-            working, self._latest.features, assume_unique=True, return_indices=True
-        )
+        _, here, there = np.intersect1d(working, pair.dual.features, assume_unique=True, return_indices=True)
         zero[here] = entries[there]
-        self._n_zero_entries = int(np.count_nonzero(zero))
-        return zero if self._n_zero_entries else None
-
-    def _patience(self, remaining: int) -> int:
-        """Iterations for one call: coordinate descent is interrupted now and then to weigh it against Newton."""
-        return min(remaining, _PATIENCE) if self._may_switch and self._solver == "cd" else remaining
-
-    def _weigh(self, solved: Solution) -> None:
-        """Moves to Newton's method for good when coordinate descent costs more twice running, or does not get on."""
-        self._interrupted = self._interrupted + 1 if solved.n_iter >= _PATIENCE else 0
-        if self._interrupted >= 3:
-            self._solver = "newton"
-            self._newton = self._newton or VariationalNewton(self.packed)
-            return
-        if self._coordinate.work < _TRIFLE or self.design.n_tasks == 1:
-            return
-        if self._newton is None:
-            self._newton = VariationalNewton(self.packed)
-        support = int(np.count_nonzero(solved.rows.any(axis=1)))
-        newton = 1.6 * self._newton.step_work(support) / (_NEWTON_RATE * self.design.n_threads)
-        costly = self._coordinate.work / _COORDINATE_RATE > newton
-        self._costly = self._costly + 1 if costly else 0
-        if self._costly >= 2:
-            self._solver = "newton"
+        return zero if zero.any() else None
 
     # -- certificate ----------------------------------------------------------------------------------------------
 
     def _certify(
-        self, lam: float, penalty: RowPenalty, working: Array, solved: Solution
-    ) -> tuple[Iterate, float, Array]:
-        """The gap over all features, and the features that stand in its way, worst first."""
-        places = self.packed.places(working)
-        live = np.flatnonzero(solved.rows.any(axis=1))
-        here = WorkingProblem(self.packed, places, penalty.restrict(working), self.loss)
+        self,
+        lam: float,
+        penalty: RowPenalty,
+        working: Array,
+        solved: Solution,
+        rejected: Array,
+        best_dual: float,
+        goal: float,
+    ) -> tuple[Pair, float, Array]:
+        """The pair over all features that are not certainly zero, and the features that stand in its way, worst first.
+
+        `best_dual` is the largest dual value known at this strength.
+        """
+        own = penalty.restrict(working)
+        primal, dual, products = self._points(working, solved, own)
+        objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
+        dual_objective = objective
+        if dual is not primal:
+            dual_objective = dual.at.value + penalty.restrict(dual.features).total(dual.rows)
+        # gauges of the dual point: bounds, exact where they are known
+        known = np.zeros(self.design.n_features, dtype=bool)
+        if self._bounds_all:
+            estimate, upper = self.problem.anchors.bound(
+                self.problem.anchors.follow(dual.at.residual), penalty
+            )
+            np.multiply(estimate, lam, out=self.levels)
+            gauges = upper.copy()
+        else:
+            gauges = np.zeros(self.design.n_features)
+        if len(working) == self._n_penalised:
+            known[:] = True
+        known[working] = True
+        gauges[working] = own.row_gauges(products)
+        self.levels[working] = gauges[working] * lam
+        if not self._lazy and self._bounds_all:
+            self._measure(dual.at.residual, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
+        while True:
+            sure = np.where(known, gauges, penalty.certified(gauges))
+            counted = np.where(rejected, 0.0, sure)
+            gap, _ = point_gap(self.loss, penalty, dual, counted)
+            dual_value = dual_objective - gap
+            if dual is not primal:
+                gap = max(objective - dual_value, 0.0)
+            if best_dual > dual_value:
+                gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
+            if gap <= goal:
+                break
+            open_ = penalty.open(np.where(rejected, 0.0, gauges), known)
+            if not len(open_):
+                break
+            everything = len(open_) > max(64, _TOUCH_FRACTION * self.design.n_features)
+            self._measure(dual.at.residual, penalty, lam, open_, gauges, known, everything)
+        violators = np.empty(0, dtype=np.int64)
+        if gap > goal:
+            leading = penalty.leading(np.where(rejected, 0.0, self.levels) / lam)
+            inside = np.zeros(self.design.n_features, dtype=bool)
+            inside[working] = True
+            violators = leading[~inside[leading]]
+        pair = Pair(lam, primal, objective, dual, sure * lam, gap)
+        return pair, max(best_dual, dual_value), violators
+
+    def _points(self, working: Array, solved: Solution, own: RowPenalty) -> tuple[Point, Point, Array]:
+        """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
+        places = self.columns.places(working)
         at = solved.evaluation
         if at is None:
             self._clear_rounding(working, solved.rows)
-            live = np.flatnonzero(solved.rows.any(axis=1))
-            at = here.evaluate(solved.rows, self.current.at.nuisance)
+        live = np.flatnonzero(solved.rows.any(axis=1))
+        features, rows = working[live], solved.rows[live]
+        if at is None:
+            image = self.columns.combine(places[live], rows)
+            at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
+        other = solved.dual_rows
+        if other is not None and not np.array_equal(other, solved.rows):
+            there = np.flatnonzero(other.any(axis=1))
+            image = self.columns.combine(places[there], other[there])
+            dual_at = self.loss.evaluate(image, at.nuisance)
+            products = self.columns.correlate(dual_at.residual, places)
+            dual = Point(working[there], other[there], dual_at, products[there])
+            return Point(features, rows, at, np.empty((0, 0))), dual, products
         products = solved.products
+        if solved.dual is not None:
+            at, products = replace(at, residual=solved.dual), None
         if products is None:
-            products = self.packed.correlate(at.residual, places)
-        augmented = products - penalty.ridge * solved.rows if penalty.ridge else products
-        own = here.penalty.gauges(augmented)
-        violators = np.empty(0, dtype=np.int64)
-        outside = 0.0
-        complete = len(working) == int(np.count_nonzero(self._unit.group + self._unit.l1))
-        if complete and self._sieve is None:
-            self.levels[working] = own * lam
-        else:
-            outside, violators = self._outside(lam, penalty, working, at.residual)
-            self.levels[working] = own * lam
-        # The rows of W that are zero add nothing but their gauges.
-        inactive = float(np.max(np.delete(own, live), initial=0.0))
-        others = max(outside, inactive)
-        iterate = Iterate(lam, working[live], solved.rows[live], at, products[live], others * lam)
-        gap, _ = iterate.gap(self.loss, lam, penalty)
-        return iterate, gap, violators
+            products = self.columns.correlate(at.residual, places)
+        point = Point(features, rows, at, products[live])
+        return point, point, products
 
     def _clear_rounding(self, working: Array, rows: Array) -> None:
         """Rows whose whole effect is below the rounding of the target become zero, before anything is certified.
 
         Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
         """
-        effects = row_norms(rows) * np.max(self.design.norms()[working], axis=1, initial=0.0)
-        rows[effects <= _ROUNDING * np.sqrt(2.0 * self.loss.null.value)] = 0.0
+        effects = row_norms(rows) * np.max(self.design.norms(working), axis=1, initial=0.0)
+        rows[effects <= _ROUNDING * self.loss.size] = 0.0
 
-    def _outside(
-        self, lam: float, penalty: RowPenalty, working: Array, residual: Array
-    ) -> tuple[float, Array]:
-        """Largest gauge outside the working set (bounded by 1 where it was not measured), and the violators."""
-        assert self._anchors is not None
-        estimate, upper = self._anchors.ratios(self._anchors.follow(residual), penalty)
-        upper[working] = 0.0
-        np.multiply(estimate, lam, out=self.levels)
-        touch = np.flatnonzero(upper >= 1.0)
-        largest = 1.0 if len(working) < self.design.n_features else 0.0
-        if self._lazy and len(touch) == 0:
-            return largest, touch
-        if not self._lazy or len(touch) > max(64, _TOUCH_FRACTION * self.design.n_features):
-            products = self.design.correlate(residual)
-            products[self.design.unpenalised] = 0.0
-            self._anchors.add(residual, products)
-            self._anchors.stand_at(len(self._anchors) - 1)
-            gauges = penalty.gauges(products)
-            np.multiply(gauges, lam, out=self.levels)
-            gauges[working] = 0.0
-            touch = np.flatnonzero(gauges > 1.0)
-            values = gauges[touch]
-            largest = float(np.max(gauges, initial=0.0))
+    def _measure(
+        self, vector: Array, penalty: RowPenalty, lam: float, features: Array, gauges: Array, known: Array, everything: bool
+    ) -> None:
+        """Exact gauges of some features, or of all in a full pass that is remembered."""
+        if everything:
+            exact = self.problem.anchors.remember(vector, penalty)
+            gauges[~known] = exact[~known]
+            known[:] = True
+            np.multiply(exact, lam, out=self.levels)
         else:
-            values = penalty.restrict(touch).gauges(self.design.correlate(residual, touch))
-            self.levels[touch] = values * lam
-            largest = max(largest, float(np.max(values)))
-        over = values > 1.0
-        order = np.argsort(-values[over])
-        return largest, touch[over][order]
+            gauges[features] = penalty.restrict(features).row_gauges(self.design.correlate(vector, features))
+            known[features] = True
+            self.levels[features] = gauges[features] * lam
+
+
+def _grown(working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
+    """The working set with the worst violators."""
+    room = max(100, int(np.count_nonzero(rows.any(axis=1))))
+    grown = np.union1d(working, violators[:room])
+    larger = np.zeros((len(grown), rows.shape[1]))
+    larger[np.searchsorted(grown, working)] = rows
+    return grown, larger

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..design import one_blas_thread
-from ..screening.rules import Rule, get_rule
-from .calibrated_engine import CalibratedEngine
-from .engine import Engine, Point
+from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
+from .engine import Engine, Value
 from .problem import Problem
+from .strategies import choose_strategy
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["PathSolution", "Point", "run_path", "solve_path"]
+__all__ = ["PathSolution", "Value", "solve_path"]
 
 
 @dataclass
@@ -24,7 +24,7 @@ class PathSolution:
     """All values of a path that were finished."""
 
     null_objective: float
-    points: list[Point] = field(default_factory=list)
+    points: list[Value] = field(default_factory=list)
     passes: float = 0.0
     #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
     history: Any = None
@@ -45,7 +45,7 @@ def solve_path(
     lazy: bool = True,
     tol_scaling: str = "fixed",
     start: tuple[Array, Array] | None = None,
-    progress: Callable[[int, int, Point], None] | None = None,
+    progress: Callable[[int, int, Value], None] | None = None,
 ) -> PathSolution:
     """Solve a problem at decreasing strengths, each to a certified duality gap.
 
@@ -58,10 +58,12 @@ def solve_path(
     max_iter : int
         Inner iterations (epochs or Newton steps) for each value.
     screening : {"auto", "dpc", "dpc-published", "gap", None} or Rule
-    solver : {"auto", "cd", "newton", "prox-newton", "apgd"}
-        "auto" begins with coordinate descent and moves to the variational Newton method where the counted work
-        says so; for the logistic loss it is the proximal Newton method. The square-root loss has solvers of its
-        own, `calibrated_engine.SOLVERS`.
+        For penalties that sort the rows {"auto", "cumulative", "bao", None}: the test of Bao et al. (2025, eq. 20), or
+        the stronger one of `screening.owl`, which is "auto".
+    solver : str
+        "auto" is the fastest that loss and penalty allow (`strategies`). By name: "cd", "newton" (squared loss),
+        "prox-newton" (other smooth losses), "apgd" (any smooth loss and penalty), "spgd" (sorted penalties), and for
+        the square-root loss "newton" and the algorithms of its paper.
     working_set : bool
         False: every row that screening leaves is solved for, as in the papers on screening.
     lazy : bool
@@ -72,66 +74,66 @@ def solve_path(
     start : (features, rows), optional
         A first guess, in units of the scaled columns.
     progress : callable, optional
-        ``progress(k, K, point)`` after each value.
+        ``progress(k, K, value)`` after each value.
 
     Returns
     -------
     PathSolution
         After a KeyboardInterrupt: the finished values, marked `interrupted`.
     """
-    engine_of_loss = CalibratedEngine if problem.loss.name == "square-root" else Engine
-    if solver not in engine_of_loss.solvers:
-        raise ValueError(f"solver must be one of {engine_of_loss.solvers}; got {solver!r}")
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
-    shape = problem.shape
-    rule = get_rule(
-        screening, loss=problem.loss.name, l1=shape.l1, positive=shape.positive, ridge_ratio=shape.ridge_ratio
-    )
-
-    def start_engine() -> Engine:
-        return engine_of_loss(
-            problem, rule, solver, working_set, lazy, max_iter, single=len(lams) == 1, start=start
-        )
-
-    return run_path(problem, start_engine, lams, tol=tol, tol_scaling=tol_scaling, progress=progress)
-
-
-class Stepper(Protocol):
-    """An engine: solves one value after another."""
-
-    lam_max: float
-    wrong_rejections: int
-
-    def step(self, lam: float, goal: float) -> Point: ...
-
-
-def run_path(
-    problem: Problem,
-    start_engine: Callable[[], Stepper],
-    lams: Sequence[float] | Array,
-    *,
-    tol: float,
-    tol_scaling: str = "fixed",
-    progress: Callable[[int, int, Point], None] | None = None,
-) -> PathSolution:
-    """Step an engine through decreasing strengths; the parameters are those of `solve_path`."""
+    rules = _screening(problem, screening)
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        engine = start_engine()
+        strategy = choose_strategy(problem, solver)
+        engine = Engine(
+            problem,
+            rules,
+            strategy,
+            working_set=working_set,
+            lazy=lazy,
+            max_iter=max_iter,
+            single=len(lams) == 1,
+            start=start,
+        )
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
                 if tol_scaling == "quadratic":
                     goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
                 goal = max(goal, problem.loss.floor)
-                point = engine.step(float(lam), goal)
-                solution.points.append(point)
+                value = engine.step(float(lam), goal)
+                solution.points.append(value)
                 if progress is not None:
-                    progress(k, len(lams), point)
+                    progress(k, len(lams), value)
         except KeyboardInterrupt:
             solution.interrupted = True
     solution.passes = problem.design.passes
     solution.wrong_rejections = engine.wrong_rejections
-    solution.history = getattr(engine, "history", None)
+    solution.history = strategy.history
     return solution
+
+
+def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
+    """The rules of a name; a penalty with tests of its own takes the best balls there are."""
+    loss, penalty = problem.loss, problem.penalty
+    if penalty.tests:
+        allowed = ("auto", *penalty.tests, None)
+        if screening not in allowed:
+            raise ValueError(f"screening must be one of {allowed}; got {screening!r}")
+        if screening is None:
+            return []
+        if screening != "auto":
+            problem.penalty = penalty.with_test(str(screening))
+        return [GapSafe(), DPC()] if loss.squared else [GapSafe()]
+    thresholds = penalty.thresholds()
+    rule = get_rule(
+        screening,
+        loss="squared" if loss.squared else loss.name,
+        l1=float(penalty.has_entries),
+        positive=penalty.positive,
+        ridge_ratio=penalty.ridge,
+        plain=thresholds is not None and thresholds[1] is None,
+    )
+    return [] if isinstance(rule, NoScreening) else [rule]

@@ -1,18 +1,20 @@
-"""Penalties on the rows of W: one small class a file, the mathematics in its docstring."""
+"""Penalties on the rows of W: one small class a file, the mathematics in its docstring.
 
-from .rows import PenaltyShape, RowPenalty, l11, l21, row_norms, sparse_group
-from .sorted import SortedPenalty, oscar_weights, read_sorted_weights, slope_weights, tied_rows
+`RowPenalty` is the base of a penalty of your own.
+"""
+
+from .base import RowPenalty, row_norms
+from .sorted import Sorted, oscar_weights, slope_weights, tied_rows
+from .sparse_group import L11, L21, SparseGroup
 
 __all__ = [
-    "PenaltyShape",
+    "L11",
+    "L21",
     "RowPenalty",
-    "SortedPenalty",
-    "l11",
-    "l21",
+    "Sorted",
+    "SparseGroup",
     "oscar_weights",
-    "read_sorted_weights",
     "row_norms",
     "slope_weights",
-    "sparse_group",
     "tied_rows",
 ]

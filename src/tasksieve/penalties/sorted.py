@@ -9,18 +9,18 @@ zero take the smallest weights: the norm on m rows has the first m weights, whic
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._kernels import kernels
-from .rows import row_norms
+from ..screening.owl import SORTED_TESTS
+from .base import RowPenalty, row_norms
 
 Array = np.ndarray[Any, Any]
-
-__all__ = ["SortedPenalty", "oscar_weights", "read_sorted_weights", "slope_weights", "tied_rows"]
 
 
 def oscar_weights(n_features: int, ratio: float = 1.0) -> Array:
@@ -78,73 +78,139 @@ def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0,
     return shape
 
 
-class SortedPenalty:
-    """``J(W)`` at one strength, for as many rows as it has weights.
+class Sorted(RowPenalty):
+    """``sum_k weight_k ||W||_[k]``, rows of W in the order of their norms (Group OWL).
+
+    The gauges of rows are their norms over the largest weight; feasibility is a matter of all of them together.
 
     Parameters
     ----------
-    weights : array
-        Non-increasing, the strength included.
-    positive : bool
-        Only W >= 0. Then the dual ball is about the positive parts of M.
+    weights : {"oscar", "slope"} or array
+        The shape, non-increasing; see `read_sorted_weights`.
+    oscar_ratio, fdr : float
+        For "oscar" and "slope".
+    test : {"cumulative", "bao"}
+        Which safe test tells zero rows (`screening.owl`).
     """
 
-    ridge = 0.0  # `solvers.working.duality_gap` asks
+    label = "sorted rows"
+    separable = False
+    tests = tuple(SORTED_TESTS)
 
-    def __init__(self, weights: Array, positive: bool = False, _kernel: Any = None) -> None:
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.positive = positive
-        self._kernel = kernels.SortedNorm() if _kernel is None else _kernel
-        self._totals: Array | None = None
+    def __init__(
+        self, weights: Any = "oscar", *, oscar_ratio: float = 1.0, fdr: float = 0.1, test: str = "cumulative"
+    ) -> None:
+        self.shape = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.test = test
 
-    def head(self, count: int) -> SortedPenalty:
-        """The norm on `count` rows, all others being zero."""
-        return SortedPenalty(self.weights[:count], self.positive, self._kernel)
+    def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
+        if np.any(np.asarray(weights) != 1.0):
+            raise ValueError("a sorted penalty has weights of ranks, not of features: leave feature_weights out")
+        shape = read_sorted_weights(self.shape, len(weights), self.oscar_ratio, self.fdr)
+        bound = super().on(shape, n_tasks, **options)
+        bound._kernel = kernels.SortedNorm()
+        return bound
+
+    def restrict(self, features: Array) -> Self:
+        """The norm on some rows, all others being zero: it has the first weights, whichever rows they are."""
+        smaller = super().restrict(slice(0, len(features)))  # type: ignore[arg-type]
+        smaller.__dict__.pop("_totals", None)
+        smaller._top = self._top
+        return smaller
+
+    def at(self, lam: float) -> Self:
+        return self._fresh(super().at(lam))
+
+    def times(self, factor: float) -> Self:
+        return self._fresh(super().times(factor))
+
+    @staticmethod
+    def _fresh(scaled: Any) -> Any:
+        scaled.__dict__.pop("_totals", None)
+        scaled.__dict__.pop("_top", None)
+        return scaled
+
+    @cached_property
+    def _top(self) -> float:
+        """The largest weight of all: gauges are in its units, also on a part of the rows."""
+        return float(self.weights[0])
+
+    @cached_property
+    def _totals(self) -> Array:
+        """Cumulative weights in the units of gauges."""
+        return np.cumsum(self.weights) / self._top
 
     @property
-    def totals(self) -> Array:
-        """Cumulative weights."""
-        if self._totals is None:
-            self._totals = np.cumsum(self.weights)
-        return self._totals
+    def penalised(self) -> Array:
+        return np.ones(len(self.weights), dtype=bool)
 
-    def norm(self, rows: Array) -> float:
-        """J(W)."""
+    def value(self, rows: Array) -> float:
         sizes = row_norms(rows)
         sizes = np.sort(sizes[sizes > 0.0])[::-1]
         return float(sizes @ self.weights[: len(sizes)])
 
-    value = norm
-
-    def sizes(self, products: Array) -> Array:
-        """Norms of the rows of M that count in the dual ball."""
-        return row_norms(np.maximum(products, 0.0) if self.positive else products)
-
-    def polar(self, sizes: Array) -> float:
-        """The smallest v with M/v in the dual ball, from the norms of its rows."""
-        ranked = np.sort(sizes)[::-1]
-        return float(np.max(np.cumsum(ranked) / self.totals[: len(ranked)], initial=0.0))
-
     def gauges(self, products: Array) -> Array:
-        """The polar, as an array of one entry."""
-        return np.array([self.polar(self.sizes(products))])
+        return row_norms(products) / self._top
 
-    def prox(self, rows: Array, step: float, out: Array | None = None) -> Array:
-        """``argmin_V 1/2 ||V - rows||^2 + step J(V)``, O(d log d), in place if `out` is `rows`."""
+    def row_gauges(self, products: Array) -> Array:
+        return self.gauges(np.maximum(products, 0.0) if self.positive else products)
+
+    def reach(self, centre: Array, norms: Array, radius: float) -> Array:
+        return (row_norms(centre) + radius * np.max(norms, axis=1, initial=0.0)) / self._top
+
+    def prox(self, rows: Array, step: float) -> Array:
+        """O(d log d)."""
         rows = np.ascontiguousarray(rows, dtype=np.float64)
-        out = np.empty_like(rows) if out is None else out
-        self._kernel.prox(rows, self.weights, step, self.positive, out)
+        out = np.empty_like(rows)
+        self._kernel.prox(rows, self.weights, step, False, out)
         return out
 
-    def leading(self, sizes: Array) -> Array:
-        """Rows that would be active if the correlations were these: the ranks at which cumulative sums exceed most.
+    @property
+    def euclid(self) -> Array | float | None:
+        return 1.0 / self._top
+
+    def thresholds(self) -> tuple[Array, Array | None] | None:
+        return np.full(len(self.weights), self._top), None
+
+    def polar(self, gauges: Array) -> float:
+        ranked = np.sort(gauges)[::-1]
+        return float(np.max(np.cumsum(ranked) / self._totals[: len(ranked)], initial=0.0))
+
+    def certified(self, upper: Array) -> Array:
+        """Every bound counts: it has a rank of its own."""
+        return upper
+
+    def inactive(self, upper: Array) -> Array:
+        return np.asarray(SORTED_TESTS[self.test](upper * self._top, self.weights))
+
+    def open(self, upper: Array, known: Array) -> Array:
+        """Features that are only bounded, and could lift a cumulative sum above what the known ones reach."""
+        sure = self.polar(np.where(known, upper, 0.0))
+        order = np.argsort(-upper, kind="stable")
+        ratios = np.cumsum(upper[order]) / self._totals
+        above = np.flatnonzero(ratios > sure * (1.0 + 1e-10))
+        if not len(above):
+            return order[:0]
+        prefix = order[: int(above[-1]) + 1]
+        return np.sort(prefix[~known[prefix]])
+
+    def leading(self, gauges: Array) -> Array:
+        """The ranks at which cumulative sums exceed most.
 
         At an optimum the cumulative sums of an active set equal those of the weights; what exceeds them belongs in.
         """
-        order = np.argsort(-sizes, kind="stable")
-        excess = np.cumsum(sizes[order] - self.weights[: len(order)])
+        order = np.argsort(-gauges, kind="stable")
+        excess = np.cumsum(gauges[order] - self.weights[: len(order)] / self._top)
         k = int(np.argmax(excess)) if len(order) else 0
         return order[: k + 1] if len(order) and excess[k] > 0.0 else order[:0]
+
+    def ties(self, features: Array, rows: Array) -> list[Array] | None:
+        return [features[group] for group in tied_rows(rows)]
+
+    def promising(self, levels: Array, last: float, lam: float) -> Array:
+        return np.sort(self.leading(levels / lam))
 
 
 def tied_rows(rows: Array, tolerance: float = 1e-9) -> list[Array]:

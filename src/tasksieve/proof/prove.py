@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..design import PackedColumns
+from ..design import Design, PackedColumns
+from ..path.pair import Point, point_gap
 from ..path.problem import Problem
-from ..screening import DualState, gap_sphere, zero_entries
-from ..solvers.working import duality_gap
 
 # Rows tested at a time, so that temporary arrays stay small beside the data.
 BLOCK = 4096
@@ -29,13 +28,14 @@ class Proof:
 
 
 def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray) -> Proof:
-    """The duality gap of any coefficients (tasks x features) and intercepts, and the gap-safe tests at them.
+    """The duality gap of any coefficients (tasks x features) and intercepts, and the safe tests at them.
 
     The dual point is the residual at the best intercepts, scaled into the dual set over all features; what the
-    intercepts fall short of the best ones is part of the gap. Columns must not be scaled (``standardize``).
+    intercepts fall short of the best ones is part of the gap. Any loss and any penalty. Columns must not be scaled
+    (``standardize``).
     """
-    design, loss, shape = problem.design, problem.loss, problem.shape
-    penalty = shape.at(lam)
+    design, loss = problem.design, problem.loss
+    penalty = problem.penalty.at(lam)
     features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
@@ -43,65 +43,50 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     at = loss.evaluate(packed.combine(places, rows))
     products = design.correlate(at.residual)
     products[design.unpenalised] = 0.0
+    point = Point(features, rows, at, products[features])
+    gap, scale = point_gap(loss, penalty, point, penalty.row_gauges(products))
     own = penalty.restrict(features)
-    gauges = penalty.gauges(products)
-    gauges[features] = 0.0
-    others = float(np.max(gauges, initial=0.0))
-    gap, scale = duality_gap(loss, own, rows, at, products[features], own.gauges, others)
-    best = at.value + own.value(rows)
-    # the loss at the intercepts (and unpenalised coefficients) that the model has
-    shift = design.per_sample(intercept)
-    for k, j in enumerate(design.unpenalised.tolist()):
-        shift = shift + design.nuisance_columns()[k + int(design.fit_intercept)] * design.per_sample(
-            coef[:, j]
-        )
-    raw = raw_image(design, packed, places, rows) + shift
-    weights = np.ones(design.n_samples) if design.weights is None else design.weights
-    if problem.squared:
-        value = 0.5 * float(weights @ (raw - problem.y) ** 2)
-    else:
-        value = float(weights @ np.logaddexp(0.0, -problem.y * raw))
-    objective = value + own.value(rows)
-    gap = max(gap, 1e-14 * loss.null.value)
+    best = at.value + own.total(rows)
+    objective = loss.value_at(raw_scores(design, packed, places, rows, coef, intercept)) + own.total(rows)
+    ball = loss.ball(at, scale, gap)
+    zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
+    if ball is not None:
+        if ball.vector is not None:
+            centre, size = design.correlate(ball.vector), float(np.linalg.norm(ball.vector))
+        else:
+            centre, size = ball.residual_coef * products, abs(ball.residual_coef) * float(np.linalg.norm(at.residual))
+        upper = np.empty(design.n_features)
+        for start in range(0, design.n_features, BLOCK):
+            block = np.arange(start, min(start + BLOCK, design.n_features))
+            norms, part = design.norms(block), penalty.restrict(block)
+            errors = design.rounding * size * norms
+            if ball.slack is not None:
+                errors = errors + norms * ball.slack
+            stretched = norms if ball.stretch is None else norms * ball.stretch
+            upper[block] = part.row_reach(centre[block], errors, stretched, ball.radius)
+            entries = part.zero_entries(centre[block], errors.max(axis=1), stretched, ball.radius)
+            if entries is not None:
+                zero[block] = entries
+        zero[penalty.inactive(upper)] = True
+        zero[design.unpenalised] = False
+    gap = loss.floored(gap) + max(objective - best, 0.0)
+    return Proof(objective, min(best, objective), gap, zero.all(axis=1), zero.T)
 
-    state = DualState(
-        y=loss.null.residual,
-        residual=at.residual,
-        correlations=products,
-        norms=design.norms(),
-        lam=lam,
-        features=features,
-        rows=rows,
-        feature_weights=shape.weights,
-        l1=shape.l1,
-        group=shape.group,
-        positive=shape.positive,
-        ridge_ratio=shape.ridge_ratio,
-        squared=problem.squared,
-        smoothness=loss.smoothness,
-        rounding=design.rounding,
-        gap=gap,
-        dual_scale=scale,
-        gap_lam=lam,
-    )
-    ball = gap_sphere(state, lam)
-    zero = ball.rejects(state, lam)
-    zero[design.unpenalised] = False
-    entries = np.repeat(zero[:, None], design.n_tasks, axis=1)
-    if shape.has_l1:
-        errors = ball.errors(state, lam)
-        for start in range(0, len(zero), BLOCK):
-            block = slice(start, start + BLOCK)
-            entries[block] |= zero_entries(
-                ball.correlations(state, lam, block),
-                state.effective_norms(lam, block),
-                ball.radius,
-                penalty.l1[block],
-                shape.positive,
-                errors[block],
-            )
-        zero |= entries.all(axis=1)
-    return Proof(objective, min(best, objective), gap + max(objective - best, 0.0), zero, entries.T)
+
+def raw_scores(
+    design: Design,
+    packed: PackedColumns,
+    places: np.ndarray,
+    rows: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+) -> np.ndarray:
+    """``x . w_t + b_t`` in the units of the data, flat, unpenalised features included."""
+    scores = raw_image(design, packed, places, rows) + design.per_sample(intercept)
+    columns = design.nuisance_columns()[int(design.fit_intercept) :]
+    for column, j in zip(columns, design.unpenalised.tolist(), strict=True):
+        scores = scores + column * design.per_sample(coef[:, j])
+    return scores
 
 
 def raw_image(design: Any, packed: PackedColumns, places: np.ndarray, rows: np.ndarray) -> np.ndarray:

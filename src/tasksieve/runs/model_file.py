@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 
 from ..fitted.restore import get_state, set_state
-from ..online.rows import label_array
 from ..online.stream import label_from, plain_label
 from ..tables import Encoding, TableError, read_arrays, write_arrays
+from ..tasks import label_array
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
 from .registry import MODELS

@@ -12,7 +12,7 @@ from sklearn import get_config
 
 from ..design import as_storage
 from .labels import read_labels
-from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
 from .weights import read_task_weights
 
@@ -109,14 +109,7 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
 
 
 def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
-    matrices = [_read_once(item, f"X[{t}]", unsearched) for t, item in enumerate(X)]
-    n_features = matrices[0].shape[1]
-    for t, matrix in enumerate(matrices):
-        if matrix.shape[1] != n_features:
-            raise ValueError(
-                f"X[{t}] has {matrix.shape[1]} features, X[0] has {n_features}: "
-                "all tasks need the same features in the same order."
-            )
+    matrices = read_task_list(X, lambda item, name: _read_once(item, name, unsearched))
     sparse = [scipy.sparse.issparse(matrix) for matrix in matrices]
     if any(sparse) and not all(sparse):
         matrices = [scipy.sparse.csc_array(matrix) for matrix in matrices]

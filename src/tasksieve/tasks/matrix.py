@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ def is_task_list(X: Any) -> bool:
     if shape is not None:
         return len(shape) == 2
     return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
+
+
+def count_rows(X: Any) -> Any:
+    """The number of rows of X, or a list of such numbers for a list of tasks; X is not read."""
+    if is_task_list(X):
+        return [count_rows(item) for item in X]
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
@@ -61,6 +69,30 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     if search and not get_config()["assume_finite"]:
         refuse_not_finite(matrix, name)
     return matrix
+
+
+def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matrix) -> list[Any]:
+    """One matrix per task, each read by ``read(item, name)``, all with the same number of features."""
+    matrices = [read(item, f"X[{t}]") for t, item in enumerate(X)]
+    n_features = matrices[0].shape[1]
+    for t, matrix in enumerate(matrices):
+        if matrix.shape[1] != n_features:
+            raise ValueError(
+                f"X[{t}] has {matrix.shape[1]} features, X[0] has {n_features}: "
+                "all tasks need the same features in the same order."
+            )
+    return matrices
+
+
+def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
+    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task)."""
+    if is_task_list(X):
+        matrices = read_task_list(X)
+        sparse = any(map(scipy.sparse.issparse, matrices))
+        matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
+        return matrix, [part.shape[0] for part in matrices]
+    matrix = read_matrix(X, search=search)
+    return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
 
 
 def refuse_not_finite(matrix: Any, name: str) -> None:

@@ -29,6 +29,7 @@ class Storage(Protocol):
     n_features: int
     dtype: np.dtype[Any]
     reads_once: bool  # whether `first_products` is one reading of the data
+    sparse: bool  # whether columns are mostly zeros
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int

@@ -19,6 +19,7 @@ class DenseStorage:
     """
 
     reads_once = True
+    sparse = False
 
     def __init__(self, x: Array) -> None:
         if not x.flags.f_contiguous or not for_kernels(x.dtype):

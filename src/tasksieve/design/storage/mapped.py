@@ -25,6 +25,7 @@ class MappedRowStorage:
     """
 
     reads_once = True
+    sparse = False
 
     def __init__(self, blocks: Sequence[Array], order: Array | None) -> None:
         self.blocks = [block.view(np.ndarray) for block in blocks]

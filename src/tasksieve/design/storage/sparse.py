@@ -17,6 +17,7 @@ class SparseStorage:
     """Compressed sparse columns; products cost the number of stored entries."""
 
     reads_once = False
+    sparse = True
 
     def __init__(self, x: sparse.csc_array) -> None:
         if not for_kernels(x.data.dtype):

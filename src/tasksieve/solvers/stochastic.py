@@ -8,7 +8,10 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import SparseColumns
-from .sorted_working import BestDual, Shrink, SortedSolution, SortedWorking
+from .best_dual import BestDual
+from .curvature import estimate_curvature
+from .needs import Needs
+from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +21,7 @@ _SEED = 20250403  # batches are drawn anew from here in every solve: the same in
 class _RowsOfColumns:
     """The working columns by rows: dense row-major, or compressed sparse rows with their centre."""
 
-    def __init__(self, working: SortedWorking) -> None:
+    def __init__(self, working: WorkingProblem) -> None:
         columns, places = working.columns, working.places
         design = columns.design
         tasks = columns.n_tasks
@@ -38,7 +41,7 @@ class _RowsOfColumns:
             if design.n_nuisance:
                 self.centre = np.ascontiguousarray(columns.loadings(places)[0, :, 0] * scale)
             self.root = (
-                None if design.root_weights is None else design.root_weights[: design.storage.n_rows].copy()
+                None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
             )
             self.n = rows.shape[0]
             squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
@@ -60,7 +63,7 @@ class _RowsOfColumns:
             self.squares = np.einsum("ij,ij->i", self.dense, self.dense)
         self.tasks = tasks
 
-    def keep(self, mask: Array, working: SortedWorking) -> _RowsOfColumns:
+    def keep(self, mask: Array, working: WorkingProblem) -> _RowsOfColumns:
         """The same rows on fewer columns."""
         if self.dense is None:
             return _RowsOfColumns(working)
@@ -83,15 +86,22 @@ def _diagonal(scale: Array) -> Any:
     return sparse.diags_array(scale)
 
 
-def sorted_stochastic(
-    working: SortedWorking,
-    start: Array,
-    tol: float,
-    max_iter: int,
-    *,
-    curvature: float,
-    shrink: Shrink | None = None,
-) -> SortedSolution:
+class StochasticGradient:
+    """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss."""
+
+    name = "spgd"
+    needs = Needs(sorted_rows=True, losses=("squared", "multinomial"))
+
+    def __init__(self) -> None:
+        self._curvature: float | None = None
+
+    def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
+        if self._curvature is None:
+            self._curvature = estimate_curvature(working)
+        return stochastic(working, start, tol, max_iter, curvature=self._curvature)
+
+
+def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int, *, curvature: float) -> Solution:
     """Minimise over the working columns until their duality gap is at most `tol`; an iteration is an epoch.
 
     Each epoch begins with the gradient over all rows, which also gives the gap and the screening test, and takes n/l
@@ -103,6 +113,7 @@ def sorted_stochastic(
         Estimate of ``max_t sigma_max(X_t)^2``. With the row norms it gives the step: one over (twice) the expected
         smoothness of a batch drawn without replacement. A step that raises the objective is halved.
     """
+    shrink = working.shrink
     loss = working.loss
     alive = np.arange(len(working.places))
     rows = np.ascontiguousarray(start.copy())
@@ -119,7 +130,7 @@ def sorted_stochastic(
     while True:
         image = working.image(rows)
         at = loss.evaluate(image, nuisance)
-        objective = at.value + working.penalty.norm(rows)
+        objective = at.value + working.penalty.value(rows)
         if not objective <= last_objective + 1e-3 * abs(last_objective - best.value):
             caution *= 0.5
             rows, nuisance, last_objective = last_rows.copy(), last_nuisance, np.inf
@@ -128,7 +139,7 @@ def sorted_stochastic(
                 continue
             image = working.image(rows)
             at = loss.evaluate(image, nuisance)
-            objective = at.value + working.penalty.norm(rows)
+            objective = at.value + working.penalty.value(rows)
         nuisance = at.nuisance
         products = working.correlate(at.residual)
         pair_gap, scale = working.gap(rows, at, products)
@@ -150,10 +161,10 @@ def sorted_stochastic(
                     image = working.image(rows)
                     at = loss.evaluate(image, nuisance)
                     products = working.correlate(at.residual)
-                    objective = at.value + working.penalty.norm(rows)
+                    objective = at.value + working.penalty.value(rows)
                 if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                     measured = len(alive)
-                    curvature = min(curvature, working.curvature())
+                    curvature = min(curvature, estimate_curvature(working))
                 size, step = _batch(matrix, loss.smoothness, curvature)
         last_rows, last_objective, last_nuisance = rows.copy(), objective, nuisance
         steps = max(1, matrix.n // size)
@@ -186,7 +197,15 @@ def sorted_stochastic(
     full = np.zeros_like(start)
     full[alive] = rows
     assert best.rows is not None
-    return SortedSolution(full, best.rows, epochs, gap, history, alive if shrink is not None else None, at)
+    return Solution(
+        full,
+        epochs,
+        gap,
+        at,
+        dual_rows=best.rows,
+        alive=alive if shrink is not None else None,
+        steps=history,
+    )
 
 
 def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:
