@@ -64,7 +64,7 @@ class Strategy:
         self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
     ) -> Solution:
         """Solve on a working set; `now` and `before` are the pairs of the last two values."""
-        return self.solver.solve(work, rows, tol, max_iter)  # type: ignore[no-any-return]
+        return self.solver.solve(work, rows, tol, max_iter)
 
     def patience(self, remaining: int) -> int:
         """Iterations for one call."""
@@ -189,12 +189,12 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
 
     def unmet(kind: Any) -> str | None:
         packed = penalty.separable or not problem.design.sparse
-        return kind.needs.unmet(loss, penalty, packed)  # type: ignore[no-any-return]
+        return kind.needs.unmet(loss, penalty, packed)
 
     if solver == "auto":
         for kind, make in automatic:
             if unmet(kind) is None:
-                return make()  # type: ignore[no-any-return]
+                return make()
         raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
     if solver not in by_name:
         raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")
@@ -203,4 +203,4 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
     if reason is not None:
         others = [name for name, (other, _) in by_name.items() if unmet(other) is None]
         raise ValueError(f"solver={solver!r} {reason}; use {', '.join(map(repr, ['auto', *others]))}")
-    return make()  # type: ignore[no-any-return]
+    return make()
