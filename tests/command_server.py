@@ -53,7 +53,7 @@ class CommandServer:
     def close(self) -> None:
         assert self.server.stdin is not None
         self.server.stdin.close()
-        self.server.wait(timeout=60)
+        self.server.wait()
 
 
 # --- the server ----------------------------------------------------------------------------------------------

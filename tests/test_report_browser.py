@@ -41,8 +41,12 @@ FLAGS = [
 ]
 
 
+HANGS = 600_000  # milliseconds after which a page has stopped for good, however busy the machine
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    expect.set_options(timeout=HANGS)
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
@@ -68,6 +72,7 @@ def open_report(browser: Any, tmp_path: Path) -> Iterator[Opener]:
             else write_report(content, tmp_path / f"{len(contexts)}.html")
         )
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        context.set_default_timeout(HANGS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: seen.append(f"console {message.type}: {message.text}"))
@@ -77,7 +82,7 @@ def open_report(browser: Any, tmp_path: Path) -> Iterator[Opener]:
             lambda request: None if request.url == file.as_uri() else seen.append(f"request: {request.url}"),
         )
         page.goto(file.as_uri())
-        page.wait_for_selector("html[data-ready]", state="attached", timeout=30_000)
+        page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield opened

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..fitted.restore import set_state
 from ..runs import RunError, RunFolder, SavedModel, load_model
+from ..runs.folder import STREAM
 from ..runs.results import read_path
 from ..tables import Table, TableError, prepare_rows, read_table, write_table
 from ..tables.write import WRITTEN, table_bytes
@@ -35,7 +36,7 @@ def run_predict(
     """One line of predictions for each row of the table, in its order."""
     folder = RunFolder(run)
     folder.verify()
-    if (folder / "stream.npz").is_file():
+    if (folder / STREAM).is_file():
         if alpha is not None:
             raise UsageError("--alpha: a run of stream has one model")
         saved = load_stream(folder)

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
+from ..runs.folder import STREAM
 from .exits import OK
 from .progress import Display, working
 
@@ -50,7 +51,7 @@ def run_report(run: str, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    if (folder / "stream.npz").is_file():
+    if (folder / STREAM).is_file():
         raise RunError(f"{folder.path} is a run of stream: its model has no certificate, and so no report")
     folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json"))
     with folder:

@@ -15,7 +15,7 @@ from ..fitted.arguments import check_parameters
 from ..fitted.progress import watch
 from ..report.packing import count
 from ..runs import RunError, RunFolder, SavedModel
-from ..runs.folder import CONFIG, DATA, MANIFEST
+from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
 from ..runs.results import write_coefficients
 from ..tables import Encoding, TableError, read_arrays, table_format
 from ..tables.chunks import STREAMED, ChunkReader
@@ -23,7 +23,6 @@ from .exits import OK, State, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
 
-CHECKPOINT = "stream.npz"
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
 
 
@@ -47,7 +46,7 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
     model = getattr(online, ESTIMATORS[config["model"]])(**params)
     check_parameters(model)
     whole = {"command": "stream", **config, "params": params}
-    with held(folder, call["overwrite"], call["quiet"], CHECKPOINT) as display:
+    with held(folder, call["overwrite"], call["quiet"], STREAM) as display:
         if resume and folder.begun:
             refuse_other_options(folder.read_json(CONFIG), whole, {"table", "chunk_rows"})
             if folder.finished and call["max_rows"] is None and config["table"] == "-":
@@ -97,7 +96,7 @@ def learn(
     call: dict[str, Any],
     display: Display,
 ) -> int:
-    resumed = folder.begun and (folder / CHECKPOINT).is_file()
+    resumed = folder.begun and (folder / STREAM).is_file()
     begin(folder, config, "resumed" if resumed else "begun", display)
     if resumed:
         load_online(folder)  # a spoilt checkpoint must not be taken for a state
@@ -108,7 +107,7 @@ def learn(
         model.fit_stream(
             reader,
             format="iterable",
-            checkpoint=folder / CHECKPOINT,
+            checkpoint=folder / STREAM,
             checkpoint_every=call["checkpoint_every"],
             max_rows=call["max_rows"],
         )
@@ -116,8 +115,8 @@ def learn(
     seconds = time.perf_counter() - began
     if not hasattr(model, "n_rows_seen_"):
         raise TableError(f"{reader.name} has no rows")
-    if not (folder / CHECKPOINT).is_file():
-        model.save(folder / CHECKPOINT)
+    if not (folder / STREAM).is_file():
+        model.save(folder / STREAM)
     for warning in said:
         display.note(f"warning: {warning}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
@@ -161,15 +160,15 @@ def load_online(folder: RunFolder) -> Any:
     if name is None:
         raise RunError(f"{folder / CONFIG} is not that of a stream")
     try:
-        read_arrays(folder / CHECKPOINT, stored=True)  # sizes and types, before anything is made of them
-        return getattr(online, name).load(folder / CHECKPOINT)
+        read_arrays(folder / STREAM, stored=True)  # sizes and types, before anything is made of them
+        return getattr(online, name).load(folder / STREAM)
     except OSError:
         raise
     except Exception as error:  # whatever a spoilt state makes of the loader
         if State.debug:
             raise
         raise RunError(
-            f"{folder / CHECKPOINT} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
+            f"{folder / STREAM} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
         ) from None
 
 

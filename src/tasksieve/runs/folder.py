@@ -22,6 +22,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     ".lock",
     "manifest.json",
 )
+STREAM = "stream.npz"  # the state of an online model
 RESULTS = (
     "model.json",
     "model.npz",
@@ -35,7 +36,7 @@ RESULTS = (
     "certificate.json",
     "timing.json",
     "report.html",
-    "stream.npz",
+    STREAM,
 )
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}
