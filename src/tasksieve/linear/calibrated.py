@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
+from ..losses import Loss
 from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
 from ..tasks import TaskData
@@ -23,7 +24,7 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss: ClassVar[LossName] = "square-root"
+    _loss: ClassVar[LossName | Loss] = "square-root"
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         super()._set_solution(data, point)

@@ -7,14 +7,14 @@ from typing import Any, Literal
 from ..losses import Loss, as_loss
 from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
 from ..tasks import is_task_list
-from .base import PathEstimator, TaskRegression, check_number
+from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
 
 LOSSES = ("squared", "square-root")
 PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
 
 
-class _AnyMembers(TaskRegression):
+class _AnyMembers(TaskRegression, TaskLinearModel):
     """A regression whose loss and penalty are parameters."""
 
     loss: Any
@@ -43,7 +43,7 @@ class _AnyMembers(TaskRegression):
             )
 
     def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
-        scores = super()._predict(X, task, state)  # type: ignore[misc]
+        scores = super()._predict(X, task, state)
         link = self._loss.link
         return [link(part) for part in scores] if is_task_list(X) else link(scores)
 
@@ -57,9 +57,9 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and v, s the weights of tasks and samples (the square-root loss: :math:`1/\sqrt{\bar n}`
-    and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths, every storage,
-    cross-validation and the certificate come with every pair.
+    labels / the number of tasks, and v, s the weights of tasks and samples (the square-root loss:
+    :math:`1/\sqrt{\bar n}` and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths,
+    every storage, cross-validation and the certificate come with every pair.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..losses import Loss
 from ..penalties import Sorted
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
 from .base import (
@@ -314,7 +315,7 @@ class ManyClasses(ClassifierMixin):
     Inside, classes are the tasks of a shared matrix with one-hot labels, so every storage and the whole engine serve.
     """
 
-    _loss: ClassVar[LossName] = "multinomial"
+    _loss: ClassVar[LossName | Loss] = "multinomial"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: np.ndarray
