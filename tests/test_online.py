@@ -310,6 +310,7 @@ def test_fit_is_reproducible_and_warm_starts(rng):
     model = ts.OnlineMultiTaskRegressor(0.1, gamma=30.0, max_iter=4, random_state=3)
     first = model.fit(X, y, task=task).coef_
     assert np.array_equal(first, clone(model).fit(X, y, task=task).coef_)
+    assert np.array_equal(first, model.fit(X, y, task=task).coef_)
     assert not np.array_equal(first, clone(model).set_params(random_state=4).fit(X, y, task=task).coef_)
     assert model.t_ == 800
     assert model.n_iter_ == 4

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "parallel.hpp"
+
 namespace tasksieve {
 
 namespace {

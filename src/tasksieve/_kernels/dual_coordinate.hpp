@@ -1,5 +1,7 @@
 // Dual coordinate descent for graph-regularised tasks (Widmer et al. 2012, with the denominators corrected).
 #pragma once
+#include <utility>
+
 #include "graph_rows.hpp"
 
 namespace tasksieve {
@@ -38,14 +40,6 @@ template <class W>
 void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
                 double *scores, double *v);
 
-// The rows themselves, or a packed copy where a sample says that most of their blocks are empty: at most half as large,
-// and several times faster to read in random order.
-template <class T>
-AnyRows packed_if_sparse(const DenseRows<T> &rows, int threads);
-
-// ||x_r||^2 of every row.
-void row_squares(const AnyRows &rows, int threads, double *out);
-
 struct LossSums {
     double loss = 0.0;   // sum of c l(z), the true loss
     double terms = 0.0;  // sum of the Fenchel-Young terms c l(z) + c l*(-beta / c) + beta z >= 0: the gap where W = M V
@@ -66,11 +60,7 @@ LossSums smoothed_loss(const GraphProblem &problem, const double *scores, double
                        double *curvature);
 
 // First and second derivative of sum_i c_i l_mu(z_i + step q_i) in the step.
-void smoothed_slope(const GraphProblem &problem, const double *scores, const double *direction, double step, double mu,
-                    int threads, double *first, double *second);
-
-// Hashed features of strings, as rows of a CSR matrix that is neither sorted nor merged: index and value of each.
-void hash_rows(const AnyRows &rows, int threads, const index_t *indptr, std::int32_t *indices, double *values);
-void count_hashed(const AnyRows &rows, int threads, index_t *counts);
+std::pair<double, double> smoothed_slope(const GraphProblem &problem, const double *scores, const double *direction,
+                                         double step, double mu, int threads);
 
 }  // namespace tasksieve

@@ -7,6 +7,7 @@ Nothing above this layer sees a data matrix.
 from .design import Design
 from .packed import ColumnBlock, PackedColumns
 from .sparse_columns import SparseColumns
+from .sparse_format import compressed
 from .storage import DenseStorage, MappedRowStorage, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
@@ -20,6 +21,7 @@ __all__ = [
     "SparseStorage",
     "Storage",
     "as_storage",
+    "compressed",
     "one_blas_thread",
     "thread_count",
 ]

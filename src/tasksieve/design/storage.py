@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .._kernels import kernels
+from .sparse_format import compressed
 
 Array = np.ndarray[Any, Any]
 
@@ -253,6 +254,7 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> Storage:
         Permutation that brings the stacked rows into task order.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
+    parts = [compressed(part, "X") if sparse.issparse(part) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         stacked = parts[0]
         if len(parts) > 1:

@@ -190,8 +190,8 @@ class OnlineLinearModel(TaskLinearModel):
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
-        table = self.__dict__.get("_table")
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
+        table = self.__dict__.get("_table") if known else None
         return read_rows(
             X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table
         )
@@ -253,7 +253,7 @@ class OnlineLinearModel(TaskLinearModel):
                 return False
             learn, rows = self._learner.learn_plain_dense, (X,)
         elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
-            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES or not X.has_canonical_format:
+            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES:
                 return False
             learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
         else:
@@ -303,8 +303,9 @@ class OnlineLinearModel(TaskLinearModel):
         self
         """
         self._check_parameters()
-        batch = self._read_rows(X, y, task, sample_weight)
-        if not (self.warm_start and hasattr(self, "_learner")):
+        goes_on = self.warm_start and hasattr(self, "_learner")
+        batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
+        if not goes_on:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)
