@@ -156,7 +156,9 @@ def test_multinomial_refuses(form, spoil):
 
 def test_the_matrix_of_a_list_is_named():
     parts = [well_formed(), spoilt("csc", outside), well_formed()]
-    with pytest.raises(ValueError, match=rf"^X\[1\]: indices of the sparse matrix reach {FAR}, but it has {N} rows"):
+    with pytest.raises(
+        ValueError, match=rf"^X\[1\]: indices of the sparse matrix reach {FAR}, but it has {N} rows"
+    ):
         MultiTaskLasso(alpha=0.1).fit(parts, [LABELS] * 3)
 
 
