@@ -179,7 +179,7 @@ def test_blocks_are_checked():
 def test_graphs_are_checked():
     graph = scipy.sparse.csr_array(np.ones((3, 3)))
     graph.indices[0] = FAR
-    with pytest.raises(ValueError, match="^graph: indices of the sparse matrix"):
+    with pytest.raises(ValueError, match=r"^graph: indices of the sparse matrix"):
         GraphSVC(graph=graph).fit(well_formed(), np.sign(LABELS), TASK)
 
 

@@ -9,7 +9,7 @@ using namespace tasksieve;
 namespace {
 
 // Correlations of past vectors with columns of known norms, and a combination of them.
-struct Anchored {
+struct Example {
     check::Draw draw;
     index_t features = 40, tasks, n_anchors;
     std::vector<std::vector<float>> anchors;
@@ -17,7 +17,7 @@ struct Anchored {
     std::vector<double> coef, remainder, group, l1;
     std::vector<float> norms;
 
-    Anchored(index_t tasks, index_t n_anchors) : tasks(tasks), n_anchors(n_anchors) {
+    Example(index_t tasks, index_t n_anchors) : tasks(tasks), n_anchors(n_anchors) {
         for (index_t m = 0; m < n_anchors; ++m) anchors.push_back(draw.normals<float>(features * tasks));
         for (const auto &anchor : anchors) pointers.push_back(anchor.data());
         coef = draw.normals(n_anchors * tasks, 0.7);
@@ -27,6 +27,22 @@ struct Anchored {
             l1.push_back(draw.uniform(0.0, 0.5));
             for (index_t t = 0; t < tasks; ++t) norms.push_back(static_cast<float>(draw.uniform(0.1, 1.0)));
         }
+    }
+
+    Anchored problem(const std::vector<double> &coef, const std::vector<double> &remainder, double radius,
+                     std::vector<double> &estimate, std::vector<double> &upper) const {
+        Anchored is;
+        is.anchors = pointers.data();
+        is.n_anchors = n_anchors;
+        is.tasks = tasks;
+        is.coef = coef.data();
+        is.norms = norms.data();
+        is.remainder = remainder.data();
+        is.radius = radius;
+        is.group = group.data();
+        is.estimate = estimate.data();
+        is.upper = upper.data();
+        return is;
     }
 
     // ||soft(b + change, l1_j)|| / group_j for one feature
@@ -43,13 +59,17 @@ struct Anchored {
 
     void verify(double radius, bool with_l1, bool positive, int threads) {
         std::vector<double> estimate(features), upper(features), moments(3 * features), chosen_upper(3), skip(3);
-        anchored_ratios(pointers.data(), n_anchors, coef.data(), norms.data(), tasks, remainder.data(), 0.0, radius,
-                        group.data(), with_l1 ? l1.data() : nullptr, positive, nullptr, features, tasks, threads,
-                        estimate.data(), upper.data(), moments.data());
+        Anchored is = problem(coef, remainder, radius, estimate, upper);
+        is.l1 = with_l1 ? l1.data() : nullptr;
+        is.positive = positive;
+        is.moments = moments.data();
+        anchored_ratios(is, features, threads);
         const std::vector<index_t> chosen{39, 0, 17};
-        anchored_ratios(pointers.data(), n_anchors, coef.data(), norms.data(), tasks, remainder.data(), 0.0, radius,
-                        group.data(), with_l1 ? l1.data() : nullptr, positive, chosen.data(), 3, tasks, threads,
-                        skip.data(), chosen_upper.data(), nullptr);
+        is.chosen = chosen.data();
+        is.estimate = skip.data();
+        is.upper = chosen_upper.data();
+        is.moments = nullptr;
+        anchored_ratios(is, 3, threads);
         for (int k = 0; k < 3; ++k) CHECK_CLOSE(chosen_upper[k], upper[chosen[k]], 1e-9);
         for (index_t j = 0; j < features; ++j) {
             CHECK_CLOSE(estimate[j], ratio(j, std::vector<double>(tasks, 0.0), with_l1, positive), 1e-9);
@@ -74,18 +94,19 @@ TEST(anchored_bounds_hold_over_the_ball) {
     for (index_t tasks : {1, 2, 5})
         for (index_t anchors : {1, 3, 8})
             for (double radius : {0.0, 0.4})
-                for (int form = 0; form < 4; ++form) Anchored(tasks, anchors).verify(radius, form & 1, form & 2, 1 + form % 2);
+                for (int form = 0; form < 4; ++form) Example(tasks, anchors).verify(radius, form & 1, form & 2, 1 + form % 2);
 }
 
 TEST(bounds_from_moments_are_no_smaller_than_what_they_bound) {
-    Anchored is(3, 2);
+    Example is(3, 2);
     const double alpha = 0.6, beta = 0.5, radius = 0.2;
     const index_t n = is.features, tasks = is.tasks;
     std::vector<double> estimate(n), upper(n), moments(3 * n), first(3 * n), longest(n), unit(2 * tasks, 0.0), none(tasks, 0.0);
     std::fill_n(unit.begin(), tasks, 1.0);  // the first anchor itself
     auto ratios = [&](const std::vector<double> &coef, std::vector<double> &of) {
-        anchored_ratios(is.pointers.data(), 2, coef.data(), is.norms.data(), tasks, none.data(), 0.0, 0.0,
-                        is.group.data(), nullptr, false, nullptr, n, tasks, 1, estimate.data(), upper.data(), of.data());
+        Anchored plain = is.problem(coef, none, 0.0, estimate, upper);
+        plain.moments = of.data();
+        anchored_ratios(plain, n, 1);
     };
     ratios(is.coef, moments);
     ratios(unit, first);

@@ -47,10 +47,11 @@ void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Row
     if (chosen) check_indices(*chosen, features);
     require(length(estimate) == count && length(upper) == count, "one entry a feature");
     require(!moments || shaped(*moments, count, 3), "moments: three a feature");
+    const Anchored is{pointers.data(), length(pointers), tasks, coef.data(), norms.data(), one_norm, remainder.data(),
+                      shared_remainder, radius, group.data(), data_or_null(l1), positive, data_or_null(chosen),
+                      estimate.data(), upper.data(), data_or_null(moments)};
     nb::gil_scoped_release release;
-    anchored_ratios(pointers.data(), length(pointers), coef.data(), norms.data(), one_norm ? 0 : tasks,
-                    remainder.data(), shared_remainder, radius, group.data(), data_or_null(l1), positive,
-                    data_or_null(chosen), count, tasks, threads, estimate.data(), upper.data(), data_or_null(moments));
+    anchored_ratios(is, count, threads);
 }
 
 }  // namespace

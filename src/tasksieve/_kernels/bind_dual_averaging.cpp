@@ -10,7 +10,7 @@ namespace {
 using Weights = Maybe<Vector<double>>;
 
 template <class T>
-nb::object to_array(std::vector<T> &&values) {
+nb::object to_array(std::vector<T> values) {
     auto *kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
@@ -180,10 +180,7 @@ bool learn_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, double y,
 
 template <class Row>
 double shown_score(DualAveraging &model, const Row &row, index_t task) {
-    if (model.round_task.empty()) return model.score(row, task);
-    DualAveraging closed = model;  // as if the open round ended now
-    closed.close_round();
-    return closed.score(row, task);
+    return model.round_task.empty() ? model.score(row, task) : model.closed().score(row, task);
 }
 
 double score_array(DualAveraging &model, Vector<double> x, index_t task) {
@@ -238,6 +235,19 @@ std::vector<double> by_task(const DualAveraging &model, const Cells &cells) {
     return out;
 }
 
+// What is kept as it is.
+template <class Model, class Each>
+void each_field(Model &model, const Each &each) {
+    each("weight", model.weight);
+    each("offset_sums", model.offset_sums);
+    each("offset_total", model.offset_total);
+    each("round_task", model.round_task);
+    each("round_start", model.round_start);
+    each("round_index", model.round_index);
+    each("round_gradient", model.round_gradient);
+    each("round_value", model.round_value);
+}
+
 nb::dict state(const DualAveraging &model) {
     nb::dict d;
     d["shape"] = to_array(std::vector<index_t>{model.features, model.tasks, model.steps, model.rows,
@@ -247,14 +257,7 @@ nb::dict state(const DualAveraging &model) {
     d["total"] = to_array(model.settings.average ? by_task(model, model.total) : std::vector<double>());
     d["sizes"] = to_array(std::vector<double>(model.sizes.begin(), model.sizes.begin() + model.features));
     d["l1"] = to_array(std::vector<double>(model.l1.begin(), model.l1.begin() + model.features));
-    d["weight"] = to_array(std::vector<double>(model.weight));
-    d["offset_sums"] = to_array(std::vector<double>(model.offset_sums));
-    d["offset_total"] = to_array(std::vector<double>(model.offset_total));
-    d["round_task"] = to_array(std::vector<index_t>(model.round_task));
-    d["round_start"] = to_array(std::vector<index_t>(model.round_start));
-    d["round_index"] = to_array(std::vector<index_t>(model.round_index));
-    d["round_gradient"] = to_array(std::vector<double>(model.round_gradient));
-    d["round_value"] = to_array(std::vector<double>(model.round_value));
+    each_field(model, [&](const char *name, const auto &field) { d[name] = to_array(field); });
     return d;
 }
 
@@ -273,16 +276,18 @@ void restore(DualAveraging &model, nb::dict d) {
     // Nothing is allocated on the word of a number alone: the arrays that are here must bear it out (no products, which
     // could overflow).
     const auto sizes = from_state<double>(d, "sizes"), l1 = from_state<double>(d, "l1");
-    const auto weight = from_state<double>(d, "weight"), offset_sums = from_state<double>(d, "offset_sums"),
-               offset_total = from_state<double>(d, "offset_total");
+    DualAveraging fresh;
+    each_field(fresh, [&](const char *name, auto &field) {
+        field = from_state<typename std::decay_t<decltype(field)>::value_type>(d, name);
+    });
     require(length(sizes) == features && length(l1) == features, "broken state: features");
-    require(length(weight) == tasks && length(offset_sums) == tasks && length(offset_total) == tasks,
+    require(length(fresh.weight) == tasks && length(fresh.offset_sums) == tasks && length(fresh.offset_total) == tasks,
             "broken state: tasks");
     require((tasks == 0 ? sums.empty() : sums.size() % tasks == 0 && index_t(sums.size() / tasks) == features) &&
                 (total.empty() || total.size() == sums.size()),
             "broken state: sums");
-    require(shape[2] >= 0 && shape[3] >= 0 && shape[6] >= 0 && shape[6] <= 4 * tasks + 64, "broken state");
-    DualAveraging fresh;
+    require(shape[2] >= 0 && shape[3] >= 0, "broken state: steps");
+    require(shape[6] >= 0 && shape[6] <= 4 * tasks + 64 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
     fresh.resize(features, tasks);
@@ -309,17 +314,9 @@ void restore(DualAveraging &model, nb::dict d) {
     std::copy(sizes.begin(), sizes.end(), fresh.sizes.begin());
     std::copy(l1.begin(), l1.end(), fresh.l1.begin());
     for (double r : l1) fresh.l1_uniform = fresh.l1_uniform && r == fresh.l1_default;
-    fresh.weight = weight;
-    fresh.offset_sums = offset_sums;
-    fresh.offset_total = offset_total;
     fresh.sizes_ready = shape[5] != 0;
     if (!fresh.global())
         for (index_t q = 0; q < tasks; ++q) fresh.inverse[q] = fresh.weight[q] > 0.0 ? 1.0 / fresh.weight[q] : 0.0;
-    fresh.round_task = from_state<index_t>(d, "round_task");
-    fresh.round_start = from_state<index_t>(d, "round_start");
-    fresh.round_index = from_state<index_t>(d, "round_index");
-    fresh.round_gradient = from_state<double>(d, "round_gradient");
-    fresh.round_value = from_state<double>(d, "round_value");
     require(fresh.round_task.size() == fresh.round_start.size() &&
                 fresh.round_task.size() == fresh.round_gradient.size() &&
                 fresh.round_index.size() == fresh.round_value.size(),

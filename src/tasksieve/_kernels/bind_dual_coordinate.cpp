@@ -62,10 +62,10 @@ std::tuple<index_t, index_t, double, double, double> py_descent(
             require(i >= p.offsets[t] && i < p.offsets[t + 1] && p.c[i] > 0, "active");
         }
     }
+    const Descent<W> descent{beta.data(), w.data(), active.data(), counts.data(), data_or_null(squares),
+                             max_epochs,  target,   lowest,        highest,       seed};
     nb::gil_scoped_release release;
-    const DescentReport report =
-        dual_descent(problem.rows.any, p, data_or_null(squares), beta.data(), w.data(), active.data(), counts.data(),
-                     max_epochs, target, lowest, highest, seed);
+    const DescentReport report = dual_descent(problem.rows.any, p, descent);
     return {report.epochs, report.visits, report.estimate, report.lowest, report.highest};
 }
 

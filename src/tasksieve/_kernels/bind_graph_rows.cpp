@@ -91,10 +91,8 @@ void bind_type(nb::module_ &m) {
 
 void bind_graph_rows(nb::module_ &m) {
     nb::class_<GraphRows>(m, "GraphRows").def_prop_ro("packed", &GraphRows::packed);
-    bind_type<double>(m);
-    bind_type<float>(m);
-    bind_type<std::int8_t>(m);
-    bind_type<std::uint8_t>(m);
+#define TASKSIEVE_BIND(T) bind_type<T>(m);
+    TASKSIEVE_STORED_TYPES(TASKSIEVE_BIND)
     m.def("string_rows", &string_rows, array("text"), array("letters"), "bits"_a, "direct"_a, array("offset"),
           array("weight"), "features"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 5>(),
           nb::keep_alive<0, 6>());

@@ -98,10 +98,8 @@ void bind_type(nb::module_ &m) {
 }  // namespace
 
 void bind_passes(nb::module_ &m) {
-    bind_type<double>(m);
-    bind_type<float>(m);
-    bind_type<std::int8_t>(m);
-    bind_type<std::uint8_t>(m);
+#define TASKSIEVE_BIND(T) bind_type<T>(m);
+    TASKSIEVE_STORED_TYPES(TASKSIEVE_BIND)
 }
 
 }  // namespace tasksieve

@@ -28,6 +28,9 @@
 #define TASKSIEVE_INLINE_LAMBDA
 #endif
 
+// MACRO(T) for every type in which data are read as they lie in memory.
+#define TASKSIEVE_STORED_TYPES(MACRO) MACRO(double) MACRO(float) MACRO(std::int8_t) MACRO(std::uint8_t)
+
 namespace tasksieve {
 
 using index_t = std::int64_t;

@@ -508,11 +508,7 @@ index_t DualAveraging::learn_rows(const Compressed<double, I> &rows, const doubl
 }
 
 void DualAveraging::weights(double *out) const {
-    if (!round_task.empty()) {
-        DualAveraging closed = *this;
-        closed.close_round();
-        return closed.weights(out);
-    }
+    if (!round_task.empty()) return closed().weights(out);
     std::fill_n(out, tasks * features, 0.0);
     if (steps == 0) return;
     const double k = threshold(), eta = step_size();
@@ -533,14 +529,8 @@ void DualAveraging::weights(double *out) const {
 }
 
 void DualAveraging::intercepts(double *out) const {
-    if (!round_task.empty()) {
-        DualAveraging closed = *this;
-        closed.close_round();
-        return closed.intercepts(out);
-    }
-    for (index_t q = 0; q < tasks; ++q) {
-        out[q] = steps == 0 ? 0.0 : offset(q, mean_factor(q), step_size());
-    }
+    if (!round_task.empty()) return closed().intercepts(out);
+    for (index_t q = 0; q < tasks; ++q) out[q] = steps == 0 ? 0.0 : offset(q, mean_factor(q), step_size());
 }
 
 template bool DualAveraging::learn(const OnlineRow<std::int32_t> &, double, index_t, double);

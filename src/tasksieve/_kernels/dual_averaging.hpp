@@ -55,6 +55,12 @@ class DualAveraging {
     }
     void flip(index_t task);
     void close_round();
+    // As if the open round ended now.
+    DualAveraging closed() const {
+        DualAveraging copy = *this;
+        copy.close_round();
+        return copy;
+    }
     // Learns from one row; false where its gradient is not finite (nothing is changed then).
     template <class I>
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);

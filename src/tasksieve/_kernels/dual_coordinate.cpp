@@ -145,10 +145,10 @@ TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
 }
 
 template <class Rows, class W>
-TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const double *squares, double *beta, W *w,
-                                       index_t *active, index_t *counts, index_t max_epochs, double target,
-                                       double lowest, double highest, std::uint64_t seed) {
+TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const Descent<W> &descent) {
+    const auto [beta, w, active, counts, squares, max_epochs, target, low, high, seed] = descent;
     const double inf = std::numeric_limits<double>::infinity();
+    double lowest = low, highest = high;
     DescentReport report;
     Random random{seed};
     std::vector<index_t> order, changed;
@@ -302,28 +302,23 @@ TASKSIEVE_INLINE void pass_range(Rows &rows, const GraphProblem &p, const W *wt,
 
 // Functions of their own for every kind of row, so that each is compiled for every processor.
 #define TASKSIEVE_ROWS(ROWS, W)                                                                                       \
-    TASKSIEVE_MULTIVERSION DescentReport run(const ROWS &rows, const GraphProblem &p, const double *squares,          \
-                                             double *beta, W *w, index_t *active, index_t *counts, index_t epochs,    \
-                                             double target, double lowest, double highest, std::uint64_t seed) {      \
-        return descend(rows, p, squares, beta, w, active, counts, epochs, target, lowest, highest, seed);             \
+    TASKSIEVE_MULTIVERSION DescentReport run(const ROWS &rows, const GraphProblem &p, const Descent<W> &descent) {    \
+        return descend(rows, p, descent);                                                                             \
     }                                                                                                                 \
     TASKSIEVE_MULTIVERSION void pass(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta,              \
                                      index_t begin, index_t end, double *scores, double *vt) {                        \
         pass_range(rows, p, wt, beta, begin, end, scores, vt);                                                        \
     }
-#define TASKSIEVE_ROWS_OF(T)                           \
-    using Sparse32##T = SparseRows<T, std::int32_t>;   \
-    using Sparse64##T = SparseRows<T, std::int64_t>;   \
-    TASKSIEVE_ROWS(DenseRows<T>, double)               \
-    TASKSIEVE_ROWS(BlockRows<T>, double)               \
-    TASKSIEVE_ROWS(Sparse32##T, double)                \
-    TASKSIEVE_ROWS(Sparse64##T, double)
-using std::int8_t;
-using std::uint8_t;
-TASKSIEVE_ROWS_OF(double)
-TASKSIEVE_ROWS_OF(float)
-TASKSIEVE_ROWS_OF(int8_t)
-TASKSIEVE_ROWS_OF(uint8_t)
+template <class T>
+using SparseRows32 = SparseRows<T, std::int32_t>;
+template <class T>
+using SparseRows64 = SparseRows<T, std::int64_t>;
+#define TASKSIEVE_ROWS_OF(T)             \
+    TASKSIEVE_ROWS(DenseRows<T>, double) \
+    TASKSIEVE_ROWS(BlockRows<T>, double) \
+    TASKSIEVE_ROWS(SparseRows32<T>, double) \
+    TASKSIEVE_ROWS(SparseRows64<T>, double)
+TASKSIEVE_STORED_TYPES(TASKSIEVE_ROWS_OF)
 TASKSIEVE_ROWS(StringRows, float)
 
 // Strings are trained on single-precision tables, everything else on doubles.
@@ -422,23 +417,16 @@ constexpr index_t CHUNK = 8192;
 }  // namespace
 
 template <class W>
-DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const double *squares, double *beta, W *w,
-                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
-                           double highest, std::uint64_t seed) {
+DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const Descent<W> &descent) {
     return std::visit(
         [&](const auto &rows) -> DescentReport {
-            using Rows = std::decay_t<decltype(rows)>;
-            if constexpr (std::is_same_v<TableOf<Rows>, W>)
-                return run(rows, p, squares, beta, w, active, counts, max_epochs, target, lowest, highest, seed);
-            else
-                return {};  // the bindings do not let a table of the wrong kind come here
+            if constexpr (std::is_same_v<TableOf<std::decay_t<decltype(rows)>>, W>) return run(rows, p, descent);
+            return {};  // the bindings do not let a table of the wrong kind come here
         },
         any);
 }
-template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, double *,
-                                    index_t *, index_t *, index_t, double, double, double, std::uint64_t);
-template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, float *, index_t *,
-                                    index_t *, index_t, double, double, double, std::uint64_t);
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const Descent<double> &);
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const Descent<float> &);
 
 template <class W>
 void graph_pass(const AnyRows &any, const GraphProblem &p, const W *w, const double *beta, int threads, double *scores,

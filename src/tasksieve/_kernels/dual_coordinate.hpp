@@ -27,13 +27,22 @@ struct DescentReport {
     double lowest = 0.0, highest = 0.0;  // projected gradients of the last epoch: the shrinking thresholds
 };
 
-// Epochs over the active samples until the estimate of the gap is at most `target`. squares: ||x_r||^2 of every row with
-// its constant feature; null: computed at every visit, which costs strings nothing. active holds, from offsets[t] on,
-// counts[t] samples of task t; samples found to rest at a bound are moved behind them and the count goes down.
+// What descent moves, and how far it goes.
 template <class W>
-DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const double *squares, double *beta, W *w,
-                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
-                           double highest, std::uint64_t seed);
+struct Descent {
+    double *beta;
+    W *w;                   // tasks x width
+    index_t *active;        // from offsets[t] on counts[t] samples of task t, and behind them those that rest at a bound
+    index_t *counts;        // go down when samples are found to rest
+    const double *squares;  // ||x_r||^2 with the constant feature; null: at every visit, which costs strings nothing
+    index_t max_epochs;
+    double target, lowest, highest;
+    std::uint64_t seed;
+};
+
+// Epochs over the active samples until the estimate of the gap is at most `target`.
+template <class W>
+DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const Descent<W> &descent);
 
 // scores[i] = <w_t(i), x_i> (where w is given) and v_t = sum_{i in t} beta_i x_i (where beta is given).
 template <class W>

@@ -53,10 +53,7 @@ TASKSIEVE_INLINE index_t pack_row(const T *row, index_t features, std::uint16_t 
     TASKSIEVE_MULTIVERSION index_t pack(const T *row, index_t features, std::uint16_t *start, T *values) {            \
         return pack_row(row, features, start, values);                                                                \
     }
-TASKSIEVE_PACK(double)
-TASKSIEVE_PACK(float)
-TASKSIEVE_PACK(std::int8_t)
-TASKSIEVE_PACK(std::uint8_t)
+TASKSIEVE_STORED_TYPES(TASKSIEVE_PACK)
 
 }  // namespace
 
@@ -97,10 +94,8 @@ AnyRows packed_if_sparse(const DenseRows<T> &dense, int threads) {
     packed.store = std::move(store);
     return packed;
 }
-template AnyRows packed_if_sparse(const DenseRows<double> &, int);
-template AnyRows packed_if_sparse(const DenseRows<float> &, int);
-template AnyRows packed_if_sparse(const DenseRows<std::int8_t> &, int);
-template AnyRows packed_if_sparse(const DenseRows<std::uint8_t> &, int);
+#define TASKSIEVE_PACKED(T) template AnyRows packed_if_sparse(const DenseRows<T> &, int);
+TASKSIEVE_STORED_TYPES(TASKSIEVE_PACKED)
 
 void row_squares(const AnyRows &any, int threads, double *out) {
     each_row(any, threads, [&](const auto &rows, index_t r) { out[r] = rows.square(); });

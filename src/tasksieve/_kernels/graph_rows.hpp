@@ -203,10 +203,8 @@ struct StringRows {
     std::vector<std::int32_t> run;  // letters from here on that are in the alphabet
 
     void prepare() {
-        index_t total = 0;
         begin.assign(degree + 1, 0);
-        for (int k = 0; k < degree; ++k) total += std::max<index_t>(length - k, 0);
-        index.resize(total + 16);
+        index.resize(static_cast<size_t>(entries()) + 16);
         code.resize(length + degree + 1);
         run.resize(length + 1);
     }

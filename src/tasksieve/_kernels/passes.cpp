@@ -127,10 +127,7 @@ TASKSIEVE_INLINE void first_range(const T *x, index_t rows, index_t begin, index
                                               double *const *out) {                                                  \
         first_range(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);                         \
     }
-TASKSIEVE_COLUMNS(double)
-TASKSIEVE_COLUMNS(float)
-TASKSIEVE_COLUMNS(std::int8_t)
-TASKSIEVE_COLUMNS(std::uint8_t)
+TASKSIEVE_STORED_TYPES(TASKSIEVE_COLUMNS)
 
 constexpr index_t column_grain = 256;  // columns one thread takes at a time
 
@@ -228,9 +225,6 @@ void first_products(const T *x, index_t rows, index_t count, const double *weigh
     template void sparse_products(const Compressed<T, std::int64_t> &, const index_t *, index_t, const double *,      \
                                   const index_t *, index_t, bool, int, double *);                                     \
     template void row_products<T>(const T *, index_t, index_t, const double *, const index_t *, bool, int, double *);
-TASKSIEVE_INSTANTIATE(double)
-TASKSIEVE_INSTANTIATE(float)
-TASKSIEVE_INSTANTIATE(std::int8_t)
-TASKSIEVE_INSTANTIATE(std::uint8_t)
+TASKSIEVE_STORED_TYPES(TASKSIEVE_INSTANTIATE)
 
 }  // namespace tasksieve

@@ -33,12 +33,19 @@ TASKSIEVE_MULTIVERSION void extrapolate(const double *now, const double *before,
     for (index_t i = 0; i < n; ++i) out[i] = now[i] + beta * (now[i] - before[i]);
 }
 
-// y += sum of four scaled columns: the output is read and written once for four columns.
-TASKSIEVE_MULTIVERSION void axpy4(const double *f, const double *a, const double *b, const double *c, const double *d,
-                                  index_t n, double *y) {
-    const double f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
+// y += sign sum_j w_j x_j over the columns j: the output is read and written once for four of them.
+TASKSIEVE_MULTIVERSION void add_columns(const double *x, index_t n, const std::vector<index_t> &columns,
+                                        const double *w, double sign, double *y) {
+    const index_t count = columns.size();
+    index_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        const index_t *j = columns.data() + k;
+        const double *a = x + j[0] * n, *b = x + j[1] * n, *c = x + j[2] * n, *d = x + j[3] * n;
+        const double f0 = sign * w[j[0]], f1 = sign * w[j[1]], f2 = sign * w[j[2]], f3 = sign * w[j[3]];
 #pragma omp simd
-    for (index_t i = 0; i < n; ++i) y[i] += f0 * a[i] + f1 * b[i] + f2 * c[i] + f3 * d[i];
+        for (index_t i = 0; i < n; ++i) y[i] += f0 * a[i] + f1 * b[i] + f2 * c[i] + f3 * d[i];
+    }
+    for (; k < count; ++k) inline_axpy(sign * w[columns[k]], x + columns[k] * n, n, y);
 }
 
 // Four dot products with one vector, which is read once.
@@ -178,17 +185,10 @@ double SortedFista::correlate(const SortedProblem &p, const double *w, double *p
         const double *row = w + j * T;
         if (std::any_of(row, row + T, [](double v) { return v != 0.0; })) support_.push_back(j);
     }
-    const index_t live = support_.size();
     if (p.gram) {
         if (T == 1) {
             std::copy(p.y_products, p.y_products + size, products);
-            index_t k = 0;
-            for (; k + 4 <= live; k += 4) {
-                const double f[4] = {-w[support_[k]], -w[support_[k + 1]], -w[support_[k + 2]], -w[support_[k + 3]]};
-                axpy4(f, p.gram + support_[k] * p.count, p.gram + support_[k + 1] * p.count,
-                      p.gram + support_[k + 2] * p.count, p.gram + support_[k + 3] * p.count, p.count, products);
-            }
-            for (; k < live; ++k) axpy(-w[support_[k]], p.gram + support_[k] * p.count, p.count, products);
+            add_columns(p.gram, p.count, support_, w, -1.0, products);
         } else {
             // products (count x T, row-major) is T x count for BLAS: W' G
             gemm('N', 'N', T, p.count, p.count, w, T, p.gram, p.count, 0.0, products, T);
@@ -201,14 +201,9 @@ double SortedFista::correlate(const SortedProblem &p, const double *w, double *p
     const index_t samples = p.offsets[T];
     if (T == 1) {
         std::fill(image, image + samples, 0.0);
-        index_t k = 0;
-        for (; k + 4 <= live; k += 4) {
-            const double f[4] = {w[support_[k]], w[support_[k + 1]], w[support_[k + 2]], w[support_[k + 3]]};
-            axpy4(f, p.x + support_[k] * p.rows, p.x + support_[k + 1] * p.rows, p.x + support_[k + 2] * p.rows,
-                  p.x + support_[k + 3] * p.rows, p.rows, image);
-        }
-        for (; k < live; ++k) axpy(w[support_[k]], p.x + support_[k] * p.rows, p.rows, image);
+        add_columns(p.x, p.rows, support_, w, 1.0, image);
     } else {
+        const index_t live = support_.size();
         support_rows_.resize(live * T);
         for (index_t k = 0; k < live; ++k)
             std::copy(w + support_[k] * T, w + support_[k] * T + T, support_rows_.data() + k * T);

@@ -1,4 +1,4 @@
-"""Sparse matrices whose index arrays are known to stay inside them: compiled code, SciPy's too, follows them unasked."""
+"""Sparse matrices whose indices are known to stay inside them: compiled code, SciPy's too, follows them unasked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def compressed(matrix: Any, name: str) -> Any:
-    """A sparse matrix as CSR or CSC, itself where it is one; a ValueError says what is wrong with its indices, if anything.
+    """A sparse matrix as CSR or CSC, itself where it is one; a ValueError where its indices lead outside it.
 
     One look at every index, before any other code reads through them.
     """

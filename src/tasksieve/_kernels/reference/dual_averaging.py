@@ -140,8 +140,8 @@ class DualAveraging:
                 return i
         return len(indptr) - 1
 
-    # Chunks in the plainest form: -1, with nothing done, if an entry is not finite, an index out of range or a label has
-    # no code.
+    # Chunks in the plainest form: -1, with nothing done, if an entry is not finite, an index out of range or a label
+    # has no code.
 
     def learn_plain_dense(self, x, y, label, table):
         codes = self._codes(label, table)
