@@ -18,6 +18,9 @@ PIP := $(PY) -m pip --disable-pip-version-check
 
 KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp src/tasksieve/_kernels/*.h)
 
+# An editable install knows the modules by name: a new, moved or deleted file installs it anew.
+MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
+
 .PHONY: demo test test-all sanitize lint format bench docs figures clean
 .DELETE_ON_ERROR:
 
@@ -87,7 +90,11 @@ $(VENV)/.build: | $(PY)
 	touch $@
 
 # Editable: Python sources are used where they lie, a change of the kernels or the metadata rebuilds.
-$(VENV)/.package: pyproject.toml CMakeLists.txt $(KERNELS) $(VENV)/.build
+$(MODULES): | $(PY)
+	rm -f $(VENV)/.modules-*
+	touch $@
+
+$(VENV)/.package: pyproject.toml CMakeLists.txt $(KERNELS) $(MODULES) $(VENV)/.build
 	$(PIP) install -q --no-build-isolation -e .
 	touch $@
 

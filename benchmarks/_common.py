@@ -386,7 +386,7 @@ def engine_problem(
 ) -> Any:
     """The engine's own Problem, for what the public interface does not offer (solver, scaled tolerances)."""
     from tasksieve.design import Design, as_storage
-    from tasksieve.problem import Problem
+    from tasksieve.path.problem import Problem
 
     weights = np.ones(tasks.y.size) if tasks.observed is None else tasks.observed.astype(float)
     design = Design(

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
+from tasksieve.penalties.sorted import SortedPenalty
 from tasksieve.screening.owl import bao_test
-from tasksieve.sorted_norm import SortedPenalty
 
 INNER, BATCH = 40, 40
 

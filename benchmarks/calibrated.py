@@ -30,11 +30,11 @@ from _common import (
 )
 
 import tasksieve as ts
-from tasksieve.calibrated_engine import PUBLISHED
 from tasksieve.datasets import make_gong_synthetic
 from tasksieve.design import Design, as_storage
-from tasksieve.path import solve_path
-from tasksieve.problem import Problem
+from tasksieve.path.calibrated import PUBLISHED
+from tasksieve.path.problem import Problem
+from tasksieve.path.solve import solve_path
 
 PARTS = ("figure", "single", "path", "cvxpy")
 RIDGES = (0.01, 0.0)  # lam2 in the paper's units (sum of norms)

@@ -16,7 +16,7 @@ import numpy as np
 from _common import Report, arguments, ratio_cell, say
 
 import tasksieve as ts
-from tasksieve.engine import Engine
+from tasksieve.path.engine import Engine
 
 VALUES, EPS = 50, 0.02
 

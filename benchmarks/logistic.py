@@ -51,7 +51,7 @@ def main() -> None:
     report = Report("logistic", args)
 
     def apgd() -> Run:
-        from tasksieve.path import solve_path
+        from tasksieve.path.solve import solve_path
 
         problem = engine_problem(tasks, fit_intercept=True, loss="logistic", threads=args.threads)
         seconds, solution = timed(lambda: solve_path(problem, lams, tol=TOL, max_iter=10**6, solver="apgd"))

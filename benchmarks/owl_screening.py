@@ -29,9 +29,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from tasksieve.design import Design, as_storage
-from tasksieve.problem import SortedProblem
-from tasksieve.sorted_engine import solve_sorted_path
-from tasksieve.sorted_norm import oscar_weights
+from tasksieve.path.problem import SortedProblem
+from tasksieve.path.sorted_engine import solve_sorted_path
+from tasksieve.penalties.sorted import oscar_weights
 
 DATA = Path(os.environ.get("TASKSIEVE_DATA", ROOT.parent / "shared" / "datasets"))
 

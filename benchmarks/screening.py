@@ -172,7 +172,7 @@ def rejection(
     limit: float = np.inf,
 ) -> Rejection:  # fmt: skip
     """Rejection ratios along 100 values; not a number for those that were not reached within the time limit."""
-    from tasksieve.path import solve_path
+    from tasksieve.path.solve import solve_path
 
     lams = lambda_max(tasks, fit_intercept) * np.geomspace(1, 0.01, 100)
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=threads)
@@ -352,7 +352,7 @@ def speed_up(tasks: Tasks, name: str, args: Any, fit_intercept: bool = False) ->
 
 def apgd(tasks: Tasks, lams: np.ndarray, rule: str | None, args: Any, fit_intercept: bool) -> dict[str, Any]:
     """Accelerated proximal gradient alone, with or without screening, until done or out of time."""
-    from tasksieve.path import solve_path
+    from tasksieve.path.solve import solve_path
 
     problem = engine_problem(tasks, fit_intercept=fit_intercept, threads=args.threads)
     marks = [time.perf_counter()]

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from tasksieve.design import Design, as_storage
-from tasksieve.problem import Problem
+from tasksieve.path.problem import Problem
+from tasksieve.penalties import SparseGroup
 
 Array = np.ndarray[Any, Any]
 
@@ -115,8 +116,7 @@ class Case:
             self.y,
             loss=self.loss,
             feature_weights=self.feature_weights,
-            l1=self.l1,
-            group=self.group,
+            penalty=SparseGroup(self.l1, self.group),
             ridge_ratio=self.ridge_ratio,
             positive=self.positive,
         )
@@ -152,6 +152,19 @@ class Case:
         """``X~_t``, explicitly, in long double."""
         scale = self.scales()
         return [x / scale[:, t] for t, x in enumerate(self.unscaled())]
+
+
+def row_penalty(
+    group: Array, l1: Array | float = 0.0, ridge: float = 0.0, positive: bool = False, tasks: int = 2
+) -> SparseGroup:
+    """``sum_j group_j ||W_j||_2 + l1_j ||W_j||_1 + ridge/2 ||W||^2`` for given strengths of every row."""
+    group = np.asarray(group, dtype=float)
+    l1 = np.broadcast_to(np.asarray(l1, dtype=float), group.shape)
+    options = {"positive": positive, "fixed_ridge": ridge}
+    if not group.any():
+        return SparseGroup(1.0, 0.0).on(l1, tasks, **options)
+    ratio = np.divide(l1, group, out=np.zeros_like(group), where=group > 0.0)
+    return SparseGroup(ratio, 1.0).on(group, tasks, **options)
 
 
 # --- random problems -------------------------------------------------------------------------------------------------

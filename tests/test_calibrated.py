@@ -9,10 +9,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.calibrated_engine import PUBLISHED
 from tasksieve.design import Design, as_storage
-from tasksieve.path import solve_path
-from tasksieve.problem import Problem
+from tasksieve.path.calibrated import PUBLISHED
+from tasksieve.path.problem import Problem
+from tasksieve.path.solve import solve_path
 
 KINDS = ("plain", "interpolated", "zero y", "duplicates", "one task", "rescaled", "zero column", "one row")
 N_PROBLEMS = 96
@@ -184,7 +184,6 @@ def small_problem(rng):
 @pytest.mark.parametrize(("count", "seed"), [(250, 1), pytest.param(1050, 0, marks=pytest.mark.slow)])
 def test_no_safe_rule_rejects_an_active_row(count, seed):
     """Over 1,000 problems (most of them in the slow run) and pairs of every quality: no row of the optimum is lost."""
-    from tasksieve.screening.calibrated import direction_ball, zero_rows
 
     rng = np.random.default_rng(seed)
     rejected = inactive = problems = 0
@@ -195,7 +194,7 @@ def test_no_safe_rule_rejects_an_active_row(count, seed):
             continue
         problems += 1
         loss, design = problem.loss, problem.design
-        penalty = problem.shape.at(lam)
+        penalty = problem.penalty.at(lam)
         exact = solve_path(problem, [lam], tol=1e-11).points[0]
         best = exact.objective - exact.dual_gap
         # a pair of any quality: the optimum, blurred
@@ -205,11 +204,16 @@ def test_no_safe_rule_rejects_an_active_row(count, seed):
         W = W * (1.0 + blur * rng.standard_normal(W.shape)) * (rng.random() < 0.9)
         spans = list(zip(design.offsets[:-1], design.offsets[1:], strict=True))
         residual = loss.target - np.concatenate([x[a:b] @ W[:, t] for t, (a, b) in enumerate(spans)])
-        sizes = loss.sizes(residual)
-        gap = sizes.sum() + penalty.value(W) - best  # the tightest gap any dual point could certify
-        ball = direction_ball(sizes, gap, loss.null.value)
-        centre = loss.scaled(residual, ball.factors)
-        mask = zero_rows(design.correlate(centre), design.norms(), penalty.group, ball)
+        at = loss.evaluate(loss.target - residual)
+        gap = at.value + penalty.total(W) - best  # the tightest gap any dual point could certify
+        ball = loss.ball(at, 1.0, gap)
+        mask = np.zeros(design.n_features, dtype=bool)
+        if ball is not None:
+            norms = design.norms()
+            centre = design.correlate(ball.vector)
+            mask = penalty.inactive(
+                penalty.row_reach(centre, norms * ball.slack, norms * ball.stretch, ball.radius)
+            )
         size = np.zeros(design.n_features)
         size[exact.features] = np.linalg.norm(exact.rows, axis=1)
         assert not np.any(mask & (size > 1e-5 * size.max(initial=0.0)))

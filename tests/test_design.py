@@ -300,7 +300,7 @@ def test_rows_of_a_file_are_read_in_blocks(rng, tmp_path, monkeypatch):
     r = rng.standard_normal(len(mapped))
     expected = case.design().correlate(r)
     for budget in (1, 8 * 11 * 4, 1 << 20):
-        monkeypatch.setattr(storage_module, "_BLOCK_BYTES", budget)
+        monkeypatch.setattr(storage_module.mapped, "BLOCK_BYTES", budget)
         storage = as_storage(mapped)
         assert isinstance(storage, MappedRowStorage)
         assert all(np.shares_memory(block, mapped) for block in storage.blocks)

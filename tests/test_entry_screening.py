@@ -10,10 +10,10 @@ from helpers import dense_coefficients, random_case
 
 import tasksieve as ts
 from tasksieve._kernels import kernels, reference
-from tasksieve.engine import Engine
-from tasksieve.path import solve_path
+from tasksieve.path.engine import Engine
+from tasksieve.path.sieve import Sieve
+from tasksieve.path.solve import solve_path
 from tasksieve.screening import DPC
-from tasksieve.sieve import Sieve
 
 TRUTH = {"squared": 1e-12, "logistic": 1e-10}  # relative gap of the solutions that decide
 GAPS = (0.3, 1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
@@ -55,7 +55,7 @@ def test_no_entry_test_is_wrong(rng, monkeypatch):
 
     def spied(self, iterate, lam, penalty):
         mask = plain(self, iterate, lam, penalty)
-        masks.append((lam, iterate.features, mask))
+        masks.append((lam, iterate.dual.features, mask))
         return mask
 
     monkeypatch.setattr(Sieve, "zero_entries", spied)

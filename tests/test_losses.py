@@ -24,7 +24,7 @@ def build(rng, loss, weighted=False, **options):
     if weighted:
         case = case.but(weights=random_weights(rng, case))
     design = case.design()
-    return case, design, (Squared if loss == "squared" else Logistic)(design, case.y)
+    return case, design, (Squared if loss == "squared" else Logistic)().on(design, case.y)
 
 
 def fitted(rng, design, size=1.0):
@@ -101,7 +101,7 @@ def test_gap_terms_are_the_fenchel_gap(rng, loss, options):
     case, design, f = build(rng, loss, **options)
     z = fitted(rng, design)
     at = f.evaluate(z)
-    assert f.gap_terms(at, 1.0) == pytest.approx(0.0, abs=1e-12 * at.value)
+    assert f.terms(at, 1.0) == pytest.approx(0.0, abs=1e-12 * at.value)
     for c in (0.0, 0.2, 0.7, 1.0):
         u = c * at.residual  # the dual point in this geometry
         if loss == "squared":
@@ -113,8 +113,8 @@ def test_gap_terms_are_the_fenchel_gap(rng, loss, options):
             entropy = p[inner] * np.log(p[inner]) + (1 - p[inner]) * np.log(1 - p[inner])
             conjugate = case.s[inner] @ entropy
         gap = at.value + conjugate + u @ z
-        assert f.gap_terms(at, c) == pytest.approx(gap, rel=1e-8, abs=1e-10 * at.value)
-        assert f.gap_terms(at, c) >= 0.0
+        assert f.terms(at, c) == pytest.approx(gap, rel=1e-8, abs=1e-10 * at.value)
+        assert f.terms(at, c) >= 0.0
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -127,9 +127,9 @@ def test_best_scale(rng, loss):
     for limit in (0.0, 0.4, 1.0, 1.5, np.inf):
         best = f.best_scale(at, product, limit)
         assert 0.0 <= best <= limit
-        if loss == "squared":  # the dual value is -gap_terms + c <r, z> + constant
-            values = [-f.gap_terms(at, c) + c * product for c in np.linspace(0, min(limit, 3.0), 101)]
-            assert -f.gap_terms(at, best) + best * product >= max(values) - 1e-12 * at.value
+        if loss == "squared":  # the dual value is -terms + c <r, z> + constant
+            values = [-f.terms(at, c) + c * product for c in np.linspace(0, min(limit, 3.0), 101)]
+            assert -f.terms(at, best) + best * product >= max(values) - 1e-12 * at.value
         else:
             assert best == min(limit, 1.0)
 
@@ -176,7 +176,7 @@ def test_logistic_does_not_mind_the_units_of_unpenalised_features(rng, change):
         rng, tasks=3, rows=15, features=6, loss="logistic", noise=1.0, unpenalised=np.array([1, 2])
     )
     z = fitted(rng, case.design())
-    expected = Logistic(case.design(), case.y).evaluate(z)
+    expected = Logistic().on(case.design(), case.y).evaluate(z)
     x = case.matrix.copy()
     if change == "units":
         x[:, 1] *= 1e9
@@ -188,7 +188,7 @@ def test_logistic_does_not_mind_the_units_of_unpenalised_features(rng, change):
         x[:, 3], x[:, 4] = x[:, 1], 5.0
         case = case.but(unpenalised=np.array([1, 2, 3, 4]))
     case = case.but(matrix=x)
-    at = Logistic(case.design(), case.y).evaluate(z)
+    at = Logistic().on(case.design(), case.y).evaluate(z)
     assert at.value == pytest.approx(expected.value, rel=1e-11)
     np.testing.assert_allclose(at.residual, expected.residual, atol=1e-7)
     for t, rows in enumerate(case.rows):
@@ -208,16 +208,16 @@ def test_a_task_with_one_class(rng):
     y[case.rows[1]] = 1.0
     case = case.but(y=y)
     design = case.design()
-    f = Logistic(design, y)
+    f = Logistic().on(design, y)
     z = fitted(rng, design, 3.0)
     at = f.evaluate(z)
     assert np.isfinite(at.nuisance).all()
     assert at.nuisance[0, 1] > 10.0
     assert not at.residual[case.rows[1]].any()
     assert explicit(case, z, 1, at.nuisance[:, 1]) < 1e-10
-    assert f.gap_terms(at, 1.0) < 1e-10
+    assert f.terms(at, 1.0) < 1e-10
     # without an intercept one class is an ordinary task
-    plain = Logistic(case.but(fit_intercept=False).design(), y)
+    plain = Logistic().on(case.but(fit_intercept=False).design(), y)
     assert plain.null.residual[case.rows[1]].all()
 
 
@@ -225,7 +225,7 @@ def test_a_task_without_labels(rng):
     for loss in ("squared", "logistic"):
         case = random_case(rng, tasks=3, rows=10, features=5, loss=loss)
         case = case.but(weights=random_weights(rng, case, task_missing=True))
-        f = (Squared if loss == "squared" else Logistic)(case.design(), case.y)
+        f = (Squared if loss == "squared" else Logistic)().on(case.design(), case.y)
         at = f.evaluate(fitted(rng, case.design()))
         assert np.isfinite(at.value)
         assert np.isfinite(at.nuisance).all()

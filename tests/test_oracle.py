@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from helpers import Case, dense_coefficients, objective, random_case, random_weights
 
-import tasksieve.engine
-from tasksieve.path import solve_path
+import tasksieve.path.engine
+from tasksieve.path.solve import solve_path
 
 cp = pytest.importorskip("cvxpy")
 
@@ -179,7 +179,7 @@ def name_of(recipe: dict[str, object]) -> str:
 @pytest.mark.parametrize("recipe", RECIPES, ids=name_of)
 def test_as_good_as_the_oracle(recipe, monkeypatch):
     if recipe["working sets"]:  # as if the problem were large: working sets, anchors, partial passes
-        monkeypatch.setattr(tasksieve.engine, "_FEW_FEATURES", 0)
+        monkeypatch.setattr(tasksieve.path.engine, "_FEW_FEATURES", 0)
     case = build(recipe)
     problem = case.problem()
     lam_max = problem.lambda_max()

@@ -14,11 +14,16 @@ from test_owl_kernels import random_weights, sorted_norm_expression
 
 import tasksieve as ts
 from tasksieve.design import Design, PackedColumns, SparseColumns, as_storage
-from tasksieve.problem import SortedProblem
-from tasksieve.screening.owl import SORTED_TESTS, bao_test, cumulative_test
-from tasksieve.solvers.sorted_working import SortedWorking
-from tasksieve.sorted_engine import SortedEngine, solve_sorted_path
-from tasksieve.sorted_norm import SortedPenalty, oscar_weights, slope_weights
+from tasksieve.path.engine import Engine
+from tasksieve.path.problem import Problem
+from tasksieve.path.sieve import Sieve
+from tasksieve.path.solve import solve_path
+from tasksieve.path.strategies import choose_strategy
+from tasksieve.penalties import Sorted, oscar_weights, slope_weights
+from tasksieve.screening.owl import bao_test, cumulative_test
+from tasksieve.screening.rules import DPC, GapSafe
+from tasksieve.solvers.curvature import estimate_curvature
+from tasksieve.solvers.working import WorkingProblem
 
 SOLVERS = ["auto", "apgd", "spgd"]
 EXACT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -119,7 +124,7 @@ def test_multinomial_against_cvxpy(seed):
     # and the objective is what it says
     own = X @ model.coef_.T + model.intercept_
     loss = s @ (logsumexp(own, axis=1) - own[np.arange(n), y]) / s.sum()
-    penalty = SortedPenalty(alpha * shape).norm(model.coef_.T)
+    penalty = Sorted(alpha * shape).on(np.ones(len(shape)), 2).value(model.coef_.T)
     assert model.objective_ == pytest.approx(loss + penalty, rel=1e-10)
 
 
@@ -181,7 +186,7 @@ def test_alpha_max_is_exact(Model, weights):
 
 def truth_of(problem, lam):
     """Row norms of a solution good to 1e-12, or nearly."""
-    point = solve_sorted_path(problem, [lam], tol=1e-12, screening=None, max_iter=3_000).points[0]
+    point = solve_path(problem, [lam], tol=1e-12, screening=None, max_iter=3_000).points[0]
     norms = np.zeros(problem.design.n_features)
     norms[point.features] = np.linalg.norm(point.rows, axis=1)
     return norms
@@ -210,7 +215,15 @@ def random_sorted_problem(seed):
         fit_intercept=seed % 7 != 0,
     )
     positive = loss == "squared" and seed % 11 == 0
-    return rng, SortedProblem(design, y, sorted_weights=random_weights(rng, d), loss=loss, positive=positive)
+    return rng, Problem(design, y, penalty=Sorted(random_weights(rng, d)), loss=loss, positive=positive)
+
+
+def rejects(problem, engine, lam, test):
+    """Rows that the rules reject at lam from the engine's pair."""
+    rules = [GapSafe(), DPC()] if problem.loss.squared else [GapSafe()]
+    problem.anchors.follow(engine.pair.dual.at.residual)
+    sieve = Sieve(problem, rules, engine.columns)
+    return sieve.before(engine.pair, lam, problem.penalty.with_test(test).at(lam))
 
 
 def wrong_rejections(seed):
@@ -223,15 +236,14 @@ def wrong_rejections(seed):
     norms = truth_of(problem, lam)
     active = norms > 1e-4 * max(norms.max(), 1e-300)
     wrong = rejected = 0
-    penalty = problem.penalty(lam)
     for screening in ("bao", "cumulative"):
         for goal in (0.3, 1e-2, 1e-4, 1e-8):
             # the pair of an unfinished solve at this strength, and that of another strength
             for other in (lam, min(1.3 * lam, 0.99 * lam_max)):
-                engine = SortedEngine(problem, None, "auto", 1000, single=False, start=None)
+                # the pair itself comes from a solve without screening
+                engine = Engine(problem, [], choose_strategy(problem, "auto"), max_iter=1000)
                 engine.step(other, goal * problem.loss.null.value)
-                engine._test = SORTED_TESTS[screening]  # the pair itself comes from a solve without screening
-                mask = engine._rejects(engine._state, penalty)
+                mask = rejects(problem, engine, lam, screening)
                 wrong += int(np.count_nonzero(mask & active))
                 rejected += int(np.count_nonzero(mask))
     return wrong, rejected
@@ -258,7 +270,7 @@ def dropped_on_the_way(seed, screening, solver):
     lam = lam_max * float(rng.uniform(0.2, 0.95))
     norms = truth_of(problem, lam)
     active = np.flatnonzero(norms > 1e-4 * max(norms.max(), 1e-300))
-    point = solve_sorted_path(
+    point = solve_path(
         problem, [lam], tol=1e-9, screening=screening, solver=solver, max_iter=500
     ).points[0]
     return len(np.setdiff1d(active, point.features)), point.n_rejected + point.n_rejected_dynamic
@@ -279,8 +291,8 @@ def test_dynamic_screening_keeps_the_solution(solver, screening):
         lam = 0.3 * problem.lambda_max()
         if lam <= 1e-10:
             continue
-        plain = solve_sorted_path(problem, [lam], tol=1e-7, screening=None).points[0]
-        point = solve_sorted_path(problem, [lam], tol=1e-7, screening=screening, solver=solver).points[0]
+        plain = solve_path(problem, [lam], tol=1e-7, screening=None).points[0]
+        point = solve_path(problem, [lam], tol=1e-7, screening=screening, solver=solver).points[0]
         assert abs(point.objective - plain.objective) <= 3e-7 * problem.loss.null.value
 
 
@@ -290,12 +302,12 @@ def test_cumulative_test_finds_nearly_all_inactive_rows_at_convergence():
     for seed in range(1, 120):
         _, problem = random_sorted_problem(seed)
         lam = 0.4 * problem.lambda_max()
-        if lam <= 1e-10 or problem.shape.positive or (not problem.squared and seed % 20):
+        if lam <= 1e-10 or problem.penalty.positive or (not problem.loss.squared and seed % 20):
             continue
-        engine = SortedEngine(problem, None, "auto", 5_000, single=True, start=None)
+        engine = Engine(problem, [], choose_strategy(problem, "auto"), max_iter=5_000, single=True)
         point = engine.step(lam, 1e-13 * problem.loss.null.value)
-        penalty = problem.penalty(lam)
-        sizes = engine._state.sizes
+        penalty = problem.penalty.at(lam)
+        sizes = engine.pair.levels * problem.penalty.weights[0]
         # Rows on the boundary can be active in another solution: no safe test may reject them.
         boundary = np.sort(sizes)[::-1]
         slack = 1.0 - np.cumsum(boundary) / np.cumsum(penalty.weights)
@@ -305,8 +317,7 @@ def test_cumulative_test_finds_nearly_all_inactive_rows_at_convergence():
         free[point.features] = False
         inactive += int(np.count_nonzero(free))
         for name in found:
-            engine._test = {"bao": bao_test, "cumulative": cumulative_test}[name]
-            found[name] += int(np.count_nonzero(engine._rejects(engine._state, penalty) & free))
+            found[name] += int(np.count_nonzero(rejects(problem, engine, lam, name) & free))
     assert inactive > 300
     assert found["cumulative"] >= 0.99 * inactive
     assert found["bao"] < found["cumulative"]
@@ -405,10 +416,10 @@ def test_wide_path_certifies_over_all_features_with_few_passes():
     null = 0.5 * np.sum(Yc**2) / 40
     for k, alpha in enumerate(path.alphas):
         W = path.coef(k).toarray().T
-        penalty = SortedPenalty(alpha * 40 * oscar_weights(3000))
+        penalty = Sorted(alpha * 40 * oscar_weights(3000)).on(np.ones(3000), 4)
         residual = Yc - Xc @ W
-        objective = 0.5 * np.sum(residual**2) + penalty.norm(W)
-        scale = 1.0 / max(penalty.polar(penalty.sizes(Xc.T @ residual)), 1.0)
+        objective = 0.5 * np.sum(residual**2) + penalty.value(W)
+        scale = 1.0 / max(penalty.polar(penalty.row_gauges(Xc.T @ residual)), 1.0)
         dual = scale * np.vdot(residual, Yc) - 0.5 * scale**2 * np.sum(residual**2)
         assert objective / 40 == pytest.approx(path.objectives[k], rel=1e-9)
         assert (
@@ -533,8 +544,8 @@ def test_warm_start_and_verbose(capsys):
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"standardize": True}])
-def test_curvature_of_one_task_stands_for_all(storage, options, rng):
-    """One matrix for all tasks: power iterations on one vector find the largest singular value of the design."""
+def test_curvature_is_the_largest_singular_value(storage, options, rng):
+    """Power iterations find the largest singular value of the design."""
     x = rng.standard_normal((30, 12)) * (rng.random((30, 12)) < 0.5)
     x[:, 0] *= 5.0
     weights = np.tile(rng.uniform(0.5, 2.0, 30), 4)
@@ -542,11 +553,11 @@ def test_curvature_of_one_task_stands_for_all(storage, options, rng):
         as_storage(sparse.csc_array(x) if storage == "sparse" else np.asfortranarray(x)),
         30 * np.arange(5), shared=True, weights=weights, n_threads=1, **options,
     )  # fmt: skip
-    problem = SortedProblem(design, rng.standard_normal(120), sorted_weights=oscar_weights(12))
+    problem = Problem(design, rng.standard_normal(120), penalty=Sorted(oscar_weights(12)))
     columns = SparseColumns(design) if storage == "sparse" else PackedColumns(design)
-    working = SortedWorking(columns, columns.places(np.arange(12)), problem.penalty(1.0), problem.loss)
+    working = WorkingProblem(columns, columns.places(np.arange(12)), problem.penalty, problem.loss)
     largest = np.linalg.norm(design.take(np.arange(12))[:30], 2) ** 2
-    assert working.curvature(iterations=200) == pytest.approx(1.1 * largest, rel=1e-3)
+    assert estimate_curvature(working, iterations=200) == pytest.approx(1.1 * largest, rel=1e-3)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -562,7 +573,7 @@ def test_multinomial_gap_is_a_divergence(intercept, rng):
         fit_intercept=intercept,
     )
     y = np.eye(4)[codes]
-    loss = SortedProblem(design, y.T.ravel(), sorted_weights=np.ones(3), loss="multinomial").loss
+    loss = Problem(design, y.T.ravel(), penalty=Sorted(np.ones(3)), loss="multinomial").loss
     z = 3.0 * rng.standard_normal((4, 40))
     z[:, 0] += 800.0 * np.eye(4)[(codes[0] + 1) % 4]  # the row's own probability underflows
     root = np.sqrt(weights[:40])
@@ -575,7 +586,7 @@ def test_multinomial_gap_is_a_divergence(intercept, rng):
     for scale in (0.0, 1e-6, 0.3, 0.99, 1.0 - 1e-9, 1.0):
         mixed = (1.0 - scale) * y + scale * p
         terms = np.where(mixed > 0.0, mixed * (np.log(np.maximum(mixed, 1e-300)) - logs), 0.0)
-        assert loss.gap_terms(at, scale) == pytest.approx(
+        assert loss.terms(at, scale) == pytest.approx(
             weights[:40] @ terms.sum(axis=1), rel=1e-9, abs=1e-9
         )
 
@@ -591,9 +602,9 @@ def test_a_single_fit_certified_on_the_rows_left_is_certified_on_all(solver, los
 
     def solve(tol, **options):
         design = Design(as_storage(np.asfortranarray(x)), n * np.arange(tasks + 1), shared=True, n_threads=1)
-        problem = SortedProblem(design, y.T.ravel(), sorted_weights=oscar_weights(d), loss=loss)
+        problem = Problem(design, y.T.ravel(), penalty=Sorted(oscar_weights(d)), loss=loss)
         lam = 0.3 * problem.lambda_max()
-        return solve_sorted_path(problem, [lam], tol=tol, **options).points[0]
+        return solve_path(problem, [lam], tol=tol, **options).points[0]
 
     truth = solve(1e-10, solver="auto", screening=None)
     point = solve(1e-3, solver=solver, screening="cumulative")

@@ -8,7 +8,13 @@ import pytest
 from scipy import sparse
 
 from tasksieve._kernels import kernels, reference
-from tasksieve.sorted_norm import SortedPenalty, oscar_weights, read_sorted_weights, slope_weights, tied_rows
+from tasksieve.penalties.sorted import (
+    Sorted,
+    oscar_weights,
+    read_sorted_weights,
+    slope_weights,
+    tied_rows,
+)
 
 
 def sorted_norm_expression(W, weights):
@@ -39,6 +45,10 @@ def random_weights(rng, count):
     return weights
 
 
+def sorted_penalty(weights, positive=False):
+    return Sorted(weights).on(np.ones(len(weights)), 2, positive=positive)
+
+
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("positive", [False, True])
 def test_prox_is_the_minimiser(seed, positive):
@@ -52,12 +62,12 @@ def test_prox_is_the_minimiser(seed, positive):
     V = cp.Variable((count, tasks))
     objective = 0.5 * cp.sum_squares(V - rows) + step * sorted_norm_expression(V, weights)
     cp.Problem(cp.Minimize(objective), [V >= 0] if positive else []).solve(solver="CLARABEL")
-    found = SortedPenalty(weights, positive).prox(rows, step)
+    found = sorted_penalty(weights, positive).proximal(rows, step)
     np.testing.assert_allclose(found, V.value, atol=2e-4 * max(1.0, np.abs(rows).max()))
     # the optimality condition itself, to rounding: rows - found is step times a subgradient
-    penalty, gradient = SortedPenalty(weights, positive), (rows - found) / step
-    assert penalty.polar(penalty.sizes(gradient)) <= 1.0 + 1e-9
-    assert np.vdot(gradient, found) == pytest.approx(penalty.norm(found), rel=1e-9, abs=1e-12)
+    penalty, gradient = sorted_penalty(weights, positive), (rows - found) / step
+    assert penalty.polar(penalty.row_gauges(gradient)) <= 1.0 + 1e-9
+    assert np.vdot(gradient, found) == pytest.approx(penalty.value(found), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,8 +80,8 @@ def test_polar_is_the_dual_norm(seed):
         cp.Maximize(cp.sum(cp.multiply(products, W))), [sorted_norm_expression(W, weights) <= 1.0]
     )
     problem.solve(solver="CLARABEL")
-    penalty = SortedPenalty(weights)
-    assert penalty.polar(penalty.sizes(products)) == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
+    penalty = sorted_penalty(weights)
+    assert penalty.polar(penalty.row_gauges(products)) == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -93,10 +103,10 @@ def test_compiled_norm_and_its_twin(seed, positive):
         assert compiled.value(rows, weights) == pytest.approx(twin.value(rows, weights), rel=1e-12)
 
 
-def test_prox_in_place_and_exact_ties():
+def test_exact_ties_of_the_prox():
     rows = np.array([[3.0], [-2.9], [0.1], [0.0]])
     weights = np.array([2.0, 1.0, 0.5, 0.0])
-    SortedPenalty(weights).prox(rows, 1.0, out=rows)
+    rows = sorted_penalty(weights).prox(rows, 1.0)
     assert rows[0, 0] == -rows[1, 0] == 1.45
     assert not rows[2:].any()
     assert [group.tolist() for group in tied_rows(rows)] == [[0, 1]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import gauge_rows
+from helpers import gauge_rows, row_penalty
 
-from tasksieve.penalties import RowPenalty, l11, l21, row_norms, sparse_group
+from tasksieve.penalties import L11, L21, RowPenalty, SparseGroup, row_norms
 
 KINDS = {
     "group": {"group": 1.0, "l1": 0.0},
@@ -20,7 +20,7 @@ KINDS = {
 def penalty(rng, count, group, l1, ridge=0.0, positive=False):
     spread = rng.uniform(0.5, 2.0, count)
     spread[-1] = 0.0  # an unpenalised row
-    return RowPenalty(group * spread, l1 * spread, ridge, positive, bool(l1))
+    return row_penalty(group * spread, l1 * spread, ridge, positive)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -28,11 +28,11 @@ def test_value(rng, kind):
     w = rng.standard_normal((8, 3))
     p = penalty(rng, 8, **kind)
     norm = sum(p.group[j] * np.linalg.norm(w[j]) + p.l1[j] * np.abs(w[j]).sum() for j in range(8))
-    assert p.norm(w) == pytest.approx(norm)
-    assert p.value(w) == pytest.approx(norm + 0.5 * p.ridge * np.sum(w * w))
-    assert p.value(np.zeros((8, 3))) == 0.0
+    assert p.value(w) == pytest.approx(norm)
+    assert p.total(w) == pytest.approx(norm + 0.5 * p.ridge * np.sum(w * w))
+    assert p.total(np.zeros((8, 3))) == 0.0
     some = np.array([5, 2])
-    assert p.restrict(some).value(w[some]) == pytest.approx(
+    assert p.restrict(some).total(w[some]) == pytest.approx(
         sum(p.group[j] * np.linalg.norm(w[j]) + p.l1[j] * np.abs(w[j]).sum() for j in some)
         + 0.5 * p.ridge * np.sum(w[some] ** 2)
     )
@@ -48,7 +48,7 @@ def test_gauges_are_the_dual_norms(rng, tasks, kind, positive):
     m = 3.0 * rng.standard_normal((12, tasks))
     m[0] = 0.0
     m[1] = -np.abs(m[1])
-    gauges = p.gauges(m)
+    gauges = p.row_gauges(m)
     assert gauges[0] == 0.0
     assert gauges[-1] == 0.0  # unpenalised
     if positive:
@@ -69,7 +69,7 @@ def test_prox(rng, step, kind, positive):
     p = penalty(rng, 20, **kind, positive=positive)
     point = 2.0 * rng.standard_normal((20, 4))
     point[0] = 0.0
-    near = p.prox(point, step)
+    near = p.proximal(point, step)
     assert not near[0].any()
     assert not (positive and (near < 0).any())
     plain = np.maximum(point[-1], 0.0) if positive else point[-1]
@@ -78,7 +78,7 @@ def test_prox(rng, step, kind, positive):
     )  # only the ridge acts on the last row
 
     def value(v):
-        return 0.5 * np.sum((v - point) ** 2) + step * p.value(v)
+        return 0.5 * np.sum((v - point) ** 2) + step * p.total(v)
 
     best = value(near)
     for size in (1e-1, 1e-3, 1e-5):
@@ -87,23 +87,42 @@ def test_prox(rng, step, kind, positive):
             other = np.maximum(other, 0.0) if positive else other
             assert value(other) >= best - 1e-12 * best
     # where the gauge of the point stays below the step, the row vanishes
-    inside = p.gauges(point) < step * (1 - 1e-12)
+    inside = p.row_gauges(point) < step * (1 - 1e-12)
     penalised = p.group + p.l1 > 0
     assert not near[inside & penalised].any()
     assert np.all(near[~inside & penalised].any(axis=1))
 
 
-def test_shapes_multiply_every_part(rng):
+def test_strengths_multiply_every_part(rng):
     weights = rng.uniform(0.5, 2.0, 6)
-    for shape, group, l1 in (
-        (l21(weights, ridge_ratio=0.4), 1.0, 0.0),
-        (l11(weights, ridge_ratio=0.4), 0.0, 1.0),
-        (sparse_group(weights, 0.3, 0.8, ridge_ratio=0.4, positive=True), 0.8, 0.3),
-        (sparse_group(weights, np.full(6, 0.3), ridge_ratio=0.4), 1.0, 0.3),
+    for shape, group, l1, positive in (
+        (L21(), 1.0, 0.0, False),
+        (L11(), 0.0, 1.0, False),
+        (SparseGroup(0.3, 0.8), 0.8, 0.3, True),
+        (SparseGroup(np.full(6, 0.3)), 1.0, 0.3, False),
     ):
-        at = shape.at(2.5)
+        at = shape.on(weights, 3, positive=positive, ridge_ratio=0.4, fixed_ridge=0.5).at(2.5)
         np.testing.assert_allclose(at.group, 2.5 * group * weights)
         np.testing.assert_allclose(at.l1, 2.5 * l1 * weights)
-        assert at.ridge == pytest.approx(1.0)
-        assert at.has_l1 == shape.has_l1 == (l1 > 0)
-        assert at.positive == shape.positive
+        assert at.ridge == pytest.approx(1.5)
+        assert at.has_entries == (l1 > 0)
+        assert at.positive == positive
+        half = at.times(0.5)
+        np.testing.assert_allclose(half.group, 0.5 * at.group)
+        assert half.ridge == at.ridge
+
+
+def test_of_one_task_both_norms_are_the_same(rng):
+    weights = rng.uniform(0.5, 2.0, 6)
+    one = SparseGroup(0.3, 0.8).on(weights, 1)
+    w = rng.standard_normal((6, 1))
+    assert one.value(w) == pytest.approx(1.1 * weights @ np.abs(w).ravel())
+    assert not one.has_entries
+
+
+@pytest.mark.parametrize("missing", ["value", "gauges", "prox", "reach"])
+def test_a_penalty_that_does_not_say_enough_is_refused(missing):
+    """Without a gauge's reach there is no bound on features never looked at: nothing may be certified."""
+    methods = {name: lambda self, *_: 0.0 for name in ("value", "gauges", "prox", "reach") if name != missing}
+    with pytest.raises(ValueError, match=f"does not say its `{missing}`"):
+        type("Mine", (RowPenalty,), methods)().on(np.ones(3), 2)

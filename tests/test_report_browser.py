@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -278,30 +277,23 @@ def test_nightfall_changes_the_heat_map(open_report: Opener) -> None:
     day = page.evaluate(picture)
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        for _ in range(100):  # the page hears of it with its next frame
-            if (page.evaluate(picture) == day) == (scheme == "light"):
-                break
-            page.wait_for_timeout(50)
-        else:
-            pytest.fail(f"the heat map does not follow the change to {scheme}")
+        same = "===" if scheme == "light" else "!=="
+        page.wait_for_function(f"day => {picture} {same} day", arg=day)  # the page hears of it with its next frame
 
 
 def test_five_thousand_features_and_five_hundred_tasks(open_report: Opener, tmp_path: Path) -> None:
-    """Loads, and follows the slider, within a few seconds even on a busy machine."""
+    """Loads, and follows the slider: what the browser lays out does not grow with features and tasks."""
     content = example_content(n_selected=5_000, n_tasks=500, n_values=20, n_features=20_000)
     file = write_report(content, tmp_path / "large.html")
-    start = time.monotonic()
     page = open_report(file)
-    assert time.monotonic() - start < 15
+    assert page.evaluate("document.querySelectorAll('*').length") < 5_000
     assert page.locator("#map canvas").is_visible()
     assert page.locator("#plot-quality rect").count() > 3
-    start = time.monotonic()
     page.locator("#alpha").focus()
     for _ in range(5):
         page.keyboard.press("ArrowLeft")
     expect(page.locator("#selected-now")).not_to_have_text("5,000 features selected")
     page.get_by_label("Filter features").fill("gene_00")
-    assert time.monotonic() - start < 15
     assert 0 < len(first_names(page)) <= 25
 
 

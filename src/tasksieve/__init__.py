@@ -9,6 +9,7 @@ Names are loaded when they are first used, so that the import itself costs nothi
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
+    "FoldStore": "fitted.checkpoint",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
@@ -34,10 +36,13 @@ _HOME = {
     "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
-    "RegularizationPath": "regularization_path",
-    "TaskKFold": "model_selection",
+    "Progress": "fitted.progress",
+    "RegularizationPath": "fitted.path",
+    "TaskKFold": "fitted.model_selection",
     "WeightedDegreeHasher": "graph",
-    "task_scorer": "model_selection",
+    "checkpoint": "fitted.checkpoint",
+    "task_scorer": "fitted.model_selection",
+    "watch": "fitted.progress",
     "write_report": "report",
 }
 
@@ -48,7 +53,6 @@ _PARTS = (
     "graph",
     "linear",
     "losses",
-    "model_selection",
     "online",
     "path",
     "penalties",
@@ -59,6 +63,13 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from .fitted.checkpoint import FoldStore as FoldStore
+    from .fitted.checkpoint import checkpoint as checkpoint
+    from .fitted.model_selection import TaskKFold as TaskKFold
+    from .fitted.model_selection import task_scorer as task_scorer
+    from .fitted.path import RegularizationPath as RegularizationPath
+    from .fitted.progress import Progress as Progress
+    from .fitted.progress import watch as watch
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
@@ -76,11 +87,8 @@ if TYPE_CHECKING:
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
-    from .model_selection import TaskKFold as TaskKFold
-    from .model_selection import task_scorer as task_scorer
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
-    from .regularization_path import RegularizationPath as RegularizationPath
     from .report import write_report as write_report
 
 __all__ = ["__version__", *_HOME]
@@ -89,6 +97,9 @@ __all__ = ["__version__", *_HOME]
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name == "model_selection":  # where 0.1 had them
+        warnings.warn("tasksieve.model_selection: use ts.TaskKFold and ts.task_scorer", FutureWarning, stacklevel=2)
+        return import_module(f"{__name__}.fitted.model_selection")
     elif name in _PARTS:
         value = import_module(f"{__name__}.{name}")
     else:

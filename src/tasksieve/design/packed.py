@@ -65,7 +65,7 @@ class PackedColumns(ColumnBlock):
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        rows = design.storage.n_rows if design.uniform else design.n_samples
+        rows = design.n_rows if design.uniform else design.n_samples
         buffer = np.empty((rows, 64), order="F")
         super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
@@ -118,7 +118,6 @@ class PackedColumns(ColumnBlock):
             loadings[:, :old] = self._loadings[:, :old]
             self._buffer, self._squares, self._loadings = buffer, squares, loadings
         columns, self._loadings[:, old:new] = self.design.take_with_loadings(features)
-        self.design.passes += len(features) / max(self.design.n_features, 1)
         self._buffer[:, old:new] = columns
         if self.shared or self.n_tasks == 1:
             self._squares[old:new] = np.einsum("ij,ij->j", columns, columns)[:, None]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .design import Design
-from .storage import SparseStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -16,12 +15,14 @@ class SparseColumns:
     """What `PackedColumns` offers, on sparse storage: weights, centring and scaling are applied to the vectors."""
 
     def __init__(self, design: Design) -> None:
-        if not isinstance(design.storage, SparseStorage):
+        if not design.sparse:
             raise ValueError("SparseColumns needs sparse storage")
+        self._shard = design.shards[0]
+        storage: Any = self._shard.storage
         self.design = design
         self.offsets = design.offsets
         self.n_tasks = design.n_tasks
-        self._x = design.storage.x
+        self._x = storage.x
         self._chosen = np.empty(0, dtype=np.int64)
         self._block: Any = None
 
@@ -34,13 +35,13 @@ class SparseColumns:
         if not design.n_nuisance:
             return np.empty((0, len(places), design.n_tasks))
         design.norms()
-        return design.nuisance_loadings(places)
+        return self._shard.nuisance_loadings(places)
 
     def correlate(self, r: Array, places: Array) -> Array:
         """``X~' r`` on some columns: (len(places), n_tasks)."""
-        passes = self.design.passes  # these columns are the solver's: no pass over the data is counted
-        out = self.design.correlate(r, places)
-        self.design.passes = passes
+        passes = self._shard.passes  # these columns are the solver's: no pass over the data is counted
+        out = self._shard.correlate(r, places)
+        self._shard.passes = passes
         return out
 
     def combine(self, places: Array, rows: Array) -> Array:

@@ -6,21 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
-from ..linear.base import (
-    accuracy,
-    mean_over_tasks,
-    stack_pairs,
-    warn_column,
-)
-from ..tasks import TaskLabels, task_codes
+from ..fitted.arguments import warn_column
+from ..fitted.predicting import TaskClassification
+from ..tasks import TaskLabels, observed_classes
 from .model import GraphModel
 
 
-class GraphSVC(ClassifierMixin, GraphModel):
+class GraphSVC(TaskClassification, GraphModel):
     r"""Support vector classifier for tasks that are neighbours on a graph.
 
     .. math::
@@ -92,6 +85,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         The objective at the fitted model (summed over the classes of one-vs-rest).
     dual_gap_ : float
         ``objective_`` minus the optimum is at most this.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
         Epochs of the descent, or Newton steps.
     n_visits_ : int
@@ -126,7 +121,6 @@ class GraphSVC(ClassifierMixin, GraphModel):
     ['yes', 'yes']
     """
 
-    _targets: ClassVar[Literal["values", "classes"]] = "classes"
     _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge", "logistic")
 
     def __init__(
@@ -194,22 +188,13 @@ class GraphSVC(ClassifierMixin, GraphModel):
     def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
         present, y = labels.weights > 0, labels.y
         weights = labels.weights
-        try:
-            classes = np.unique(y[present])
-        except TypeError as error:
-            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).") from error
-        if len(classes) == 1:
-            raise ValueError(
-                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes."
-            )
-        if y.dtype.kind == "f" and len(classes) > 2 and np.any(y[present] != np.floor(y[present])):
-            raise ValueError(
-                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
-            )
+        classes = observed_classes(labels)
+        if classes is None:
+            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).")
         if self.class_weight is not None:
             weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
-            self.classes_: Any = classes
+            self.classes_ = classes
             return [_signs(y == classes[1], present)], weights
         pairs = [np.unique(y[part][present[part]]) for part in labels.per_task()]
         if len(pairs) > 1 and all(len(pair) == 2 for pair in pairs):
@@ -223,12 +208,8 @@ class GraphSVC(ClassifierMixin, GraphModel):
         self.classes_ = classes
         return [_signs(y == label, present) for label in classes], weights
 
-    def _class_weights(
-        self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray
-    ) -> np.ndarray | float:
+    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray) -> np.ndarray:
         rule = self.class_weight
-        if rule is None:
-            return 1.0
         code = np.zeros(len(labels.y), dtype=np.int64)
         code[present] = np.searchsorted(classes, labels.y[present])
         if isinstance(rule, Mapping):
@@ -245,106 +226,10 @@ class GraphSVC(ClassifierMixin, GraphModel):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {rule!r}.")
         return factor[code]
 
-    def decision_function(self, X: Any, task: Any = None) -> Any:
-        """Score of the larger class, x . w_t + b_t; with more than two classes the scores of all.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
-        task : array of shape (n,), optional
-
-        Returns
-        -------
-        ndarray of shape (n,) with ``task``, (n, T) without; a list for a list
-            More than two classes: one more axis, in the order of ``classes_``.
-        """
-        return self._scores(X, task)
-
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
-            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to a
-            1-D y without task); a list for a list.
-        """
-        scores = self._scores(X, task)
-        if isinstance(scores, list):
-            return [self._labels(part, np.full(len(part), t)) for t, part in enumerate(scores)]
-        return self._labels(scores, None if task is None else task_codes(task, self.tasks_, len(scores)))
-
-    def _labels(self, scores: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-        if self.coef_.ndim == 3:
-            return self.classes_[np.argmax(scores, axis=-1)]
-        upper = (scores > 0).astype(np.intp)
-        if not isinstance(self.classes_, list):
-            return self.classes_[upper]
-        used = range(len(self.classes_)) if codes is None else np.unique(codes).tolist()
-        missing = [t for t in used if self.classes_[t] is None]
-        if missing:
-            raise ValueError(
-                f"task {self.tasks_[missing[0]]!r} had no rows, and the other tasks have different "
-                f"pairs of classes: its "
-                "classes are not known. Use decision_function."
-            )
-        known = next(pair for pair in self.classes_ if pair is not None)
-        pairs = stack_pairs([known if pair is None else pair for pair in self.classes_])
-        return pairs[np.arange(len(pairs)) if codes is None else codes, upper]
-
-    def _gives_probabilities(self) -> bool:
-        if self.loss != "logistic":
-            raise AttributeError(f"predict_proba needs loss='logistic'; the loss is {self.loss!r}.")
-        return True
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
-        """Probabilities of the classes; logistic loss only.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
-        task : array of shape (n,), optional
-
-        Returns
-        -------
-        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
-            The last axis follows ``classes_``; with more than two, the one-vs-rest probabilities divided by their sum.
-        """
-        scores = self._scores(X, task)
-        if isinstance(scores, list):
-            return [self._probabilities(part) for part in scores]
-        return self._probabilities(scores)
-
-    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        if self.coef_.ndim == 3:
-            each = np.maximum(expit(scores), 1e-300)
-            return each / each.sum(axis=-1, keepdims=True)
-        return np.stack([expit(-scores), expit(scores)], axis=-1)
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """Mean over tasks of the accuracy.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
-
-        Returns
-        -------
-        float
-            Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
-        """
-        predictions = self.predict(X, task)
-        labels = self._read_test_labels(X, y, task, sample_weight)
-        return mean_over_tasks(labels, labels.flatten(predictions), accuracy, least=1)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
 
 def _signs(positive: np.ndarray, present: np.ndarray) -> np.ndarray:

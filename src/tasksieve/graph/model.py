@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..linear.base import (
-    check_number,
-    feature_names,
-    kernel_threads,
-)
-from ..tasks import (
-    TaskLabels,
-    is_task_list,
-    linear_scores,
-    read_labels,
-    read_matrix,
-    refuse_not_finite,
-    task_codes,
-)
+from ..fitted.arguments import check_choice, check_number, kernel_threads
+from ..fitted.model import FittedModel
+from ..fitted.progress import reporter
+from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
 from .solver import GraphProblem, Solution, StringSource, solve
@@ -36,10 +23,9 @@ from .string_scores import string_scores
 SOLVERS = ("auto", "dual", "newton")
 
 
-class GraphModel(BaseEstimator):
+class GraphModel(FittedModel):
     """What the two models share: reading, coupling, solving, scoring rows."""
 
-    _targets: ClassVar[Literal["values", "classes"]]
     _losses: ClassVar[tuple[str, ...]]
 
     graph: Any
@@ -57,11 +43,6 @@ class GraphModel(BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    tasks_: np.ndarray
-    n_features_in_: int
-    _single: bool
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -72,11 +53,8 @@ class GraphModel(BaseEstimator):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
-        for name, value, allowed in (("loss", self.loss, self._losses), ("solver", self.solver, SOLVERS)):
-            if value not in allowed:
-                raise ValueError(
-                    f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}."
-                )
+        check_choice(self.loss, "loss", self._losses)
+        check_choice(self.solver, "solver", SOLVERS)
 
     def _read_source(self, X: Any) -> tuple[Any, Any]:
         """The rows as the solver reads them, and how many there are (a list: per task)."""
@@ -84,28 +62,8 @@ class GraphModel(BaseEstimator):
             text = read_strings(X)
             self.hasher_ = clone(self.hasher).fit(text)
             return self.hasher_.source(text), len(text)
-        if is_task_list(X):
-            parts = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
-            for t, part in enumerate(parts):
-                if part.shape[1] != parts[0].shape[1]:
-                    raise ValueError(
-                        f"X[{t}] has {part.shape[1]} features, X[0] has {parts[0].shape[1]}: all tasks need the same "
-                        "features in the same order."
-                    )
-            sparse = any(scipy.sparse.issparse(part) for part in parts)
-            stacked = scipy.sparse.vstack(parts, format="csr") if sparse else np.concatenate(parts)
-            return _row_major(stacked), [part.shape[0] for part in parts]
-        matrix = read_matrix(X, search=False)  # for NaN and infinity: with the norms of the rows
-        return _row_major(matrix), matrix.shape[0]
-
-    def _set_features(self, X: Any, source: Any) -> None:
-        self.n_features_in_ = source.shape[1]
-        items = X if is_task_list(X) else [X]
-        names = None if self.hasher is not None else feature_names(items[0])
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        matrix, rows = read_stacked(X, search=False)  # for NaN and infinity: with the norms of the rows
+        return _row_major(matrix), rows
 
     def _read_coupling(self, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Tasks of the model, position of each of the data's tasks among them, I + L, M."""
@@ -136,15 +94,14 @@ class GraphModel(BaseEstimator):
                 names = found
             else:
                 raise ValueError(
-                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks "
-                    f"({_shown(found)}): pass graph_tasks, "
-                    "the task of each row."
+                    f"graph has {n_tasks} rows, but the data have {len(found)} tasks ({some_of(found)}): pass "
+                    "graph_tasks, the task of each row."
                 )
         place = {name: k for k, name in enumerate(names)}
         unknown = [name for name in found if name not in place]
         if unknown:
-            raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {_shown(names)}.")
-        tasks = labels.tasks if names == found else _label_array(names)
+            raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {some_of(names)}.")
+        tasks = labels.tasks if names == found else label_array(names)
         coupling, similarity = similarity_of(weights, float(self.graph_strength))
         return tasks, np.array([place[name] for name in found], dtype=np.int64), coupling, similarity
 
@@ -153,13 +110,12 @@ class GraphModel(BaseEstimator):
     def _solve_all(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Any:
         self._check_parameters()
         source, rows = self._read_source(X)
-        targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
-        labels = read_labels(rows, y, task, sample_weight, targets=targets, allow_empty=True)
+        labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
         if not np.any(labels.weights > 0):
             raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
         signs, weights = self._encode(labels)
         tasks, place, coupling, similarity = self._read_coupling(labels)
-        self._set_features(X, source)
+        self._remember_features(X if self.hasher is None else source.text, source.shape[1])
         order, offsets = _graph_order(labels, place, len(tasks))
         row_of = _row_of_sample(labels, order)
         cost = self.C * weights
@@ -185,7 +141,7 @@ class GraphModel(BaseEstimator):
                 solve(
                     problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
                     seed=seed, start=start,
-                    progress=_Progress(type(self).__name__) if self.verbose else None,
+                    progress=self._progress(),
                 )
             )  # fmt: skip
             kept, squares = problem.rows, problem.squares
@@ -194,6 +150,12 @@ class GraphModel(BaseEstimator):
         if self.warm_start:
             self._warm = warm
         return self
+
+    def _progress(self) -> Any:
+        tell = reporter(type(self).__name__, "step", self.verbose)
+        if tell is None:
+            return None
+        return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
 
     def _set_solution(
         self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
@@ -212,7 +174,7 @@ class GraphModel(BaseEstimator):
         self._single = labels.form == "single" and len(tasks) == 1
         self.objective_ = float(sum(found.objective for found in solutions))
         self.dual_gap_ = float(sum(found.gap for found in solutions))
-        self._null_objective = float(sum(found.null for found in solutions))
+        self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
@@ -241,87 +203,16 @@ class GraphModel(BaseEstimator):
     # --- scoring rows ------------------------------------------------------------------------------------------
 
     def _read_matrix(self, X: Any, name: str = "X") -> Any:
-        if self.hasher is not None:
-            return self.hasher_.source(X)
-        if not isinstance(X, np.ndarray | list) or hasattr(self, "feature_names_in_"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        matrix = read_matrix(X, name, min_rows=0)
-        if matrix.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"{name} has {matrix.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return matrix
+        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
 
-    def _scores(self, X: Any, task: Any) -> Any:
-        """x . w_t + b_t: (n,), (n, T) or a list; with more than two classes one more axis for them."""
-        check_is_fitted(self, "coef_")
-        if self.hasher is None and is_task_list(X):
-            n_tasks = len(self.tasks_)
-            if task is not None:
-                raise ValueError(
-                    "task was given with a list of matrices: there, item t belongs to tasks_[t]."
-                )
-            if len(X) != n_tasks:
-                raise ValueError(
-                    f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one "
-                    f"matrix per task (of 0 "
-                    "rows where there is nothing to predict), or stacked rows with task."
-                )
-            parts = []
-            for t, item in enumerate(X):
-                matrix = self._read_matrix(item, f"X[{t}]")
-                parts.append(self._score_rows(matrix, np.full(matrix.shape[0], t)))
-            return parts
-        matrix = self._read_matrix(X)
-        codes = None if task is None else task_codes(task, self.tasks_, matrix.shape[0])
-        scores = self._score_rows(matrix, codes)
-        return scores[:, 0] if codes is None and self._single else scores
-
-    def _score_rows(self, matrix: Any, codes: np.ndarray | None) -> np.ndarray:
-        score = string_scores if isinstance(matrix, StringSource) else linear_scores
-        if self.coef_.ndim == 2:
-            return score(matrix, self.coef_, self.intercept_, codes)
-        each = [score(matrix, coef, b, codes) for coef, b in zip(self.coef_, self.intercept_, strict=True)]
-        return np.stack(each, axis=-1)
-
-    def _read_test_labels(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskLabels:
-        """Labels to score against; a task without observed labels has weight 0."""
-        if self.hasher is None and is_task_list(X):
-            rows: Any = [len(item) if isinstance(item, list) else item.shape[0] for item in X]
-        else:
-            rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
-        targets: Literal["values", "labels"] = "values" if self._targets == "values" else "labels"
-        labels = read_labels(rows, y, task, sample_weight, targets=targets, allow_empty=True)
-        if labels.form == "single" and len(self.tasks_) > 1:
-            raise ValueError(
-                f"The model has {len(self.tasks_)} tasks: pass task, the task of each row, to score."
-            )
-        if labels.form in ("list", "shared") and labels.n_tasks != len(self.tasks_):
-            raise ValueError(f"y has {labels.n_tasks} tasks, the model has {len(self.tasks_)}.")
-        return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
+    def _score_rows(
+        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
+    ) -> np.ndarray:
+        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
+        return score(rows, coef, intercept, codes)
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _shown(names: list[Any]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
-
-
-def _label_array(names: list[Any]) -> np.ndarray:
-    """Labels as an array; labels of different kinds stay what they are."""
-    if len({type(name) for name in names}) > 1 or any(isinstance(name, tuple) for name in names):
-        labels = np.empty(len(names), dtype=object)
-        labels[:] = names
-        return labels
-    return np.array(names)
 
 
 def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -353,7 +244,6 @@ def _refuse_not_finite_rows(problem: GraphProblem) -> None:
 def _row_major(matrix: Any) -> Any:
     """Rows contiguous in memory: a copy only of what is not."""
     if scipy.sparse.issparse(matrix):
-        matrix = matrix.tocsr()
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
@@ -369,15 +259,10 @@ def _seed(random_state: Any) -> int:
 
 def _rescaled(problem: GraphProblem, beta: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The dual point of another C, made feasible for this one."""
-    start = np.where(c > 0, beta * problem.c / np.where(c > 0, c, 1.0), 0.0)
-    if problem.code <= 2:
-        a = np.maximum(problem.y * start, 0.0)
-        if problem.code == 0:
-            a = np.minimum(a, problem.c)
-        elif problem.code == 2:  # inside (0, c), where the entropy is smooth
-            a = np.clip(a, 1e-12 * problem.c, (1 - 1e-12) * problem.c)
-        return problem.y * a
-    return np.clip(start, -problem.c, problem.c) if problem.code == 3 else np.where(problem.c > 0, start, 0.0)
+    low, high = problem.row_loss.domain(problem.y)
+    inside = 1e-12 if problem.loss == "logistic" else 0.0  # of the open interval, where the entropy is smooth
+    slopes = np.divide(beta, c, out=np.zeros_like(beta), where=c > 0)
+    return problem.c * np.clip(slopes, low + inside, high - inside)
 
 
 def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
@@ -397,21 +282,3 @@ def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
     back[..., labels.order] = flat
     rows[labels.order] = used
     return back, np.flatnonzero(rows)
-
-
-class _Progress:
-    """Progress on stderr: about one line per second."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, method: str, step: int, gap: float) -> None:
-        now = time.monotonic()
-        if now - self.last >= 1.0:
-            self.last = now
-            print(
-                f"{self.label}: {method}, step {step}, relative gap {gap:.1e}, {now - self.start:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )

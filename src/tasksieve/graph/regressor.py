@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from ..linear.base import (
-    TaskRegression,
-    check_number,
-)
+from ..fitted.arguments import check_number
+from ..fitted.predicting import TaskRegression
 from .model import GraphModel
 
 
@@ -44,6 +42,8 @@ class GraphSVR(TaskRegression, GraphModel):
         Rows whose dual coefficient is not 0.
     objective_, dual_gap_ : float
         The objective at the fitted model; it minus the optimum is at most the gap.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_visits_ : int
         Rows that the descent has read, in all epochs.
@@ -66,7 +66,6 @@ class GraphSVR(TaskRegression, GraphModel):
     [1.0, 1.0, 1.0]
     """
 
-    _targets: ClassVar[Literal["values", "classes"]] = "values"
     _losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive", "squared_epsilon_insensitive", "squared")
 
     def __init__(

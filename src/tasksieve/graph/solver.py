@@ -27,16 +27,20 @@ import scipy.sparse
 
 from .._kernels import kernels
 from ..design.threads import one_blas_thread
+from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
+from ..losses.hinge import Hinge, SquaredHinge
+from ..losses.logistic import Logistic
+from ..losses.rowwise import RowLoss
 
-LOSSES = {
-    "hinge": 0,
-    "squared_hinge": 1,
-    "logistic": 2,
-    "epsilon_insensitive": 3,
-    "squared_epsilon_insensitive": 4,
-    "squared": 4,  # with epsilon = 0
+# The number by which the kernels know a loss, and the loss; as in LIBLINEAR, squares have no factor 1/2.
+LOSSES: dict[str, tuple[int, Callable[[float], RowLoss]]] = {
+    "hinge": (0, lambda epsilon: Hinge()),
+    "squared_hinge": (1, lambda epsilon: SquaredHinge(factor=1.0)),
+    "logistic": (2, lambda epsilon: Logistic()),
+    "epsilon_insensitive": (3, EpsilonInsensitive),
+    "squared_epsilon_insensitive": (4, lambda epsilon: SquaredEpsilonInsensitive(epsilon, factor=1.0)),
+    "squared": (4, lambda epsilon: SquaredEpsilonInsensitive(0.0, factor=1.0)),
 }
-KINKED = (0, 3)  # losses that Newton's method sees rounded
 
 # Newton's method factors a matrix of (tasks x features)², and pays only where rows are many times more.
 LARGEST_NEWTON = 1500
@@ -86,10 +90,11 @@ class GraphProblem:
     squares: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        self.code = LOSSES[self.loss]
-        self._null: float | None = None
         if self.loss == "squared":
             self.epsilon = 0.0
+        self.code, loss = LOSSES[self.loss]
+        self.row_loss = loss(self.epsilon)
+        self._null: float | None = None
         if self.rows is None:
             self.rows = kernel_rows(self.source, self.threads)
         self.handle = kernels.graph_problem(
@@ -118,20 +123,15 @@ class GraphProblem:
     def dense(self) -> bool:
         return isinstance(self.source, np.ndarray)
 
-    def loss_values(self, scores: np.ndarray | float) -> np.ndarray:
-        """The loss of every sample, weights not counted."""
-        if self.code <= 1:
-            short = np.maximum(1.0 - self.y * scores, 0.0)
-            return short if self.code == 0 else short * short
-        if self.code == 2:
-            return np.logaddexp(0.0, -self.y * scores)
-        over = np.maximum(np.abs(scores - self.y) - self.epsilon, 0.0)
-        return over if self.code == 3 else over * over
+    @property
+    def kinked(self) -> bool:
+        """Whether Newton's method sees the loss rounded."""
+        return not np.isfinite(self.row_loss.smoothness)
 
     def null_objective(self) -> float:
         """The objective at W = 0."""
         if self._null is None:
-            self._null = float(np.dot(self.c, self.loss_values(0.0)))
+            self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
         return self._null
 
     def row_squares(self) -> np.ndarray:
@@ -343,8 +343,8 @@ def dual_coordinate_descent(
     # strings count their features at every visit anyway
     squares = None if isinstance(problem.source, StringSource) else problem.row_squares()
     w = np.zeros((problem.n_tasks, problem.width), dtype=problem.dtype)
-    if start is None and problem.code == 2:  # the entropy's gradient is infinite at 0
-        beta[:] = 0.5 * problem.c * problem.y
+    if start is None and problem.loss == "logistic":  # the entropy's gradient is infinite at 0
+        beta[:] = problem.c * problem.row_loss.slope(problem.y, np.zeros_like(problem.y))
         start = beta
     if start is not None:
         problem.rebuild(beta, w)
@@ -442,7 +442,7 @@ def newton_pays(problem: GraphProblem) -> bool:
     unknowns = problem.n_tasks * problem.width
     if not problem.dense or unknowns > LARGEST_NEWTON:
         return False
-    return problem.n_samples >= ROWS_PER_UNKNOWN[problem.code in KINKED] * unknowns
+    return problem.n_samples >= ROWS_PER_UNKNOWN[problem.kinked] * unknowns
 
 
 def smoothed_newton(
@@ -495,7 +495,7 @@ def _newton(
     problem: GraphProblem, tol: float, w: np.ndarray, mu: float, scale: float, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray, float, int, Certificate]:
     """Newton steps from w: W, beta, mu, steps, certificate of the pair that is returned."""
-    kinked = problem.code in KINKED
+    kinked = problem.kinked
     null = problem.null_objective()
     coupling, similarity, handle, threads = (
         problem.coupling,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linear.base import (
-    kernel_threads,
-)
+from ..design import thread_count
 from .solver import GraphProblem, StringSource
 
 
@@ -15,7 +13,7 @@ def string_scores(
 ) -> np.ndarray:
     """`tasksieve.tasks.linear_scores` of strings: their features are computed on the way."""
     n = len(source.text)
-    threads = kernel_threads()
+    threads = thread_count()
     one, nothing = np.eye(1), np.zeros(n)
 
     def scores(table: np.ndarray, rows: np.ndarray | None) -> np.ndarray:

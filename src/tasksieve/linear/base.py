@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design
-from ..path import solve_path
-from ..problem import Problem
-from ..regularization_path import RegularizationPath
-from ..tasks import TaskData, is_task_list, read_feature_weights
-from .arguments import (
-    Progress,
+from ..fitted.arguments import (
     check_number,
     default_grid,
     feature_names,
@@ -29,15 +23,20 @@ from .arguments import (
     warn_column,
     warn_one_class,
 )
-from .model import LossName, TaskLinearModel
-from .predicting import TaskClassification, TaskRegression, probabilities, stack_pairs
-from .scoring import accuracy, mean_over_tasks, r2
+from ..fitted.model import LossName, TaskLinearModel
+from ..fitted.path import RegularizationPath
+from ..fitted.predicting import TaskClassification, TaskRegression
+from ..fitted.progress import reporter
+from ..fitted.restore import DataFacts
+from ..fitted.scoring import accuracy, mean_over_tasks, r2
+from ..path.problem import Problem
+from ..path.solve import solve_path
+from ..tasks import TaskData, is_task_list, read_feature_weights
 
 __all__ = [
     "SCREENING",
     "LossName",
     "PathEstimator",
-    "Progress",
     "TaskClassification",
     "TaskLinearModel",
     "TaskRegression",
@@ -48,9 +47,7 @@ __all__ = [
     "given_grid",
     "kernel_threads",
     "mean_over_tasks",
-    "probabilities",
     "r2",
-    "stack_pairs",
     "warn_column",
     "warn_one_class",
 ]
@@ -80,11 +77,8 @@ class PathEstimator(TaskLinearModel):
     n_jobs: int | None
     verbose: int
 
-    #: ``watcher(label, k, n_values, point)`` is told of each value instead of stderr; the command line sets it
-    _watcher: Callable[[str, int, int, Any], None] | None = None
-
     def _penalty(self) -> dict[str, Any]:
-        """Arguments of `Problem` that describe the penalty."""
+        """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
         return {}
 
     def _strength(self) -> float:
@@ -141,7 +135,7 @@ class PathEstimator(TaskLinearModel):
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
-        self._null_objective = float(solution.null_objective) / data.n_bar
+        self.null_objective_ = float(solution.null_objective) / self._unit(data)
         if not point.converged:
             self._warn_not_converged(solution, data)
         return self
@@ -210,10 +204,11 @@ class PathEstimator(TaskLinearModel):
             )
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
-        label = label or type(self).__name__
-        if self._watcher is not None:
-            return partial(self._watcher, label)
-        return Progress(label) if self.verbose else None
+        """Whom the engine tells of each value, if anybody listens."""
+        tell = reporter(label or type(self).__name__, "value", self.verbose)
+        if tell is None:
+            return None
+        return lambda k, n_values, point: tell(k + 1, n_values, f"{len(point.features)} features selected")
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
@@ -236,7 +231,7 @@ class PathEstimator(TaskLinearModel):
         )
         problem = self._state(design, data, feature_weights)
         if data.unsearched:
-            problem.null_products()  # norms come along in the same reading of the data
+            problem.null_levels()  # norms come along in the same reading of the data
             if not design.finite:
                 data.refuse_not_finite()
                 raise ValueError(
@@ -303,6 +298,8 @@ class PathEstimator(TaskLinearModel):
             null_objective=solution.null_objective,
             passes=problem.design.passes,  # those that found alpha_max, too
             interrupted=solution.interrupted,
+            estimator=self,
+            facts=DataFacts.of(data),
         )
         if solution.interrupted:
             warnings.warn(

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
-from ..calibrated_engine import PUBLISHED
-from ..problem import Problem
+from ..path.calibrated import PUBLISHED
+from ..path.problem import Problem
 from ..tasks import TaskData
 from .base import LossName, PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
@@ -102,6 +102,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
@@ -196,7 +198,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         return self._universal(data, self._problem(data))
 
     def _universal(self, data: TaskData, problem: Problem) -> float:
-        design, weights = problem.design, problem.shape.weights
+        design, weights = problem.design, problem.penalty.weights
         # The sphere of a task: its rows, less what intercept and unpenalised features explain.
         present = (
             np.ones(design.n_samples) if design.weights is None else (design.weights > 0.0).astype(float)
@@ -330,6 +332,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         Mean over tasks of the held-out root mean squared error.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
 

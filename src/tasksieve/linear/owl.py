@@ -10,10 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..design import Design
-from ..problem import Problem, SortedProblem
-from ..sorted_engine import SORTED_SCREENING, SORTED_SOLVERS, solve_sorted_path
-from ..sorted_norm import read_sorted_weights
+from ..penalties import Sorted
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
 from .base import (
     LossName,
@@ -25,6 +22,9 @@ from .base import (
     warn_column,
 )
 from .cross_validation import PathEstimatorCV
+
+SOLVERS = ("auto", "apgd", "spgd")
+SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 
 
 class TiedRows(TaskLinearModel):
@@ -40,7 +40,7 @@ class TiedRows(TaskLinearModel):
 class SortedEstimator(TiedRows, PathEstimator):
     """A model whose penalty sorts the rows of W."""
 
-    _screening_rules: ClassVar[tuple[str | None, ...]] = SORTED_SCREENING
+    _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
 
     feature_weights = None  # ranks carry the weights here, not features
     weights: Any
@@ -52,31 +52,16 @@ class SortedEstimator(TiedRows, PathEstimator):
         super()._check_parameters()
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
-        if self.solver not in SORTED_SOLVERS:
+        if self.solver not in SOLVERS:
             raise ValueError(
-                f"The 'solver' parameter must be one of {', '.join(map(repr, SORTED_SOLVERS))}; got {self.solver!r}."
+                f"The 'solver' parameter must be one of {', '.join(map(repr, SOLVERS))}; got {self.solver!r}."
             )
 
-    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
-        shape = read_sorted_weights(self.weights, data.n_features, self.oscar_ratio, self.fdr)
-        return SortedProblem(
-            design, data.y, sorted_weights=shape, loss=self._loss, positive=self.positive, unit=data.n_bar
-        )
+    def _penalty(self) -> dict[str, Any]:
+        return {"penalty": Sorted(self.weights, oscar_ratio=self.oscar_ratio, fdr=self.fdr)}
 
-    def _solve(
-        self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
-    ) -> Any:
-        assert isinstance(problem, SortedProblem)
-        return solve_sorted_path(
-            problem,
-            alphas * data.n_bar,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            screening=self.screening,
-            solver=self.solver,
-            start=start,
-            progress=progress,
-        )
+    def _engine_options(self) -> dict[str, Any]:
+        return {"screening": self.screening, "solver": self.solver}
 
 
 # --- regression ----------------------------------------------------------------------------------------
@@ -152,6 +137,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -253,6 +240,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Mean over tasks of the held-out mean squared error.
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
 
@@ -492,6 +481,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -602,6 +593,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Held-out mean of -log p(class).
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
 

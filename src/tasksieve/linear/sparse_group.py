@@ -7,6 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from ..fitted.arguments import check_choice, check_l1
+from ..penalties import SparseGroup
+from ..proof.prove import Proof, prove
 from ..tasks import TaskData
 from .base import (
     PathEstimator,
@@ -18,7 +21,6 @@ from .base import (
     warn_one_class,
 )
 from .cross_validation import PathEstimatorCV
-from .proof import Proof, prove
 
 
 def _is_classifier(model: Any) -> bool:
@@ -43,16 +45,12 @@ class _EitherLoss(TaskLinearModel):
 
     def _penalty(self) -> dict[str, Any]:
         l1 = self.l1 if np.ndim(self.l1) == 0 else np.asarray(self.l1, dtype=np.float64)
-        return {"l1": l1, "group": float(self.group)}
+        return {"penalty": SparseGroup(l1, float(self.group))}
 
     def _check_shape(self) -> None:
-        if self.loss not in ("squared", "logistic"):
-            raise ValueError(f"The 'loss' parameter must be one of 'squared', 'logistic'; got {self.loss!r}.")
+        check_choice(self.loss, "loss", ("squared", "logistic"))
         check_number(self.group, "group", low=0, closed=True)
-        if np.ndim(self.l1) == 0:
-            check_number(self.l1, "l1", low=0, closed=True)
-        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
-            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        check_l1(self.l1)
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
             raise ValueError(
                 "With group=0 the 'l1' parameter must be positive: else features are not penalised."
@@ -210,6 +208,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -352,6 +352,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         Mean over tasks of the held-out loss.
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskSparseGroupLasso`, of the model with ``alpha_`` on all rows.
 

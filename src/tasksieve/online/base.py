@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from typing import Any, ClassVar
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
-from ..linear.base import TaskLinearModel, check_number
-from ..tasks import is_task_list
-from .rows import BLOCK_ENTRIES, RowBatch, label_array, read_rows
+from ..fitted.arguments import check_choice, check_l1, check_number
+from ..fitted.model import SelectingModel
+from ..fitted.progress import reporter
+from ..fitted.state import LinearState
+from ..tasks import is_task_list, label_array
+from .river import register
+from .rows import BLOCK_ENTRIES, RowBatch, read_rows
 
 PENALTIES = {"l21": 0, "l11": 1, "l1+l21": 2}
 MISSING = {"per-task": 0, "importance": 1, "rounds": 2}
@@ -26,8 +31,40 @@ AUTO_AVERAGE = 1000
 LARGEST_IN_TABLE = 1 << 20
 
 
-class OnlineLinearModel(TaskLinearModel):
-    """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it."""
+# What learning changes besides the kernel's memory, where it is changed in place.
+CHANGED = ("_labels", "_codes", "_table", "_vocabulary", "_classes")
+
+class Guard:
+    """The lock of everything that learning changes.
+
+    It is no parameter, so it is made when first asked for; afterwards the attribute of the same name is found first.
+    """
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else model.__dict__.setdefault("_guard", threading.RLock())
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def locked(method: Method) -> Method:
+    """A method that has the model's memory to itself: threads wait for each other, at the ends of rows or chunks."""
+
+    @wraps(method)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._guard:
+            return method(self, *args, **kwargs)
+
+    return cast(Method, alone)
+
+
+class OnlineLinearModel(SelectingModel):
+    """Dual averaging: the state is the sum of the gradients, the weights are a closed form of it.
+
+    Several threads may share a model. Whatever learns (`fit` as a whole, each `partial_fit`, each `learn_one`) and
+    whatever reads the memory takes a lock; answers from coefficients (`predict`, `score`, `certify`) are computed
+    from one `LinearState` taken under the lock, while learning goes on.
+    """
 
     _losses: ClassVar[tuple[str, ...]]
 
@@ -58,11 +95,10 @@ class OnlineLinearModel(TaskLinearModel):
     _averages: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if "river" in sys.modules:  # river asks by type what a model is
-            from .river import register
-
-            register()
+        register(cls)  # river asks by type what a model is
         return super().__new__(cls)
+
+    _guard = Guard()
 
     # -- parameters -----------------------------------------------------------------------------------------------
 
@@ -74,17 +110,12 @@ class OnlineLinearModel(TaskLinearModel):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.gamma == 0 and self.l2 == 0:
             raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
-        for name, known in (("penalty", PENALTIES), ("missing", MISSING), ("loss", self._losses)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"The {name!r} parameter must be one of {', '.join(map(repr, known))}; got {getattr(self, name)!r}."
-                )
+        check_choice(self.penalty, "penalty", PENALTIES)
+        check_choice(self.missing, "missing", MISSING)
+        check_choice(self.loss, "loss", self._losses)
         if self.average not in (True, False, "auto"):
             raise ValueError(f"The 'average' parameter must be True, False or 'auto'; got {self.average!r}.")
-        if np.ndim(self.l1) == 0:
-            check_number(self.l1, "l1", low=0, closed=True)
-        elif np.ndim(self.l1) != 1 or not np.all(np.isfinite(self.l1)) or np.any(np.asarray(self.l1) < 0):
-            raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        check_l1(self.l1)
         if self.hash_features is not None:
             check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
 
@@ -114,6 +145,7 @@ class OnlineLinearModel(TaskLinearModel):
             )
         self._learner.set_l1(np.ascontiguousarray(self.l1, dtype=np.float64))
 
+    @locked
     def set_params(self, **params: Any) -> Any:
         """Set parameters; a model that has begun to learn goes on with the new ones.
 
@@ -172,29 +204,25 @@ class OnlineLinearModel(TaskLinearModel):
 
     def _set_width(self, X: Any, batch: RowBatch, first: bool) -> None:
         """Number and names of the features: from the first rows, and checked with all later ones."""
-        items = X if is_task_list(X) else [X]
-        for k, item in enumerate(items):
-            plain = isinstance(item, np.ndarray | list) or scipy.sparse.issparse(item)
-            if not plain or hasattr(self, "feature_names_in_"):
-                validate_data(self, item, reset=first and k == 0, skip_check_array=True)
         if first:
-            self.n_features_in_ = batch.n_features
+            self._remember_features(X, batch.n_features)
             names = getattr(self, "feature_names_in_", None)
             self._vocabulary = {name: j for j, name in enumerate(names)} if names is not None else {}
-        elif batch.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {batch.n_features} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
+        else:
+            for item in X if is_task_list(X) else [X]:
+                self._check_features(item)
+            if batch.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"X has {batch.n_features} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
         self._learner.resize(self.n_features_in_, len(self._labels))
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
     def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
         table = self.__dict__.get("_table") if known else None
-        return read_rows(
-            X, y, task, sample_weight, "values" if self._targets == "values" else "labels", table
-        )
+        return read_rows(X, y, task, sample_weight, self._raw_targets, table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         """Features, tasks and classes of a batch become known; its labels become numbers."""
@@ -273,6 +301,7 @@ class OnlineLinearModel(TaskLinearModel):
             self._raise_diverged(f" at row {learned}")
         return True
 
+    @locked
     def _partial_fit(self, X: Any, y: Any, task: Any, sample_weight: Any, classes: Any = None) -> Any:
         if self._targets == "values" and sample_weight is None and self._learn_plain(X, y, task):
             return self
@@ -281,6 +310,7 @@ class OnlineLinearModel(TaskLinearModel):
         self._learn(batch)
         return self
 
+    @locked
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
@@ -314,20 +344,14 @@ class OnlineLinearModel(TaskLinearModel):
             kept = np.flatnonzero(batch.weights > 0)
         else:
             kept = np.arange(len(batch.y))
-        began = last = time.monotonic()
+        tell = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
             if self.missing == "rounds":
                 order = by_rounds(order, batch.codes)
             self._learn(batch, order)
-            now = time.monotonic()
-            if self.verbose and (now - last > 1.0 or epoch + 1 == self.max_iter):
-                last = now
-                print(
-                    f"{type(self).__name__}: pass {epoch + 1} of {self.max_iter}, {now - began:.1f} s",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            if tell is not None:
+                tell(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
         return self
 
@@ -402,7 +426,7 @@ class OnlineLinearModel(TaskLinearModel):
             self._raise_diverged("")
 
     def _score_one(self, x: Any, task: Any) -> float:
-        """x . w + b; 0 for a task, or a model, that has learned nothing."""
+        """x . w + b; 0 for a task, or a model, that has learned nothing. The caller has the lock."""
         task, x = self._task_and_row(x, task)
         if not hasattr(self, "_learner"):
             return 0.0
@@ -416,7 +440,12 @@ class OnlineLinearModel(TaskLinearModel):
             return float(self._learner.score_sparse(values, index, code))
         return float(self._learner.score_dict(x, self._vocabulary, code))
 
-    def _code_one(self, task: Any) -> int:
+    def _place_one(self, x: Any, task: Any) -> tuple[Any, int]:
+        """A row to learn without its task, and the code of that task."""
+        if "_learner" not in self.__dict__:
+            self._begin_one(x)
+        if self.task_feature is not None:
+            task, x = self._task_and_row(x, task)
         if task is None:
             if self._labels and not self._single:
                 raise ValueError("The model has learned rows with task labels: pass task.")
@@ -425,16 +454,31 @@ class OnlineLinearModel(TaskLinearModel):
         elif self._single:
             self._single = False
         code = self._codes.get(task)
-        return self._join(task) if code is None else code
+        return x, self._join(task) if code is None else code
 
     # -- what was learned -------------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
 
-    def _shown(self, name: str) -> Any:
+    def _require_memory(self, name: str) -> None:
         if "_learner" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned a row")
+
+    @locked
+    def _learned(self) -> LinearState:
+        check_is_fitted(self)
+        return LinearState(
+            self.coef_, self.intercept_, self.tasks_, self._known_classes(), self._single, type(self).__name__
+        )
+
+    def _known_classes(self) -> Any:
+        """Classes as a `LinearState` has them."""
+        return None
+
+    @locked
+    def _shown(self, name: str) -> Any:
+        self._require_memory(name)
         if name not in self._cache:
             learner = self._learner
             if name == "coef_":
@@ -480,25 +524,28 @@ class OnlineLinearModel(TaskLinearModel):
         return self._shown("averaged_intercept_")
 
     @property
+    @locked
     def tasks_(self) -> np.ndarray:  # type: ignore[override]
         """Task labels in the order of ``coef_``: first seen first."""
-        if "_learner" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no tasks_ before it has learned a row")
+        self._require_memory("tasks_")
         return label_array(self._labels)
 
     @property
+    @locked
     def n_rows_seen_(self) -> int:
         """Rows learned so far (rows of weight 0 are not counted)."""
         check_is_fitted(self)
         return int(self._learner.rows)
 
     @property
+    @locked
     def t_(self) -> int:
         """Steps made so far: rows, or closed rounds."""
         check_is_fitted(self)
         return int(self._learner.steps)
 
     @property
+    @locked
     def feature_index_(self) -> dict[Any, int]:
         """Place in ``coef_`` of every feature name met by `learn_one` (or of the columns of a data frame)."""
         check_is_fitted(self)
@@ -506,11 +553,13 @@ class OnlineLinearModel(TaskLinearModel):
 
     # -- copies, pickles ----------------------------------------------------------------------------------------------
 
+    @locked
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        state = {name: value for name, value in super().__getstate__().items() if name != "_guard"}
         if "_learner" in state:
             state["_learner"] = state["_learner"].state()
             state["_cache"] = {}
+            state.update({name: state[name].copy() for name in CHANGED if name in state})
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

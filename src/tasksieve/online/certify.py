@@ -9,16 +9,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import Design, PackedColumns
-from ..linear import (
-    MultiTaskElasticNet,
-    MultiTaskLasso,
-    MultiTaskLogisticRegression,
-    MultiTaskSparseGroupLasso,
-)
-from ..linear.base import kernel_threads
-from ..linear.proof import prove, raw_image
-from ..path import solve_path
-from ..problem import Problem
+from ..fitted.arguments import kernel_threads
+from ..fitted.state import LinearState
+from ..linear.elastic_net import MultiTaskElasticNet
+from ..linear.lasso import MultiTaskLasso
+from ..linear.logistic import MultiTaskLogisticRegression
+from ..linear.sparse_group import MultiTaskSparseGroupLasso
+from ..losses.hinge import Hinge
+from ..path.problem import Problem
+from ..path.solve import solve_path
+from ..penalties import SparseGroup
+from ..proof.prove import prove, raw_image
 from ..tasks import TaskData, read_tasks
 
 # How wide the hinge is smoothed to find dual points; the best one counts.
@@ -110,31 +111,37 @@ class CertifyMixin:
         -------
         Certificate
         """
-        check_is_fitted(self)
+        model: Any = self
+        check_is_fitted(model)
         if weights not in ("last", "averaged"):
             raise ValueError(f"weights must be 'last' or 'averaged'; got {weights!r}.")
         if not self.alpha > 0:
             raise ValueError("certify needs alpha > 0: without a penalty there is nothing to be proved zero.")
-        data = self._read_balanced(X, y, task, sample_weight)
-        model: Any = self
-        coef, intercept = (
-            (model.coef_, model.intercept_)
-            if weights == "last"
-            else (model.averaged_coef_, model.averaged_intercept_)
-        )
-        places = [self._known_code(label) for label in data.tasks.tolist()]
+        with model._guard:  # one state, judged while learning goes on
+            state: LinearState = model._learned()
+            coef, intercept = state.coef, state.intercept
+            if weights == "averaged":
+                coef, intercept = model.averaged_coef_, model.averaged_intercept_
+        data = self._read_balanced(X, y, task, sample_weight, state)
+        known = {label: code for code, label in enumerate(state.tasks.tolist())}
+        for label in data.tasks.tolist():
+            if label not in known:
+                raise ValueError(
+                    f"task {label!r} is unknown: the model has learned {list(known)[:5]} (see tasks_)."
+                )
+        places = [known[label] for label in data.tasks.tolist()]
         coef, intercept = np.ascontiguousarray(coef[places]), intercept[places]
         lam = self.alpha * data.n_bar
         if self.loss == "hinge":
             problem = self._balanced_problem(data, "squared")
-            objective, gap, null = hinge_gap(problem, lam, coef, intercept)
+            objective, gap, null = hinge_gap(problem, data.y, lam, coef, intercept)
             unit = data.n_bar
             return Certificate(objective / unit, gap / unit, null / unit, None, None, None, data.tasks)
         problem = self._balanced_problem(data, self.loss)
         proof = prove(problem, lam, coef, intercept)
         required = None
         if needed:
-            required = self._needed(data, problem, lam, coef, proof.best_objective)
+            required = self._needed(problem, lam, coef, proof.best_objective)
         return Certificate(
             proof.objective / data.n_bar,
             proof.dual_gap / data.n_bar,
@@ -184,41 +191,31 @@ class CertifyMixin:
         else:
             model = MultiTaskLasso(self.alpha, **common)
         own: Any = self
-        order = np.argsort(own.tasks_, kind="stable")
-        model.coef_ = own.coef_[order].copy()
-        model.intercept_ = own.intercept_[order].copy()
-        model.tasks_ = own.tasks_[order]
-        model.n_features_in_ = self.n_features_in_
-        model._single = own._single
-        if self._targets == "classes":
-            model.classes_ = own.classes_
+        with own._guard:
+            state: LinearState = own._learned()
+            if self._targets == "classes":
+                model.classes_ = own.classes_
+        order = np.argsort(state.tasks, kind="stable")
+        model.coef_, model.intercept_ = state.coef[order], state.intercept[order]
+        model.tasks_, model._single = state.tasks[order], state.single
+        model.n_features_in_ = state.coef.shape[1]
         return model
 
     # -- the batch problem --------------------------------------------------------------------------------------------
 
-    def _known_code(self, label: Any) -> int:
-        own: Any = self
-        if label not in own._codes:
-            raise ValueError(
-                f"task {label!r} is unknown: the model has learned {own.tasks_.tolist()[:5]} (see tasks_)."
-            )
-        return int(own._codes[label])
-
-    def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+    def _read_balanced(self, X: Any, y: Any, task: Any, sample_weight: Any, state: LinearState) -> TaskData:
         data = read_tasks(X, y, task, sample_weight, task_weights="balanced", targets=self._targets)
-        if data.n_features != self.n_features_in_:
-            raise ValueError(f"X has {data.n_features} features, but the model has {self.n_features_in_}.")
+        if data.n_features != state.coef.shape[1]:
+            raise ValueError(f"X has {data.n_features} features, but the model has {state.coef.shape[1]}.")
         if self._targets == "classes" and not isinstance(data.classes, list):
-            own: Any = self
-            if isinstance(own.classes_, list) or own.classes_.tolist() != data.classes.tolist():
+            classes = state.classes
+            if isinstance(classes, list) or classes.tolist() != data.classes.tolist():
                 raise ValueError(
-                    f"y has the classes {data.classes.tolist()}, the model has {own.classes_!r}: the same are needed."
+                    f"y has the classes {data.classes.tolist()}, the model has {classes!r}: the same are needed."
                 )
         return data
 
-    def _balanced_problem(
-        self, data: TaskData, loss: str, feature_weights: np.ndarray | None = None
-    ) -> Problem:
+    def _balanced_problem(self, data: TaskData, loss: str) -> Problem:
         design = Design(
             data.storage,
             data.offsets,
@@ -227,38 +224,27 @@ class CertifyMixin:
             fit_intercept=self.fit_intercept,
             n_threads=kernel_threads(),
         )
-        return self._on_design(design, data, loss, feature_weights)
-
-    def _on_design(
-        self, design: Design, data: TaskData, loss: str, feature_weights: np.ndarray | None
-    ) -> Problem:
         l1, group = {"l21": (0.0, 1.0), "l11": (1.0, 0.0), "l1+l21": (self.l1, 1.0)}[self.penalty]
         return Problem(
             design,
             data.y,
             loss=loss,
-            feature_weights=feature_weights,
-            l1=l1 if np.ndim(l1) == 0 else np.asarray(l1, dtype=np.float64),
-            group=group,
+            penalty=SparseGroup(l1 if np.ndim(l1) == 0 else np.asarray(l1, dtype=np.float64), group),
             ridge_ratio=self.l2 / self.alpha,
             unit=data.n_bar,
         )
 
-    def _needed(
-        self, data: TaskData, problem: Problem, lam: float, coef: np.ndarray, reached: float
-    ) -> np.ndarray:
+    def _needed(self, problem: Problem, lam: float, coef: np.ndarray, reached: float) -> np.ndarray:
         """Features j for which the problem without row j has a dual value above the primal value reached."""
         needed = np.zeros(coef.shape[1], dtype=bool)
-        products = problem.null_products()
         support = np.flatnonzero(coef.any(axis=0))
         for j in support:
             weights = np.ones(coef.shape[1])
             weights[j] = OUT
+            without = problem.reweighted(weights)
             rest = support[support != j]
             start = rest, np.ascontiguousarray(coef[:, rest].T)
             for tol in (1e-2, 1e-3, 1e-4, 1e-6):
-                without = self._on_design(problem.design, data, self.loss, weights)
-                without._null_products = products.copy()
                 point = solve_path(without, [lam], tol=tol, start=start, max_iter=2000).points[0]
                 kept = point.features != j
                 start = point.features[kept], np.ascontiguousarray(point.rows[kept])
@@ -271,27 +257,26 @@ class CertifyMixin:
 
 
 def hinge_gap(
-    problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray
+    problem: Problem, y: np.ndarray, lam: float, coef: np.ndarray, intercept: np.ndarray
 ) -> tuple[float, float, float]:
     """Objective, duality gap and objective at W = 0 of the hinge loss, in sum units.
 
-    Dual points: ``u = y a`` with ``a = s clip((1 - margin) / kappa, 0, 1)``, the gradient of a smoothed hinge, for
-    several kappa; classes balanced within each task (the intercept's constraint), and scaled into the dual set.
+    Dual points: ``u = y a`` = s times the slope of the hinge rounded over a width kappa, for several kappa; classes
+    balanced within each task (the intercept's constraint), and scaled into the dual set.
     """
-    design, y = problem.design, problem.y
-    penalty = problem.shape.at(lam)
+    design, penalty = problem.design, problem.penalty.at(lam)
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
     z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
-    objective = float(s @ np.maximum(0.0, 1.0 - y * z)) + penalty.restrict(features).value(rows)
+    objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)
     positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
     best = 0.0
     for kappa in SMOOTHING:
-        a = s * np.clip((1.0 - y * z) / kappa, 0.0, 1.0)
+        a = s * y * Hinge(kappa).slope(y, z)
         if design.fit_intercept:
             above, below = design.task_sums(a * (y > 0)), design.task_sums(a * (y < 0))
             least = np.minimum(above, below)
@@ -307,7 +292,7 @@ def hinge_gap(
 def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:
     """The largest dual value on the ray through a point with these correlations: ``c total - Omega*(c M)``, c <= 1."""
     if penalty.ridge == 0.0:
-        polar = float(np.max(penalty.gauges(products), initial=0.0))
+        polar = float(np.max(penalty.row_gauges(products), initial=0.0))
         return total * min(1.0, 1.0 / (polar * (1.0 + 1e-12))) if polar > 0 else total
 
     def value(c: float) -> float:

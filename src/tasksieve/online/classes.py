@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from .rows import label_array
+from ..tasks import label_array, refuse_real_numbers
 
 
 class ClassRegister:
@@ -76,38 +77,38 @@ class ClassRegister:
         self.signs[task] = new
         return any(old.get(label, sign) != sign for label, sign in new.items() if label in known)
 
-    def classes(self, tasks: list[Any]) -> Any:
-        """``classes_``: the sorted labels, or a pair for each task."""
+    def copy(self) -> ClassRegister:
+        return copy.deepcopy(self)
+
+    def known(self) -> Any:
+        """The sorted labels, or the pair of each task, None where it has not met two."""
         if self.common:
             return label_array(list(self.all))
-        for task, known in zip(tasks, self.of_task, strict=False):
-            if len(known) != 2:
+        return [label_array(list(pair)) if len(pair) == 2 else None for pair in self.of_task]
+
+    def classes(self, tasks: list[Any]) -> Any:
+        """``classes_``: the sorted labels, or a pair for each task."""
+        for task, met in zip(tasks, [] if self.common else self.of_task, strict=False):
+            if len(met) != 2:
                 raise ValueError(
-                    f"Tasks have different pairs of classes, and task {task!r} has met only {known!r}: "
+                    f"Tasks have different pairs of classes, and task {task!r} has met only {met!r}: "
                     "it needs a row of its second class."
                 )
-        return [label_array(pair) for pair in self.of_task]
+        return self.known()
 
     def encode(self, codes: np.ndarray, y: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, list[int]]:
         """Signs of a chunk's labels (0 where not observed), and the tasks that turn round."""
         signs = np.zeros(len(y))
         flips: list[int] = []
         values, inverse = np.unique(y[present], return_inverse=True)
-        if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-            raise ValueError(
-                "Unknown label type: continuous. y holds real numbers, a classifier needs classes."
-            )
+        refuse_real_numbers(values)
         labels, own = values.tolist(), codes[present]
         pairs = np.unique(own * len(labels) + inverse)
         for pair in pairs.tolist():
             for task in self.learn(pair // len(labels), labels[pair % len(labels)]):
                 flips.remove(task) if task in flips else flips.append(task)
         table = {pair: self.signs[pair // len(labels)][labels[pair % len(labels)]] for pair in pairs.tolist()}
-        signs[present] = (
-            np.array([table[pair] for pair in pairs.tolist()])[
-                np.searchsorted(pairs, own * len(labels) + inverse)
-            ]
-            if len(pairs)
-            else 0.0
-        )
+        if len(pairs):
+            of_pair = np.array([table[pair] for pair in pairs.tolist()])
+            signs[present] = of_pair[np.searchsorted(pairs, own * len(labels) + inverse)]
         return signs, flips

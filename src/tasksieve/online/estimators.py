@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from ..linear.base import TaskClassification, TaskRegression, warn_column
-from .base import OnlineLinearModel
+from ..fitted.arguments import warn_column
+from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
+from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
 from .classes import ClassRegister
-from .rows import RowBatch, label_array
+from .rows import RowBatch
 from .stream import StreamMixin
 
 
@@ -95,6 +97,15 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     --------
     OnlineMultiTaskClassifier : for two classes.
     MultiTaskLasso, MultiTaskSparseGroupLasso : the batch models it converges to.
+
+    Notes
+    -----
+    Threads may share a model: a lock inside lets one at a time learn or look at the memory. Whoever reads sees the
+    state after a row (`learn_one`), a chunk (`partial_fit`, `fit_stream`) or a whole `fit`, never half an update, and
+    waits for it if need be. Each call of `predict`, `score`, `certify`, `save`, ``copy`` or ``pickle`` answers from one
+    such state, and predicting does not hold learning up: the coefficients are taken under the lock, the products
+    computed without it. Two attributes read one after the other may be of two states; ``copy.copy(model)`` is a model
+    of its own that stays as it is. The lock is not part of copies, pickles and saved files.
 
     References
     ----------
@@ -185,16 +196,13 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
-        if "_learner" not in self.__dict__:
-            self._begin_one(x)
-        if self.task_feature is not None:
-            task, x = self._task_and_row(x, task)
-        value = float(y)
-        code = self._code_one(task)
-        if w > 0 and value == value:
-            self._learn_one(x, value, code, w)
-        elif not w >= 0:
-            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+        with self._guard:
+            x, code = self._place_one(x, task)
+            value = float(y)
+            if w > 0 and value == value:
+                self._learn_one(x, value, code, w)
+            elif not w >= 0:
+                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
 
     def predict_one(self, x: Any, task: Any = None) -> float:
         """Predict one row.
@@ -210,7 +218,8 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         float
             0 for a task of which nothing has been learned.
         """
-        return self._score_one(x, task)
+        with self._guard:
+            return self._score_one(x, task)
 
     # what river asks of an estimator in a pipeline
     _supervised = True
@@ -220,10 +229,6 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         tags.regressor_tags.poor_score = True  # at the default alpha and gamma, made for scaled features
         tags.non_deterministic = self.shuffle and self.random_state is None
         return tags
-
-
-def _has_probabilities(model: Any) -> bool:
-    return bool(model.loss == "logistic")
 
 
 class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, OnlineLinearModel):
@@ -262,6 +267,11 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     --------
     OnlineMultiTaskRegressor : for numbers.
     MultiTaskLogisticRegression, MultiTaskSparseGroupLasso : the batch models it converges to with the logistic loss.
+
+    Notes
+    -----
+    Threads may share a model, as described for `OnlineMultiTaskRegressor`: readers see the state after a row, a chunk
+    or a whole `fit`, never half an update.
 
     Examples
     --------
@@ -392,18 +402,15 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
-        if "_learner" not in self.__dict__:
-            self._begin_one(x)
-        if self.task_feature is not None:
-            task, x = self._task_and_row(x, task)
-        code = self._code_one(task)
-        if not w >= 0:
-            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
-        if w == 0 or y is None:
-            return
-        for turned in self._classes.learn(code, y):
-            self._learner.flip(turned)
-        self._learn_one(x, self._classes.signs[code][y], code, w)
+        with self._guard:
+            x, code = self._place_one(x, task)
+            if not w >= 0:
+                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+            if w == 0 or y is None:
+                return
+            for turned in self._classes.learn(code, y):
+                self._learner.flip(turned)
+            self._learn_one(x, self._classes.signs[code][y], code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.
@@ -417,12 +424,13 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         -------
         label
         """
-        pair = self._pair_one(x, task)
-        if len(pair) < 2:
-            return pair[0] if pair else None
-        return pair[int(self._score_one(x, task) > 0.0)]
+        with self._guard:
+            pair = self._pair_one(x, task)
+            if len(pair) < 2:
+                return pair[0] if pair else None
+            return pair[int(self._score_one(x, task) > 0.0)]
 
-    @available_if(_has_probabilities)
+    @available_if(gives_probabilities)
     def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
         """Probabilities of the classes of one row (loss="logistic").
 
@@ -435,11 +443,12 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         -------
         dict of label to probability
         """
-        pair = self._pair_one(x, task)
-        if len(pair) < 2:
-            return dict.fromkeys(pair, 1.0)
-        p = float(1.0 / (1.0 + np.exp(-np.clip(self._score_one(x, task), -700, 700))))
-        return {pair[0]: 1.0 - p, pair[1]: p}
+        with self._guard:
+            pair = self._pair_one(x, task)
+            if len(pair) < 2:
+                return dict.fromkeys(pair, 1.0)
+            score = self._score_one(x, task)
+        return {pair[0]: float(expit(-score)), pair[1]: float(expit(score))}
 
     def _pair_one(self, x: Any, task: Any) -> list[Any]:
         if not hasattr(self, "_classes"):
@@ -451,50 +460,17 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         return self._classes.of_task[code] if code is not None and code < len(self._classes.of_task) else []
 
     @property
+    @locked
     def classes_(self) -> Any:
         """The labels met so far: sorted, or a pair for each task."""
-        if "_classes" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no classes_ before it has learned a row")
+        self._require_memory("classes_")
         return self._classes.classes(self._labels)
 
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """Predict the more probable class.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
-            a 1-D y without task); a list for a list.
-        """
-        if hasattr(self, "_classes") and len(self._classes.all) == 1:
-            scores, only = self._scores(X, task), label_array(self._classes.all)
-            if isinstance(scores, list):
-                return [np.repeat(only, len(part)) for part in scores]
-            return np.broadcast_to(only, scores.shape).copy()
-        return super().predict(X, task)
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
-        """Probabilities of the two classes (loss="logistic").
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-        task : array of shape (n,), optional
-
-        Returns
-        -------
-        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
-            The last axis follows ``classes_``.
-        """
-        return super().predict_proba(X, task)
+    def _known_classes(self) -> Any:
+        known = self._classes.known()
+        if isinstance(known, list):  # tasks without a labelled row have met none
+            known += [None] * (len(self._labels) - len(known))
+        return known
 
     _supervised = True
     _multiclass = False

@@ -6,18 +6,18 @@ evaluation also ask for the type. It is answered without inheriting, so that riv
 
 from __future__ import annotations
 
-_done = False
+import sys
+
+from sklearn.base import RegressorMixin
+
+_known: set[type] = set()
 
 
-def register() -> None:
-    """Make ``isinstance(model, river.base.Regressor)`` (or ``Classifier``) true; done by itself if river is loaded."""
-    global _done
-    if _done:
+def register(model: type) -> None:
+    """Where river is loaded, make ``isinstance(model(), river.base.Regressor)`` (or ``Classifier``) true."""
+    if "river" not in sys.modules or model in _known:
         return
     from river import base
 
-    from .estimators import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
-
-    base.Regressor.register(OnlineMultiTaskRegressor)
-    base.Classifier.register(OnlineMultiTaskClassifier)
-    _done = True
+    (base.Regressor if issubclass(model, RegressorMixin) else base.Classifier).register(model)
+    _known.add(model)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from ..tasks import Form, is_task_list, read_labels, read_matrix, task_array
+from ..tasks import Form, read_labels, read_stacked, task_array
 
 # Rows converted to float64 (and gathered, where they are shuffled) at a time.
 BLOCK_ENTRIES = 1 << 20
@@ -82,23 +82,10 @@ def read_rows(
     One matrix shared by all tasks gives, row by row, one instance for each observed entry of y. ``table`` has the codes
     of integer labels that are known already, -1 for others: where it covers a chunk, nothing is sorted or looked up.
     """
-    if is_task_list(X):
-        matrices = [read_matrix(item, f"X[{t}]") for t, item in enumerate(X)]
-        if len({part.shape[1] for part in matrices}) > 1:
-            raise ValueError("X: all tasks need the same features in the same order.")
-        if any(map(scipy.sparse.issparse, matrices)):
-            matrix = scipy.sparse.csr_array(scipy.sparse.vstack(matrices))
-        else:
-            matrix = np.vstack(matrices)
-        heights: Any = [part.shape[0] for part in matrices]
-    else:
-        matrix = read_matrix(X)
-        heights = matrix.shape[0]
-        if scipy.sparse.issparse(matrix) and matrix.format != "csr":
-            matrix = matrix.tocsr()
-        quick = _read_plain(matrix, y, task, sample_weight, targets, table)
-        if quick is not None:
-            return quick
+    matrix, heights = read_stacked(X)
+    quick = _read_plain(matrix, y, task, sample_weight, targets, table) if isinstance(heights, int) else None
+    if quick is not None:
+        return quick
     labels = read_labels(heights, y, task, sample_weight, targets=targets, allow_empty=True)
     values, weights, codes = labels.y, labels.weights, labels.task_of_sample
     rows = None
@@ -155,13 +142,3 @@ def first_seen(tasks: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarr
     place = np.empty(len(tasks), dtype=np.int64)
     place[in_order] = np.arange(len(in_order))
     return [tasks[t] for t in in_order.tolist()], place[codes]
-
-
-def label_array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array: of their own type where they have one in common, else of objects."""
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}:
-        return np.array(labels)
-    out = np.empty(len(labels), dtype=object)
-    out[:] = labels
-    return out

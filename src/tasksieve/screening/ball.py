@@ -61,6 +61,19 @@ def row_maximum(b: ArrayLike, a: ArrayLike, radius: float) -> Array:
     return upper
 
 
+def sphere_norms(b: Array, a: Array, radius: float, threshold: Array) -> Array:
+    """Upper bounds of sqrt(s) for every row, exact only where that decides a comparison with the threshold."""
+    square = np.einsum("ij,ij->i", b, b)
+    reach = radius * _largest(a)
+    upper = np.sqrt(square) + reach
+    if not _equal_columns(a):
+        # (kappa D)² + ‖b‖² <= s: put the whole step on the task of the largest norm and forget the cross term
+        rows = np.flatnonzero((upper >= threshold) & (square + reach**2 < threshold**2))
+        if rows.size:
+            upper[rows] = np.sqrt(row_maximum(b[rows], a[rows], radius))
+    return upper
+
+
 def rejects(
     b: ArrayLike, a: ArrayLike, radius: float, threshold: ArrayLike, errors: ArrayLike | None = None
 ) -> Mask:

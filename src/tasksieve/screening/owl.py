@@ -62,4 +62,4 @@ def _beyond(upper: NDArray[np.float64], ranked: NDArray[np.float64], kept: int) 
     return np.asarray(upper < ranked[kept - 1])
 
 
-SORTED_TESTS = {"bao": bao_test, "cumulative": cumulative_test}
+SORTED_TESTS = {"cumulative": cumulative_test, "bao": bao_test}

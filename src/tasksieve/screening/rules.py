@@ -33,6 +33,8 @@ class Rule:
 
     name: str | None = None
     safe = True
+    #: the ball is the loss's own answer (`losses.DataLoss.ball`) on the path
+    of_loss = False
 
     def __init__(self) -> None:
         self.sequential_counts: list[int] = []
@@ -114,6 +116,7 @@ class GapSafe(Rule):
     """
 
     name = "gap"
+    of_loss = True
 
     def supports(self, state: DualState) -> bool:
         return bool(np.isfinite(state.smoothness))
@@ -142,6 +145,7 @@ def get_rule(
     l1: ArrayLike = 0.0,
     positive: bool = False,
     ridge_ratio: float = 0.0,
+    plain: bool = True,
 ) -> Rule:
     """The rule of a name, refused early where it does not hold.
 
@@ -150,9 +154,11 @@ def get_rule(
     name : {"auto", "dpc", "dpc-published", "gap", None} or Rule
         "auto" is the rigorous DPC for the squared loss and the gap-safe sphere for others. A Rule is returned as it is.
     loss : str
-        "squared" or the name of another smooth loss.
+        "squared" or the name of another loss.
     l1, positive, ridge_ratio
         The penalty, as in `DualState`.
+    plain : bool
+        Whether the penalty is the group norm.
 
     Returns
     -------
@@ -171,7 +177,7 @@ def get_rule(
         raise ValueError(
             f"screening={name!r} holds for the squared loss only, not for {loss!r}; use 'auto' or 'gap'"
         )
-    if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio):
+    if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio or not plain):
         raise ValueError(
             "screening='dpc-published' holds for the plain group penalty only (no l1, no ridge, no positivity); "
             "use 'dpc', which covers them"

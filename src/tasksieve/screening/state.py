@@ -10,6 +10,7 @@ or the same with another smooth loss. The ridge is a block of extra samples, nev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -102,6 +103,8 @@ class DualState:
         ``dataclasses.replace(state, gap=..., dual_scale=..., gap_lam=new)``.
     cut : Cut, optional
         Used in place of W where W = 0, for example `steepest_row` at the smallest lam whose solution is zero.
+    norm : callable, optional
+        ``norm(features, rows)``: the penalty, where it is another one than `group` and `l1` say.
     """
 
     y: Array
@@ -125,6 +128,7 @@ class DualState:
     dual_scale: float | None = None
     gap_lam: float | None = None
     cut: Cut | None = None
+    norm: Callable[[NDArray[np.intp], Array], float] | None = None
 
     @property
     def has_l1(self) -> bool:
@@ -140,6 +144,8 @@ class DualState:
         """The penalty of some rows at strength lam, without its ridge; infinite outside W >= 0 if that is required."""
         if self.positive and (rows < 0.0).any():
             return np.inf
+        if self.norm is not None:
+            return self.norm(features, rows)
         group, l1 = self.strengths(lam)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return float(group[features] @ lengths + l1[features] @ np.abs(rows).sum(axis=1))
@@ -211,17 +217,29 @@ class DualState:
         return min(max(best, 0.0 if self.positive else -largest), largest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ball:
-    """A ball that holds the dual optimum; its centre is a combination of vectors whose correlations are known.
+    """A set that holds the dual optimum: mostly a ball around a combination of vectors whose correlations are known.
 
-    centre = y_coef * y + residual_coef * residual + cut_coef * cut.image (ridge parts alike).
+    centre = y_coef * y + residual_coef * residual + cut_coef * cut.image (ridge parts alike), or any `vector`.
+
+    Attributes
+    ----------
+    vector : array of shape (N,), optional
+        The centre, where it is none of these combinations.
+    stretch : array of shape (T,), optional
+        An ellipsoid: e belongs to it if ``sum_t ‖e_t‖²/stretch_t² <= radius²``.
+    slack : array of shape (T,), optional
+        In each task the centre is known up to a vector of this length.
     """
 
     radius: float
     y_coef: float = 0.0
     residual_coef: float = 0.0
     cut_coef: float = 0.0
+    vector: Array | None = None
+    stretch: Array | None = None
+    slack: Array | None = None
 
     def centre(self, state: DualState) -> Array:
         """The centre in sample space, without a ridge part."""

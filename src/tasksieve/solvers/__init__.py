@@ -1,23 +1,26 @@
-"""Solvers of the problem restricted to packed columns: one file per algorithm."""
+"""Solvers of the problem restricted to a few columns: one file per algorithm, named as in its paper.
 
-from .accelerated import accelerated_proximal_gradient
+A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, tol, max_iter)``.
+"""
+
+from .accelerated import Accelerated
 from .coordinate import CoordinateDescent
+from .needs import Needs
 from .newton import VariationalNewton
 from .prox_newton import ProximalNewton
-from .sorted_accelerated import sorted_accelerated
-from .sorted_stochastic import sorted_stochastic
-from .sorted_working import SortedSolution, SortedWorking
-from .working import Solution, WorkingProblem
+from .sorted_fista import SortedFista
+from .stochastic import StochasticGradient
+from .working import Solution, WorkingProblem, duality_gap
 
 __all__ = [
+    "Accelerated",
     "CoordinateDescent",
+    "Needs",
     "ProximalNewton",
     "Solution",
-    "SortedSolution",
-    "SortedWorking",
+    "SortedFista",
+    "StochasticGradient",
     "VariationalNewton",
     "WorkingProblem",
-    "accelerated_proximal_gradient",
-    "sorted_accelerated",
-    "sorted_stochastic",
+    "duality_gap",
 ]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import SquareRoot
-from ..penalties import RowPenalty, row_norms
+from ..losses import TaskNorms
+from ..penalties import SparseGroup, row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -53,18 +53,17 @@ class PrimalDual:
 
 @dataclass
 class CalibratedSolution(Solution):
-    """Rows of W, and the dual point that belongs to them."""
+    """Rows of W, the dual point that belongs to them, and the noise."""
 
-    dual: Array | None = None
     noise: Array | None = None  # sigma_t of the variational Newton method
 
 
-def correlation_sizes(penalty: RowPenalty, products: Array) -> Array:
+def correlation_sizes(penalty: SparseGroup, products: Array) -> Array:
     """``||c_j||``, of the positive part where W must be positive."""
     return row_norms(np.maximum(products, 0.0) if penalty.positive else products)
 
 
-def shrunk_rows(penalty: RowPenalty, products: Array, curvature: float) -> Array:
+def shrunk_rows(penalty: SparseGroup, products: Array, curvature: float) -> Array:
     """``W(u)``: the minimiser of ``sum_j lam_j ||W_j|| + curvature/2 ||W||^2 - <c, W>``."""
     products = np.maximum(products, 0.0) if penalty.positive else products
     sizes = row_norms(products)
@@ -94,7 +93,7 @@ def best_multiple(along: float, sizes: Array, strengths: Array, ridge: float) ->
 
 
 def row_gaps(
-    penalty: RowPenalty, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
+    penalty: SparseGroup, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
 ) -> float:
     """What the penalty adds to the gap: the Fenchel-Young excess of every row, each >= 0."""
     excess = penalty.group * row_sizes - scale * inner
@@ -125,8 +124,8 @@ def primal_dual(
     image : array, optional
         ``XW``, where it is known.
     """
-    loss, penalty, packed = problem.loss, problem.penalty, problem.packed
-    assert isinstance(loss, SquareRoot)
+    loss, penalty, packed = problem.loss, problem.penalty, problem.columns
+    assert isinstance(loss, TaskNorms)
     if products is None:
         products = packed.correlate(dual, problem.places)
     lengths = loss.sizes(dual)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import SquareRoot
+from ..losses import TaskNorms
 from .calibrated import CalibratedSolution, correlation_sizes, shrunk_rows
 from .calibrated_history import Record
 from .first_order import Composite, Smooth, fista, sparsa
@@ -53,7 +53,7 @@ def dual_first_order(
         Keeps the best pair, and the history where that is asked for.
     """
     loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, SquareRoot)
+    assert isinstance(loss, TaskNorms)
     record = record or Record(problem, tol)
     run = _METHODS[method]
     ball = _into_balls(loss)
@@ -105,7 +105,7 @@ def _seen(at: Smooth) -> tuple[Array, Array, Array, Array]:
     return rows, at.point, products, image
 
 
-def _into_balls(loss: SquareRoot) -> Any:
+def _into_balls(loss: TaskNorms) -> Any:
     def project(u: Array, eta: float) -> Array:
         return loss.scaled(u, 1.0 / np.maximum(loss.sizes(u), 1.0))
 
@@ -113,8 +113,8 @@ def _into_balls(loss: SquareRoot) -> Any:
 
 
 def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | None) -> Any:
-    loss, penalty, packed, places = problem.loss, problem.penalty, problem.packed, problem.places
-    assert isinstance(loss, SquareRoot)
+    loss, penalty, packed, places = problem.loss, problem.penalty, problem.columns, problem.places
+    assert isinstance(loss, TaskNorms)
     constant = 0.0 if centre is None else 0.5 * curvature * float(np.vdot(centre, centre))
 
     def smooth(u: Array) -> Smooth:
@@ -132,8 +132,8 @@ def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | No
 
 def squared_norm_estimate(problem: WorkingProblem) -> float:
     """``max_t sigma_max(X_t)^2`` from below, by three steps of the power method: a scale for step lengths."""
-    loss, packed, places = problem.loss, problem.packed, problem.places
-    assert isinstance(loss, SquareRoot)
+    loss, packed, places = problem.loss, problem.columns, problem.places
+    assert isinstance(loss, TaskNorms)
     v = loss.target + 1e-3 * (1.0 + np.abs(loss.target).max()) * np.cos(np.arange(len(loss.target)))
     largest = 0.0
     for _ in range(3):
@@ -146,8 +146,8 @@ def squared_norm_estimate(problem: WorkingProblem) -> float:
 
 def proximal_weight(problem: WorkingProblem) -> float:
     """A weight for ``||W - W_k||^2/2`` that has the units of the problem."""
-    loss, packed = problem.loss, problem.packed
-    assert isinstance(loss, SquareRoot)
+    loss, packed = problem.loss, problem.columns
+    assert isinstance(loss, TaskNorms)
     at_zero = correlation_sizes(problem.penalty, packed.correlate(loss.null.residual, problem.places))
     length = float(np.sqrt(np.max(packed.squared_norms[problem.places], initial=0.0)))
     sizes = loss.sizes(loss.target)

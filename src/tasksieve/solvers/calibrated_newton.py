@@ -27,8 +27,8 @@ from scipy.linalg import lapack
 
 from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
-from ..losses import SquareRoot
-from ..penalties import RowPenalty, row_norms
+from ..losses import TaskNorms
+from ..penalties import SparseGroup, row_norms
 from .calibrated import CalibratedSolution, best_multiple, row_gaps
 from .newton import bounded_direct
 from .working import WorkingProblem
@@ -68,7 +68,7 @@ class CalibratedNewton:
             lengths = np.minimum(lengths, count + 1)
         return int(np.sum(lengths * lengths)) <= cls._MOST_CELLS
 
-    def __init__(self, packed: ColumnBlock, loss: SquareRoot | _Rotated) -> None:
+    def __init__(self, packed: ColumnBlock, loss: TaskNorms | _Rotated) -> None:
         self._packed, self._loss = packed, loss
         self._lengths = np.diff(packed.offsets)
         self._starts = np.concatenate([[0], np.cumsum(self._lengths * self._lengths)])
@@ -150,7 +150,7 @@ class CalibratedNewton:
         value += 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, noise, dual, loss.sizes(dual), products, row_norms(products), value)
 
-    def _gap(self, point: _Point, penalty: RowPenalty) -> float:
+    def _gap(self, point: _Point, penalty: SparseGroup) -> float:
         """The gap over the working columns; the residual is taken to be sigma u, as it is but for rounding."""
         shrink = 1.0 / np.maximum(point.lengths, 1.0)
         if np.any(point.lengths > 1.0):
@@ -167,7 +167,7 @@ class CalibratedNewton:
         gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
         return gap + row_gaps(penalty, sizes, inner, row_sizes, row_sizes * row_sizes, scale)
 
-    def _step(self, point: _Point, places: Array, penalty: RowPenalty, lowest: Array) -> _Point | None:
+    def _step(self, point: _Point, places: Array, penalty: SparseGroup, lowest: Array) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
         lam, ridge = penalty.group, penalty.ridge
         for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
@@ -325,8 +325,8 @@ class ReducedNewton:
         return bool(np.mean(np.diff(packed.offsets)) > cls._RATIO * (count + 1))
 
     def __init__(self, problem: WorkingProblem) -> None:
-        packed, loss = problem.packed, problem.loss
-        assert isinstance(loss, SquareRoot)
+        packed, loss = problem.columns, problem.loss
+        assert isinstance(loss, TaskNorms)
         self._places = np.arange(len(problem.places))
         self._bases: list[tuple[slice, Array, Array]] = []
         columns, targets = [], []
@@ -353,7 +353,7 @@ class ReducedNewton:
         self, problem: WorkingProblem, start: Array, noise: Array, tol: float, max_iter: int
     ) -> CalibratedSolution:
         """As `CalibratedNewton.solve`, for the columns this was made with."""
-        small = WorkingProblem(problem.packed, self._places, problem.penalty, problem.loss)
+        small = WorkingProblem(problem.columns, self._places, problem.penalty, problem.loss)
         solved = self._newton.solve(small, start, noise, tol, max_iter)
         assert solved.dual is not None
         dual = np.empty(self._samples)

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import SquareRoot
-from ..penalties import RowPenalty, row_norms
+from ..losses import TaskNorms
+from ..penalties import row_norms
 from .calibrated import CalibratedSolution
 from .calibrated_dual import squared_norm_estimate
 from .calibrated_history import Record
@@ -47,9 +47,9 @@ def smoothed_first_order(
     method : {"p-spg", "p-sfista"}
     """
     loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, SquareRoot)
+    assert isinstance(loss, TaskNorms)
     record = record or Record(problem, tol)
-    shape = RowPenalty(penalty.group, penalty.l1, 0.0, penalty.positive, penalty.has_l1)
+    shape = penalty.without_ridge()
     sizes = loss.sizes(loss.target)
     mu = 0.1 * float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
     norm = squared_norm_estimate(problem)
@@ -72,7 +72,7 @@ def smoothed_first_order(
             bias -= 0.5 * mu * last.scale**2 * float(np.sum(loss.task_products(last.dual, last.dual)))  # noqa: B023
             return last.gap - bias <= 0.3 * last.gap and mu > lowest  # noqa: B023
 
-        composite = Composite(smooth, lambda w, eta: shape.prox(w, 1.0 / eta), shape.norm)
+        composite = Composite(smooth, lambda w, eta: shape.proximal(w, 1.0 / eta), shape.value)
         at, count = run(composite, rows, norm / mu + penalty.ridge, watch, max_iter - record.iterations)
         record.iterations += count
         rows, mu = at.point, 0.1 * mu
@@ -80,8 +80,8 @@ def smoothed_first_order(
 
 
 def _smoothed(problem: WorkingProblem, mu: float) -> Any:
-    loss, packed, places, ridge = problem.loss, problem.packed, problem.places, problem.penalty.ridge
-    assert isinstance(loss, SquareRoot)
+    loss, packed, places, ridge = problem.loss, problem.columns, problem.places, problem.penalty.ridge
+    assert isinstance(loss, TaskNorms)
 
     def smooth(rows: Array) -> Smooth:
         live = np.flatnonzero(rows.any(axis=1))
@@ -101,8 +101,8 @@ def alternating_directions(
     problem: WorkingProblem, rows: Array, tol: float, max_iter: int, record: Record | None = None
 ) -> CalibratedSolution:
     """P-ADMM until the gap over the working columns is at most `tol`; `max_iter` counts its outer iterations."""
-    loss, penalty, packed, places = problem.loss, problem.penalty, problem.packed, problem.places
-    assert isinstance(loss, SquareRoot)
+    loss, penalty, packed, places = problem.loss, problem.penalty, problem.columns, problem.places
+    assert isinstance(loss, TaskNorms)
     record = record or Record(problem, tol)
     descent = CoordinateDescent()
     sizes = loss.sizes(loss.target)
@@ -112,9 +112,8 @@ def alternating_directions(
     split, dual = loss.target - image, np.zeros_like(loss.target)
     record.see(rows, loss.null.residual)
     while not record.done and record.iterations < max_iter:
-        scaled = RowPenalty(
-            penalty.group / rho, penalty.l1 / rho, penalty.ridge / rho, penalty.positive, penalty.has_l1
-        )
+        scaled = penalty.times(1.0 / rho)
+        scaled.ridge = penalty.ridge / rho
         # The inner problem is in units of P/rho: solved well enough for the gap to go on falling.
         inner = max(1e-3 * min(record.gap, record.last.objective), 1e-3 * tol) / rho
         solved = descent.minimise(

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import PackedColumns
-from ..losses import Squared
-from ..penalties import RowPenalty
+from ..penalties import SparseGroup
+from .needs import Needs
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -24,14 +24,16 @@ class CoordinateDescent:
     residual and ``2 T |A|`` per *changed* row with a Gram matrix.
     """
 
+    name = "cd"
+    needs = Needs(losses=("squared",), thresholds=True, packed=True)
+
     def __init__(self) -> None:
         #: operations spent on the last problem, for choosing between solvers
         self.work = 0.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        assert isinstance(problem.loss, Squared)
         return self.minimise(
-            problem.packed,
+            problem.columns,
             problem.places,
             problem.penalty,
             problem.loss.target,
@@ -45,7 +47,7 @@ class CoordinateDescent:
         self,
         packed: PackedColumns,
         places: Array,
-        penalty: RowPenalty,
+        penalty: SparseGroup,
         target: Array,
         start: Array,
         tol: float,

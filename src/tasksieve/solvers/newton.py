@@ -34,8 +34,8 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..design import ColumnBlock
-from ..losses import Squared
-from ..penalties import RowPenalty, row_norms
+from ..penalties import SparseGroup, row_norms
+from .needs import Needs
 from .newton_forms import FeatureForm, SampleForm
 from .working import Solution, WorkingProblem
 
@@ -60,6 +60,9 @@ class _Point:
 class VariationalNewton:
     """Keeps the work arrays of one path, for both forms of the algebra."""
 
+    name = "newton"
+    needs = Needs(losses=("squared",), plain=True, packed=True)
+
     def __init__(self, packed: ColumnBlock) -> None:
         self._packed = packed
         self._forms: tuple[SampleForm | FeatureForm, ...] = (SampleForm(packed), FeatureForm(packed))
@@ -74,11 +77,10 @@ class VariationalNewton:
         return min((form.work(count) for form in self._forms if form.fits(count)), default=np.inf)
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
-        assert isinstance(problem.loss, Squared)
         return self.minimise(problem.places, problem.penalty, problem.loss.target, start, tol, max_iter)
 
     def minimise(
-        self, places: Array, penalty: RowPenalty, target: Array, start: Array, tol: float, max_iter: int
+        self, places: Array, penalty: SparseGroup, target: Array, start: Array, tol: float, max_iter: int
     ) -> Solution:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
         lam, ridge = penalty.group, penalty.ridge

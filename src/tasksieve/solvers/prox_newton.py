@@ -8,6 +8,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
+from .needs import Needs
 from .newton import VariationalNewton
 from .working import Solution, WorkingProblem
 
@@ -26,32 +27,31 @@ class ProximalNewton:
     squared loss, so the same row updates solve it.
     """
 
+    name = "prox-newton"
+    needs = Needs(curved=True, thresholds=True, packed=True)
+
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
         self._buffer = np.empty((packed.design.n_samples, 0), order="F")
         self._basis_columns = list(packed.design.nuisance_basis)
 
-    def solve(
-        self, problem: WorkingProblem, start: Array, tol: float, max_iter: int, nuisance: Array | None = None
-    ) -> Solution:
+    def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         packed, places, penalty = self._packed, problem.places, problem.penalty
         rows = start
-        at = problem.evaluate(rows, nuisance)
-        value = at.value + penalty.value(rows)
-        epochs, share = (
-            0,
-            0.03,
-        )  # a model is solved to this share of the gap: another model costs more than a few epochs
+        at = problem.evaluate(rows, problem.nuisance)
+        value = at.value + penalty.total(rows)
+        # a model is solved to this share of the gap: another model costs more than a few epochs
+        epochs, share = 0, 0.03
         gap = np.inf
-        may_use_newton = not penalty.has_l1 and not penalty.positive
+        may_use_newton = not penalty.has_entries and not penalty.positive
         while True:
             products = packed.correlate(at.residual, places)
-            gap = problem.gap(rows, at, products)
+            gap, _ = problem.gap(rows, at, products)
             if gap <= tol or epochs >= max_iter:
                 break
             assert at.curvature is not None
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
-            near = penalty.gauges(products - penalty.ridge * rows) >= _NEAR
+            near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
             columns, squares, right = self._model(places[chosen], w, at.residual)
@@ -137,7 +137,7 @@ class ProximalNewton:
         for _ in range(30):
             candidate = proposal if step == 1.0 else rows + step * (proposal - rows)
             at = problem.evaluate(candidate, nuisance)
-            total = at.value + problem.penalty.value(candidate)
+            total = at.value + problem.penalty.total(candidate)
             if total <= value + 1e-15 * abs(value):
                 return candidate, at, total
             step *= 0.5

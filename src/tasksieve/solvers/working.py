@@ -2,85 +2,135 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..design import PackedColumns
-from ..losses import Evaluation, Loss
+from ..losses import DataLoss, Evaluation
 from ..penalties import RowPenalty
 
 Array = np.ndarray[Any, Any]
 
+#: ``shrink(rows, evaluation, products, gap, scale, least)``: which rows a safe test drops for good; none if they are
+#: less than this share of the rows
+Shrink = Callable[[Array, Evaluation, Array, float, float, float], Array]
+
 
 @dataclass
 class WorkingProblem:
-    """The problem on a few packed columns.
+    """The problem on a few columns.
 
     Attributes
     ----------
-    packed : PackedColumns
+    columns : PackedColumns or SparseColumns
     places : array of int
-        The columns of `packed` that take part.
+        The columns that take part.
     penalty : RowPenalty
-        One entry for each of them.
-    loss : Loss
+        Of those rows; of the kind that the solver `needs`.
+    loss : DataLoss
     zero : boolean array, a row for each of them and a column for each task, optional
         Coefficients that are known to be zero: a solver may leave them out.
+    nuisance : array, optional
+        A guess of the nuisance coefficients.
+    shrink : callable, optional
+        Dynamic screening, for a solver that works on all rows not yet rejected.
     """
 
-    packed: PackedColumns
+    columns: Any
     places: Array
-    penalty: RowPenalty
-    loss: Loss
+    penalty: Any
+    loss: DataLoss
     zero: Array | None = None
+    nuisance: Array | None = None
+    shrink: Shrink | None = None
+
+    def image(self, rows: Array) -> Array:
+        """``X~ W`` as a flat vector."""
+        live = np.flatnonzero(rows.any(axis=1))
+        return np.asarray(self.columns.combine(self.places[live], rows[live]))
 
     def evaluate(self, rows: Array, nuisance: Array | None = None) -> Evaluation:
         """The loss at ``X~ W``."""
-        live = np.flatnonzero(rows.any(axis=1))
-        z = self.packed.combine(self.places[live], rows[live])
-        return self.loss.evaluate(z, nuisance)
+        return self.loss.evaluate(self.image(rows), nuisance)
 
-    def gap(self, rows: Array, at: Evaluation, products: Array) -> float:
-        """Duality gap of this restricted problem at W, given the correlations of its residual."""
-        gap, _ = duality_gap(self.loss, self.penalty, rows, at, products, self.penalty.gauges)
-        return gap
+    def correlate(self, residual: Array) -> Array:
+        return np.asarray(self.columns.correlate(residual, self.places))
+
+    def gap(self, rows: Array, at: Evaluation, products: Array) -> tuple[float, float]:
+        """Duality gap of this restricted problem at W, given the correlations of its residual, and the dual scale."""
+        return duality_gap(self.loss, self.penalty, rows, at, products)
+
+    def keep(self, chosen: Array) -> WorkingProblem:
+        """The problem on some of its rows."""
+        return WorkingProblem(
+            self.columns, self.places[chosen], self.penalty.restrict(np.flatnonzero(chosen)), self.loss
+        )
 
 
 @dataclass
 class Solution:
-    """Rows of W for the working columns, and how the solver got there."""
+    """Rows of W for the working columns, and how the solver got there.
+
+    Attributes
+    ----------
+    evaluation, products : optional
+        The loss at `rows`, and the correlations of its residual with the working columns, where the solver has them.
+    dual : array, optional
+        A flat vector that is a better dual point than the residual.
+    dual_rows : array, optional
+        Rows whose residual is a better dual point.
+    alive : array of int, optional
+        Rows that dynamic screening left, where there was any: the others are zero for good.
+    steps : list of (iteration, rows left, gap)
+        What was seen at every check.
+    history : optional
+        What an algorithm for study has kept.
+    """
 
     rows: Array
     n_iter: int
     gap: float
     evaluation: Evaluation | None = None
-    products: Array | None = None  # correlations of the evaluation's residual with the working columns
+    products: Array | None = None
+    dual: Array | None = None
+    dual_rows: Array | None = None
+    alive: Array | None = None
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
+    history: Any = None
+
+    def on(self, kept: Array) -> Solution:
+        """The same on some of the rows; the others are zero."""
+        dual_rows = None if self.dual_rows is None else self.dual_rows[kept]
+        products = None if self.products is None else self.products[kept]
+        return Solution(
+            self.rows[kept], self.n_iter, self.gap, self.evaluation, products, self.dual, dual_rows, None, self.steps
+        )
 
 
 def duality_gap(
-    loss: Loss,
+    loss: DataLoss,
     penalty: RowPenalty,
     rows: Array,
     at: Evaluation,
     products: Array,
-    gauges: Any,
-    others: float = 0.0,
+    whole: tuple[RowPenalty, Array, Array] | None = None,
 ) -> tuple[float, float]:
     """Duality gap at W with the best multiple of its residual as the dual point.
 
     The ridge is one more block of squared loss with residual ``-sqrt(ridge) W``: scaled with the rest, it subtracts
-    ``ridge W`` from the correlations and adds its own non-negative term (mathematics, sections 2.2 and 4).
+    ``ridge W`` from the correlations and adds its own non-negative term (mathematics, sections 2.2 and 4). Or its dual
+    point is the best one for the scaled residual, a distance to the dual ball; the smaller gap counts.
 
     Parameters
     ----------
+    penalty : RowPenalty
+        Of the rows.
     products : array
         Correlations of the residual with the rows' features.
-    gauges : callable
-        Dual gauges of such correlations.
-    others : float
-        Largest gauge among features that are not in `rows`.
+    whole : (penalty, gauges, features), optional
+        The penalty of all features, their gauges (or upper bounds) for the residual, and which ones the rows are.
 
     Returns
     -------
@@ -88,14 +138,57 @@ def duality_gap(
     """
     ridge = penalty.ridge
     augmented = products - ridge * rows if ridge else products
-    weight_squares = float(np.vdot(rows, rows)) if ridge else 0.0
     inner = float(np.vdot(augmented, rows))
-    polar = max(float(np.max(gauges(augmented), initial=0.0)), others)
+    everything, gauges, features = whole if whole is not None else (penalty, None, None)
+    if ridge or gauges is None:
+        own = penalty.row_gauges(augmented)
+        polar_of = own if gauges is None else gauges.copy()
+        if gauges is not None:
+            polar_of[features] = own
+    else:
+        polar_of = gauges
+    polar = everything.polar(polar_of)
     # Shrunk by more than rounding can have added to the gauges: the scaled point is feasible.
     limit = 1.0 / (polar * (1.0 + 1e-12)) if polar > 0.0 else np.inf
     if ridge:
         limit = min(limit, 1.0)
     scale = loss.best_scale(at, inner, limit)
-    ridge_term = 0.5 * ridge * (1.0 - scale) ** 2 * weight_squares
-    gap = loss.gap_terms(at, scale) + ridge_term + max(penalty.norm(rows) - scale * inner, 0.0)
+    norm = penalty.value(rows)
+    gap = loss.terms(at, scale) + max(norm - scale * inner, 0.0)
+    if not ridge:
+        return gap, scale
+    squares = float(np.vdot(rows, rows))
+    gap += 0.5 * ridge * (1.0 - scale) ** 2 * squares
+    outer = everything.outer
+    if outer is not None and not loss.squared:  # the cut ball of the squared loss is about the augmented dual point
+        plain = penalty.row_gauges(products) if gauges is None else gauges
+        over = np.flatnonzero(plain > 1.0)
+        fixed = norm + 0.5 * ridge * squares
+        along = float(np.vdot(products, rows))
+        other = _ridge_gap(loss, at, fixed, along, plain[over], outer[over], ridge)
+        if other[0] < gap:
+            return other
     return gap, scale
+
+
+def _ridge_gap(
+    loss: DataLoss, at: Evaluation, fixed: float, along: float, gauges: Array, outer: Array, ridge: float
+) -> tuple[float, float]:
+    """``terms(c) + Omega(W) + ridge/2 ||W||^2 - c <M, W> + dist(c M, dual ball)^2/(2 ridge)``, at the best c <= 1.
+
+    A row of gauge v is at most ``(v - 1) outer`` away from its dual ball. The function is convex in c.
+    """
+
+    def value(c: float) -> float:
+        away = np.maximum(c * gauges - 1.0, 0.0) * outer
+        return loss.terms(at, c) + max(fixed - c * along + float(away @ away) / (2.0 * ridge), 0.0)
+
+    best = (value(1.0), 1.0)
+    if value(0.99) >= best[0] or not len(gauges):
+        return best
+    low, high = 0.0, 1.0
+    for _ in range(25):
+        third = (high - low) / 3.0
+        low, high = (low + third, high) if value(low + third) > value(high - third) else (low, high - third)
+    middle = 0.5 * (low + high)
+    return min(best, (value(middle), middle))

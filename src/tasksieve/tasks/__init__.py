@@ -11,8 +11,16 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
-from .labels import read_labels, task_array, task_codes
-from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .labels import (
+    label_array,
+    observed_classes,
+    read_labels,
+    refuse_real_numbers,
+    some_of,
+    task_array,
+    task_codes,
+)
+from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
 from .weights import read_feature_weights
@@ -21,13 +29,19 @@ __all__ = [
     "Form",
     "TaskData",
     "TaskLabels",
+    "count_rows",
     "is_task_list",
+    "label_array",
     "linear_scores",
+    "observed_classes",
     "read_feature_weights",
     "read_labels",
     "read_matrix",
+    "read_stacked",
     "read_tasks",
     "refuse_not_finite",
+    "refuse_real_numbers",
+    "some_of",
     "task_array",
     "task_codes",
 ]

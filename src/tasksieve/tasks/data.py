@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import as_storage
+from ..design import Storage, as_storage
 from .labels import read_labels
-from .matrix import is_task_list, read_matrix, refuse_not_finite
+from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
 from .weights import read_task_weights
 
@@ -101,7 +101,7 @@ def read_tasks(
 
 def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
     """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
-    large = int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
+    large = isinstance(X, Storage) or int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
     matrix = read_matrix(X, name, search=not large)
     if large and not get_config()["assume_finite"]:
         unsearched.append((matrix, name))
@@ -109,14 +109,7 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
 
 
 def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
-    matrices = [_read_once(item, f"X[{t}]", unsearched) for t, item in enumerate(X)]
-    n_features = matrices[0].shape[1]
-    for t, matrix in enumerate(matrices):
-        if matrix.shape[1] != n_features:
-            raise ValueError(
-                f"X[{t}] has {matrix.shape[1]} features, X[0] has {n_features}: "
-                "all tasks need the same features in the same order."
-            )
+    matrices = read_task_list(X, lambda item, name: _read_once(item, name, unsearched))
     sparse = [scipy.sparse.issparse(matrix) for matrix in matrices]
     if any(sparse) and not all(sparse):
         matrices = [scipy.sparse.csc_array(matrix) for matrix in matrices]

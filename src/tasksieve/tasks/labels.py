@@ -189,6 +189,21 @@ def task_array(task: Any, n_rows: int) -> np.ndarray:
     return labels
 
 
+def label_array(labels: list[Any]) -> np.ndarray:
+    """Labels as an array: of their own type where they have one in common, else of objects."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool, bytes}:
+        return np.array(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def some_of(names: Sequence[Any]) -> str:
+    """The first few labels, for messages."""
+    return ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+
+
 def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     """Position in ``tasks`` of the label of each row; a label not met in `fit` is an error."""
     labels = task_array(task, n_rows)
@@ -202,10 +217,9 @@ def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     codes = np.array([place.get(label, -1) for label in known.tolist()], dtype=np.int64)
     if np.any(codes < 0):
         row = int(np.argmax(codes[inverse] < 0))
-        shown = ", ".join(repr(label) for label in tasks[:5].tolist()) + (", ..." if len(tasks) > 5 else "")
         raise ValueError(
             f"task {labels[row : row + 1].tolist()[0]!r} in row {row} is unknown: the model was fitted on the "
-            f"{len(tasks)} task(s) {shown} (see tasks_)."
+            f"{len(tasks)} task(s) {some_of(tasks.tolist())} (see tasks_)."
         )
     return codes[inverse]
 
@@ -270,21 +284,33 @@ def _check_every_task_has_rows(labels: TaskLabels, weighted: bool) -> None:
         )
 
 
+def refuse_real_numbers(labels: np.ndarray) -> None:
+    """Raise a ValueError where class labels are numbers that are not whole."""
+    if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
+        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+
+
+def observed_classes(labels: TaskLabels) -> np.ndarray | None:
+    """The sorted classes of all tasks, two or more; None where labels of different kinds cannot be sorted."""
+    observed = labels.y[labels.weights > 0]
+    try:
+        classes = np.unique(observed)
+    except TypeError:
+        return None
+    if len(classes) == 1:
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+    if len(classes) > 2:
+        refuse_real_numbers(classes)
+    return classes
+
+
 def _encode_classes(labels: TaskLabels) -> tuple[Any, np.ndarray]:
     """Classes and signs: +1 for the larger label of all tasks or, where tasks differ, of each task."""
     present = labels.weights > 0
     y = labels.y
-    try:
-        classes = np.unique(y[present])
-    except TypeError:  # labels of different tasks that cannot be compared
-        classes = None
-    if classes is not None and len(classes) == 1:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+    classes = observed_classes(labels)
     if classes is not None and len(classes) == 2:
         return classes, np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
-
-    if y.dtype.kind == "f" and np.any(y[present] != np.floor(y[present])):
-        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
     pairs, signs = [], np.zeros(len(y))
     for t, part in enumerate(labels.per_task()):
         pair = np.unique(y[part][present[part]])

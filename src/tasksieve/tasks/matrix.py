@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import compressed
+from ..design import Storage, compressed
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -31,6 +32,13 @@ def is_task_list(X: Any) -> bool:
     return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
 
 
+def count_rows(X: Any) -> Any:
+    """The number of rows of X, or a list of such numbers for a list of tasks; X is not read."""
+    if is_task_list(X):
+        return [count_rows(item) for item in X]
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
     """X as a 2-D array or CSR/CSC matrix of a kept type, without NaN or infinity; a copy only if it must be.
 
@@ -45,11 +53,16 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     search : bool
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
+    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
+
     Notes
     -----
     The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
-    if scipy.sparse.issparse(X) or _is_sparse_frame(X):
+    matrix: Any
+    if isinstance(X, Storage):
+        matrix = X
+    elif scipy.sparse.issparse(X) or _is_sparse_frame(X):
         matrix = _read_sparse(X, name)
     else:
         matrix = _read_dense(X, name)
@@ -60,13 +73,43 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
         )
     if n_features < 1:
         raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    if search and not get_config()["assume_finite"]:
+    if search and not isinstance(matrix, Storage) and not get_config()["assume_finite"]:
         refuse_not_finite(matrix, name)
     return matrix
 
 
+def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matrix) -> list[Any]:
+    """One matrix per task, each read by ``read(item, name)``, all with the same number of features."""
+    matrices = [read(item, f"X[{t}]") for t, item in enumerate(X)]
+    n_features = matrices[0].shape[1]
+    for t, matrix in enumerate(matrices):
+        if matrix.shape[1] != n_features:
+            raise ValueError(
+                f"X[{t}] has {matrix.shape[1]} features, X[0] has {n_features}: "
+                "all tasks need the same features in the same order."
+            )
+    return matrices
+
+
+def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
+    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task)."""
+    if is_task_list(X):
+        matrices = read_task_list(X)
+        sparse = any(map(scipy.sparse.issparse, matrices))
+        matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
+        return matrix, [part.shape[0] for part in matrices]
+    matrix = read_matrix(X, search=search)
+    return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
+
+
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
+    if isinstance(matrix, Storage):
+        for feature in range(matrix.n_features):
+            rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
+            if len(rows):
+                raise ValueError(f"Input {name} contains NaN or infinity: row {rows[0]}, feature {feature}.")
+        return
     if matrix.dtype.kind != "f":
         return
     bad = _first_not_finite(matrix.data if scipy.sparse.issparse(matrix) else matrix)

@@ -1,0 +1,221 @@
+"""Anchored correlations, the features' half: bounds on all of X'r from a few past passes over the data.
+
+Keep ``C_m = X~' R_m`` for a few past vectors ``R_m``, the *anchors*. A new vector is, task by task, a combination of
+the anchors plus a remainder, ``r_t = sum_m a_mt R_mt + e_t`` (found in sample space: `path.anchors`), and so
+
+    || c_j(r) || <= || ( sum_m a_mt C_m[j, t] )_t || + sqrt( sum_t ||x_jt||^2 ||e_t||^2 ).
+
+Only features whose bound reaches their threshold have to touch the data. Two roundings are part of the bound:
+
+* C_m is stored in float32: ``|C_m[j,t] - stored| <= 2^-24 |C_m[j,t]| <= 2^-24 ||x_jt|| ||R_mt||`` (Cauchy-Schwarz);
+* every correlation was summed in float64 with error at most ``rounding ||x_jt|| ||R_mt||`` (`LocalShard.rounding`).
+
+Both have the form of the remainder term, so they are added to ``||e_t||``. The range of float32 is narrow, too:
+correlations and norms are stored in units of (a power of two near) their largest, and no norm below 2^-100 of that. A
+correlation below the range then loses at most 2^-150 of the largest one, which is 2^-49 of the anchor's largest task
+times such a norm, and part of the bound.
+
+How a penalty's gauge follows from bounds on the entries of a row is the penalty's own answer (`RowPenalty.reach`); for
+gauges of the form ``||soft(m, l1)||/group`` it is compiled.
+
+A ball often has its centre on the line from the last vector r to the first anchor, the target y. When r was judged,
+``||c_j(r)||^2`` and ``<c_j(r), c_j(y)>`` were noted on the way; with ``||c_j(y)||^2`` they give the norm of any
+combination of the two in a few operations a feature, and only features that this leaves open look at the anchors again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+
+Array = np.ndarray[Any, Any]
+
+FLOAT32_UNIT = 2.0**-24 * 1.01  # the margin covers the float64 arithmetic of the combination
+FLOAT32_RANGE = 2.0**-49  # with the least norm below: covers what numbers below single precision's range lose
+_FLOAT32_SMALL = 2.0**-100
+_UPWARDS = 1.0 + 2.0**-22  # more than the product and its rounding to single precision can lose
+_SMALL_BOUND = 200_000  # products of a bound that a second thread is not worth waking for
+_BLOCK = 4096  # features at a time where a penalty is asked in NumPy
+
+
+def _unit_of(values: Array, threads: int) -> float:
+    """A power of two near the largest of these numbers."""
+    largest = kernels.largest_magnitude(values, threads)
+    return float(2.0 ** np.clip(np.frexp(largest)[1], -1000, 1000)) if np.isfinite(largest) else 1.0
+
+
+@dataclass
+class Anchored:
+    """A vector in terms of the anchors: coefficients (anchors, tasks) and a bound on the remainder of each task."""
+
+    coef: Array
+    remainder: Array
+    spectral: float  # largest singular value of the remainder, n x T, or more: for one matrix shared by all
+
+    def __add__(self, other: Anchored) -> Anchored:
+        return Anchored(self.coef + other.coef, self.remainder + other.remainder, self.spectral + other.spectral)
+
+    def scaled(self, factor: float) -> Anchored:
+        return Anchored(factor * self.coef, abs(factor) * self.remainder, abs(factor) * self.spectral)
+
+    def loosened(self, slack: Array) -> Anchored:
+        """The same with a larger remainder in each task."""
+        return Anchored(self.coef, self.remainder + slack, self.spectral + float(np.linalg.norm(slack)))
+
+
+class AnchorShelf:
+    """Products of the anchors with the features of a shard.
+
+    Parameters
+    ----------
+    norms : array, (features, tasks), or (features, 1) where all tasks agree
+    n_tasks, n_threads : int
+    """
+
+    def __init__(self, norms: Array, n_tasks: int, n_threads: int) -> None:
+        self._threads, self._tasks = n_threads, n_tasks
+        self._unit = _unit_of(norms, n_threads)
+        self._norms = self._upwards(norms, 1.0 / self._unit)
+        self._products: list[Array] = []
+        self._units: list[float] = []
+        # Memory of anchors that are gone: fresh pages cost as much as filling them.
+        self._spare: list[Array] = []
+        count = len(norms)
+        self._estimate, self._upper = np.empty(count), np.empty(count)
+        # ||c_j||^2, <c_j, first anchor> and the remainder's bound: of the vector judged last, and of the first anchor
+        self._moments = np.empty((count, 3))
+        self._first_moments: Array | None = None
+        self._longest: Array | None = None  # largest norm of each feature over the tasks
+
+    def store(self, products: Array) -> None:
+        """A new anchor."""
+        unit = _unit_of(products, self._threads)
+        stored = self._spare.pop() if self._spare else np.empty(products.shape, dtype=np.float32)
+        kernels.store_single(products, 1.0 / unit, -np.inf, self._threads, stored)
+        self._products.append(stored)
+        self._units.append(unit)
+
+    def drop(self, m: int) -> None:
+        self._spare.append(self._products.pop(m))
+        del self._units[m]
+
+    def _upwards(self, norms: Array, factor: float = 1.0) -> Array:
+        """Norms in single precision, none of them smaller than ``factor norms``: a bound must not lose by that."""
+        out = np.empty(norms.shape, dtype=np.float32)
+        kernels.store_single(np.ascontiguousarray(norms), factor * _UPWARDS, _FLOAT32_SMALL, self._threads, out)
+        return out
+
+    def bound(
+        self,
+        vector: Anchored,
+        penalty: Any,
+        radius: float = 0.0,
+        stretch: Array | None = None,
+        note: bool = False,
+    ) -> tuple[Array, Array]:
+        """Each feature's gauge: an estimate, and an upper bound over a ball around a vector.
+
+        `stretch` (one positive number a task) makes the ball an ellipsoid: a vector e belongs to it if
+        ``sum_t ||e_t||^2 / stretch_t^2 <= radius^2``. `note`: keep the moments for `ball_bound`.
+        """
+        moments = self._moments if note else None
+        self._fill(vector, penalty, radius, stretch, self._estimate, self._upper, None, moments)
+        return self._estimate, self._upper
+
+    def ball_bound(
+        self, first: Anchored, centre: Anchored, coefs: tuple[float, float], penalty: Any, radius: float
+    ) -> Array:
+        """Upper bounds as of `bound` around ``centre = coefs[0] * (the vector noted) + coefs[1] * first``.
+
+        `first` is the first anchor.
+        """
+        group, _ = penalty.thresholds()
+        if self._first_moments is None or self._longest is None:
+            self._first_moments = np.empty_like(self._moments)
+            wasted = np.empty_like(self._estimate), np.empty_like(self._upper)
+            self._fill(first, penalty, 0.0, None, *wasted, None, self._first_moments)
+            self._longest = np.max(self._norms, axis=1).astype(np.float64) * self._unit
+        upper = np.empty_like(self._longest)
+        kernels.moment_bounds(
+            self._moments,
+            self._first_moments,
+            self._longest,
+            group,
+            *coefs,
+            self._units[0],
+            radius,
+            4.0 * (self._tasks + 16) * np.finfo(np.float64).eps,
+            upper,
+        )
+        if self._norms.shape[1] > 1:  # norms differ between tasks: a sharper bound exists
+            left = np.flatnonzero(upper >= 1.0)
+            sharper = np.empty(len(left))
+            self._fill(centre, penalty, radius, None, np.empty(len(left)), sharper, left, None)
+            upper[left] = sharper
+        return upper
+
+    def _fill(
+        self,
+        vector: Anchored,
+        penalty: Any,
+        radius: float,
+        stretch: Array | None,
+        estimate: Array,
+        upper: Array,
+        chosen: Array | None,
+        moments: Array | None,
+    ) -> None:
+        norms, remainder = self._norms, vector.remainder
+        if stretch is not None and norms.shape[1] > 1:
+            norms, remainder = self._upwards(norms * stretch), remainder / stretch
+        elif stretch is not None:  # one norm a feature: the ball around the ellipsoid
+            radius = radius * float(np.max(stretch))
+        thresholds = penalty.thresholds()
+        if thresholds is None:
+            self._ask(vector.coef, remainder, vector.spectral, norms, penalty, radius, estimate, upper)
+            return
+        kernels.anchored_ratios(
+            self._products,
+            vector.coef * np.array(self._units)[:, None],
+            norms,
+            remainder * self._unit,
+            vector.spectral * self._unit,
+            radius * self._unit,
+            *thresholds,
+            penalty.positive,
+            self._threads if estimate.size * vector.coef.size > _SMALL_BOUND else 1,
+            estimate,
+            upper,
+            chosen,
+            moments,
+        )
+
+    def _ask(
+        self,
+        coef: Array,
+        remainder: Array,
+        spectral: float,
+        norms: Array,
+        penalty: Any,
+        radius: float,
+        estimate: Array,
+        upper: Array,
+    ) -> None:
+        """The same through the penalty's own methods, a block of features at a time."""
+        for start in range(0, len(norms), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            part = penalty.restrict(np.arange(start, min(start + _BLOCK, len(norms))))
+            centre = np.zeros((len(norms[block]), self._tasks))
+            for products, unit, own in zip(self._products, self._units, coef, strict=True):
+                centre += (unit * own) * products[block]
+            sizes = norms[block].astype(np.float64) * self._unit
+            estimate[block] = part.row_gauges(centre)
+            if norms.shape[1] == 1:  # the remainder moves the row within a ball of its own
+                everywhere = np.broadcast_to(sizes, centre.shape)
+                upper[block] = part.row_reach(centre, 0.0, everywhere, radius + spectral)
+            else:
+                upper[block] = part.row_reach(centre, sizes * remainder, sizes, radius)

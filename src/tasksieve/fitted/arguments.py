@@ -1,0 +1,118 @@
+"""Arguments of the estimators, checked and read; warnings about them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
+
+from ..design import thread_count
+from ..tasks import TaskData, some_of
+
+
+def kernel_threads(n_jobs: int | None = None) -> int:
+    """Threads for the kernels: ``n_jobs`` as in scikit-learn, but by default all that are available."""
+    available = thread_count()
+    if n_jobs is None:
+        return available
+    if n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+def feature_names(X: Any) -> np.ndarray | None:
+    """Column names of X where it has them, as scikit-learn reads them."""
+    if isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X):
+        return None
+    probe = BaseEstimator()
+    validate_data(probe, X, reset=True, skip_check_array=True)
+    return getattr(probe, "feature_names_in_", None)
+
+
+def check_number(
+    value: Any, name: str, *, low: float, closed: bool, high: float = np.inf, integer: bool = False
+) -> None:
+    """Refuse a parameter that is not a number between low (itself allowed if ``closed``) and high."""
+    numeric = isinstance(value, Integral if integer else Real) and value is not True and value is not False
+    if not numeric or not low <= value <= high or value == np.inf or (value == low and not closed):
+        bound = f"{'>=' if closed else '>'} {low:g}" + (f" and <= {high:g}" if high < np.inf else "")
+        raise ValueError(
+            f"The {name!r} parameter must be {'an integer' if integer else 'a number'} {bound}; got {value!r}."
+        )
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
+    """Refuse a parameter that is none of the values allowed."""
+    if value not in allowed:
+        raise ValueError(f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def check_l1(l1: Any) -> None:
+    """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
+    if np.ndim(l1) == 0:
+        check_number(l1, "l1", low=0, closed=True)
+    elif np.ndim(l1) != 1 or not np.all(np.isfinite(l1)) or np.any(np.asarray(l1) < 0):
+        raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+
+
+def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
+    """Geometric grid of ``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``."""
+    check_number(n_alphas, "n_alphas", low=1, closed=True, integer=True)
+    check_number(eps, "eps", low=0, closed=False, high=1.0)
+    if alpha_max <= 0:  # nothing to explain: every value gives zero coefficients, whatever the grid
+        alpha_max = 1.0
+    grid = alpha_max * np.geomspace(1.0, eps, n_alphas)
+    grid[0] = alpha_max
+    return grid
+
+
+def given_grid(alphas: Any) -> np.ndarray:
+    """The user's values, decreasing."""
+    grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
+    if not len(grid) or not np.all(np.isfinite(grid)) or grid[-1] <= 0:
+        raise ValueError("alphas must be one or more positive numbers.")
+    return grid
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise what ``fit`` would raise about the parameters of an estimator, whatever the data.
+
+    Parameters
+    ----------
+    estimator : estimator of this library
+    """
+    for check in ("_check_alpha", "_check_parameters"):
+        if hasattr(estimator, check):
+            getattr(estimator, check)()
+
+
+def warn_one_class(data: TaskData) -> None:
+    """Name the tasks with one class only: with an intercept, their loss has no finite minimiser."""
+    present = data.weights > 0
+    negative = np.logical_or.reduceat((data.y < 0) & present, data.offsets[:-1])
+    positive = np.logical_or.reduceat((data.y > 0) & present, data.offsets[:-1])
+    names = data.tasks[~(negative & positive)].tolist()
+    if names:
+        warnings.warn(
+            f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
+            "infinite and is kept finite.",
+            stacklevel=4,
+        )
+
+
+def warn_column(y: Any) -> None:
+    """scikit-learn's warning about a y of one column, which classifiers there take for a mistake."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. It is read as one task of a shared matrix, "
+            "and predictions have one column, too.",
+            DataConversionWarning,
+            stacklevel=4,
+        )

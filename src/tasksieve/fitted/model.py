@@ -1,0 +1,201 @@
+"""A linear model of several tasks once it is fitted: its features, its scores, its support."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..plotting import coefficient_map
+from ..tasks import TaskData, TaskLabels, count_rows, is_task_list, linear_scores, read_labels, read_tasks
+from .arguments import feature_names
+from .scoring import accuracy, mean_over_tasks, r2
+from .state import LinearState, read_rows
+
+LossName = Literal["squared", "square-root", "logistic", "multinomial"]
+
+
+class FittedModel(BaseEstimator):
+    """Linear model with one row of coefficients per task, whatever fits it: features, scores of rows, test labels."""
+
+    _targets: ClassVar[Literal["values", "classes"]]
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    tasks_: np.ndarray
+    n_features_in_: int
+    _single: bool
+
+    @property
+    def _raw_targets(self) -> Literal["values", "labels"]:
+        """What y is read as where classes are to stay what they are."""
+        return "values" if self._targets == "values" else "labels"
+
+    def _learned(self) -> LinearState:
+        """What the next answer is made of."""
+        check_is_fitted(self, "coef_")
+        classes = getattr(self, "classes_", None) if self._targets == "classes" else None
+        return LinearState(
+            self.coef_, self.intercept_, self.tasks_, classes, self._single, type(self).__name__
+        )
+
+    def _remember_features(self, X: Any, n_features: int) -> None:
+        """Number and names of the features, as scikit-learn keeps them."""
+        items = X if is_task_list(X) else [X]
+        names = feature_names(items[0])
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        for item in items[1:] if names is not None else []:
+            validate_data(self, item, reset=False, skip_check_array=True)
+
+    def _check_features(self, X: Any) -> None:
+        """Refuse rows whose features go by other names than those fitted."""
+        nameless = isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X)
+        if not nameless or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _read_matrix(self, X: Any, name: str = "X") -> Any:
+        """Rows to predict, as `_score_rows` takes them."""
+        self._check_features(X)
+        return read_rows(X, name)
+
+    def _score_rows(
+        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
+    ) -> np.ndarray:
+        return linear_scores(rows, coef, intercept, codes)
+
+    def _scores(self, X: Any, task: Any, state: LinearState | None = None) -> Any:
+        """x . w_t + b_t in the form that `predict` promises: (n,), (n, T) or a list."""
+        return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows)
+
+    def _read_test_labels(
+        self, X: Any, y: Any, task: Any, sample_weight: Any, state: LinearState | None = None
+    ) -> TaskLabels:
+        """Labels to score against; a task without observed labels has weight 0."""
+        n_tasks = len((state or self._learned()).tasks)
+        labels = read_labels(
+            count_rows(X), y, task, sample_weight, targets=self._raw_targets, allow_empty=True
+        )
+        if labels.form == "single" and n_tasks > 1:
+            raise ValueError(f"The model has {n_tasks} tasks: pass task, the task of each row, to score.")
+        if labels.form in ("list", "shared") and labels.n_tasks != n_tasks:
+            raise ValueError(f"y has {labels.n_tasks} tasks, the model has {n_tasks}.")
+        return labels
+
+    def _predict(self, X: Any, task: Any, state: LinearState | None = None) -> Any:
+        state = state or self._learned()
+        return state.answers(self._scores(X, task, state), task)
+
+    def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any) -> float:
+        """Mean over tasks of R², or of the accuracy where classes are predicted."""
+        state = self._learned()
+        predictions = self._predict(X, task, state)
+        labels = self._read_test_labels(X, y, task, sample_weight, state)
+        flat = labels.flatten(predictions)
+        if state.classes is None:
+            return mean_over_tasks(labels, flat, r2, least=2)
+        return mean_over_tasks(labels, flat, accuracy, least=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class SelectingModel(SelectorMixin, FittedModel):
+    """A model whose coefficients are sparse: it selects features."""
+
+    def _get_support_mask(self) -> np.ndarray:
+        return np.any(self._learned().coef, axis=0)
+
+    def transform(self, X: Any) -> Any:
+        """Keep the columns of the selected features.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+
+        Returns
+        -------
+        matrix of shape (n, number of selected features), or a list of such for a list
+        """
+        if is_task_list(X):
+            return [self.transform(item) for item in X]
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put columns of zeros where `transform` has removed features.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, number of selected features)
+
+        Returns
+        -------
+        matrix of shape (n, d)
+        """
+        if X.shape[1] == 0 and not self.get_support().any():
+            return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
+        return super().inverse_transform(X)
+
+    def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Any:
+        """Draw the coefficients of the selected features as a heat map, strongest feature on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        most : int, default=50
+            Features drawn; the title says how many are selected.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        state = self._learned()
+        return coefficient_map(
+            state.coef,
+            state.tasks,
+            getattr(self, "feature_names_in_", None),
+            ax=ax,
+            most=most,
+            owner=type(self),
+        )
+
+
+class TaskLinearModel(SelectingModel):
+    """Model fitted to all rows at once, by a solver that answers with a solution point."""
+
+    _loss: ClassVar[LossName]
+
+    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        return read_tasks(
+            X, y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=self._targets
+        )
+
+    def _set_features(self, X: Any, data: TaskData) -> None:
+        self._remember_features(X, data.n_features)
+
+    def _unit(self, data: TaskData) -> float:
+        """The engine minimises this times the estimator's objective."""
+        return data.n_bar
+
+    def _set_solution(self, data: TaskData, point: Any) -> None:
+        self.coef_ = np.zeros((data.n_tasks, data.n_features))
+        self.coef_[:, point.features] = point.rows.T
+        self.intercept_ = np.array(point.intercept, dtype=np.float64)
+        self.tasks_ = data.tasks
+        self.objective_ = float(point.objective) / self._unit(data)
+        self.dual_gap_ = float(point.dual_gap) / self._unit(data)
+        self.n_iter_ = max(1, int(point.n_iter))
+        self._single = data.form == "single"
+        if data.classes is not None:
+            self.classes_ = data.classes

@@ -1,0 +1,241 @@
+"""Splitting rows within tasks, and scores averaged over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ..tasks import count_rows, read_labels, task_array
+from .scoring import mean_over_tasks
+
+RESPONSES = ("predict", "predict_proba", "decision_function")
+
+
+class TaskKFold(BaseEstimator):
+    r"""K folds within each task: every task is split on its own, so that every task is in every training part.
+
+    With :math:`n_t` rows of task t, each fold holds out :math:`\lfloor n_t / K \rfloor` or
+    :math:`\lceil n_t / K \rceil` of them. The odd rows are dealt out round robin over the tasks, so that the folds
+    are of equal size also where tasks are small.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds K, at least 2.
+    shuffle : bool, default=False
+        Shuffle the rows of each task first; otherwise a fold is a stretch of consecutive rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffling.
+
+    Notes
+    -----
+    A task with a single row is never held out: nothing would be left to learn it from. Without ``groups`` all rows
+    are one task and the folds are those of `sklearn.model_selection.KFold`. Under metadata routing the splitter asks
+    for ``task`` and for ``groups``, so ``GridSearchCV(model, grid, cv=TaskKFold()).fit(X, y, task=task)`` is enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tasksieve import TaskKFold
+    >>> task = np.array(["a", "b", "a", "b", "a", "b", "a", "b"])
+    >>> for train, test in TaskKFold(2).split(np.zeros((8, 1)), groups=task):
+    ...     print(test, task[test])
+    [0 1 2 3] ['a' 'b' 'a' 'b']
+    [4 5 6 7] ['a' 'b' 'a' 'b']
+    """
+
+    # what `split` asks of a meta-estimator under metadata routing; either name will do
+    __metadata_request__split = {"groups": True, "task": True}  # noqa: RUF012
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, task: Any = None) -> int:
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, groups, task
+            Not used.
+
+        Returns
+        -------
+        int
+        """
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, task: Any = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Row indices of the training and the held-out part of each fold.
+
+        Parameters
+        ----------
+        X : matrix of n rows, or list of matrices
+            The items of a list are the tasks; indices are those of the stacked rows.
+        y : ignored
+        groups : array of shape (n,), optional
+            The task of each row.
+        task : array of shape (n,), optional
+            Another name for ``groups``.
+
+        Yields
+        ------
+        train, test : int ndarray
+            Rows in increasing order.
+        """
+        if self.n_splits != int(self.n_splits) or self.n_splits < 2:
+            raise ValueError(f"n_splits must be an integer >= 2, got {self.n_splits!r}.")
+        labels = groups if groups is not None else task
+        n_rows = count_rows(X)
+        if isinstance(n_rows, list):
+            labels = np.repeat(np.arange(len(n_rows)), n_rows)
+            n_rows = len(labels)
+        fold = self._fold_of_row(np.zeros(n_rows) if labels is None else task_array(labels, n_rows))
+        for k in range(self.n_splits):
+            held_out = fold == k
+            if not held_out.any():
+                raise ValueError(
+                    f"n_splits={self.n_splits} is too many for n_samples={n_rows} in these tasks: "
+                    "a fold would be empty."
+                )
+            yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+    def _fold_of_row(self, labels: np.ndarray) -> np.ndarray:
+        """Fold in which each row is held out; -1 for rows that never are."""
+        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        order = np.argsort(codes, kind="stable")
+        random = check_random_state(self.random_state) if self.shuffle else None
+        fold = np.full(len(codes), -1)
+        first = 0  # the fold that gets the first odd row of the next task
+        for rows in np.split(order, np.cumsum(counts)[:-1]):
+            if len(rows) < 2:
+                continue
+            if random is not None:
+                rows = random.permutation(rows)
+            each, odd = divmod(len(rows), self.n_splits)
+            sizes = np.full(self.n_splits, each)
+            sizes[(first + np.arange(odd)) % self.n_splits] += 1
+            fold[rows] = np.repeat(np.arange(self.n_splits), sizes)
+            first = (first + odd) % self.n_splits
+        return fold
+
+
+class TaskScorer:
+    """Scorer that averages a metric over tasks; made by `task_scorer`.
+
+    Parameters
+    ----------
+    metric, sign, response_method, options
+        See `task_scorer`.
+    """
+
+    def __init__(self, metric: Callable[..., float], sign: int, response_method: str, options: dict[str, Any]) -> None:
+        self.metric = metric
+        self.sign = sign
+        self.response_method = response_method
+        self.options = options
+        self._requests: dict[str, Any] = {"task": True, "sample_weight": None}
+
+    def __call__(self, estimator: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Mean over tasks of the metric, larger is better.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        X, y, task, sample_weight
+            Rows in any form that the estimator's ``fit`` takes. Missing labels and rows of weight 0 are left out.
+        """
+        predictions = getattr(estimator, self.response_method)(X, **({} if task is None else {"task": task}))
+        if self.response_method == "predict_proba":  # of the larger class
+            predictions = [p[..., 1] for p in predictions] if isinstance(predictions, list) else predictions[..., 1]
+        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
+
+        def metric(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+            weighted = {} if sample_weight is None else {"sample_weight": weights}
+            return self.metric(y, predicted, **weighted, **self.options)
+
+        return self.sign * mean_over_tasks(labels, labels.flatten(predictions), metric, least=1)
+
+    def set_score_request(self, *, task: Any = True, sample_weight: Any = None) -> TaskScorer:
+        """Say which metadata a meta-estimator should pass, as scikit-learn's scorers do.
+
+        Parameters
+        ----------
+        task, sample_weight : bool, str or None
+            True: pass it; False: do not; None: an error if it is given; str: pass what goes by that name.
+
+        Returns
+        -------
+        TaskScorer
+            Itself.
+        """
+        self._requests = {"task": task, "sample_weight": sample_weight}
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """The metadata that this scorer asks for.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request = MetadataRequest(owner=self)
+        for name, alias in self._requests.items():
+            request.score.add_request(param=name, alias=alias)
+        return request
+
+    def __repr__(self) -> str:
+        name = getattr(self.metric, "__name__", repr(self.metric))
+        return f"task_scorer({name}, greater_is_better={self.sign > 0}, response_method={self.response_method!r})"
+
+
+def task_scorer(
+    metric: Callable[..., float],
+    *,
+    greater_is_better: bool = True,
+    response_method: str = "predict",
+    **options: Any,
+) -> TaskScorer:
+    r"""Make a scorer that takes ``task`` and averages a metric over tasks.
+
+    .. math:: \text{score} = \pm \frac1T \sum_t \text{metric}(y_t, \hat y_t)
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_predicted, **options)`` for one task, such as those of `sklearn.metrics`. It gets
+        ``sample_weight`` too where weights are given.
+    greater_is_better : bool, default=True
+        False for a loss: the score is then its negative.
+    response_method : {"predict", "predict_proba", "decision_function"}, default="predict"
+        What is given to the metric; of "predict_proba" the probability of the larger class.
+    **options
+        More arguments of the metric.
+
+    Returns
+    -------
+    TaskScorer
+        ``scorer(estimator, X, y, task=None, sample_weight=None)``. Under metadata routing it asks for ``task``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> from sklearn.metrics import mean_absolute_error
+    >>> X, task = np.eye(4), np.array([0, 0, 1, 1])
+    >>> model = ts.MultiTaskLasso(alpha=10.0).fit(X, [1.0, 3.0, 0.0, 4.0], task=task)
+    >>> scorer = ts.task_scorer(mean_absolute_error, greater_is_better=False)
+    >>> round(scorer(model, X, [1.0, 3.0, 0.0, 4.0], task=task), 6)
+    -1.5
+    """
+    if response_method not in RESPONSES:
+        raise ValueError(f"response_method must be one of {RESPONSES}, got {response_method!r}.")
+    return TaskScorer(metric, 1 if greater_is_better else -1, response_method, options)

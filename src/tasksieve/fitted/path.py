@@ -1,0 +1,329 @@
+"""A regularisation path as a thing to look at, to tabulate and to predict with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+
+from .restore import DataFacts, set_state
+from .state import LinearState
+
+# Features drawn in the panel of coefficients: more lines than this cannot be told apart.
+DRAWN_FEATURES = 200
+
+
+class RegularizationPath:
+    r"""Solutions for a decreasing sequence of penalty strengths, each with its certificate.
+
+    .. math:: \text{objective}_k - \text{optimum}_k \le \text{dual gap}_k \qquad k = 0, \ldots, K - 1
+
+    Made by the ``path`` method of an estimator.
+
+    Parameters
+    ----------
+    points : sequence of solutions, in the units of the engine
+    alphas : array of shape (K,)
+    unit : float
+        What the engine's objective is divided by to give the estimator's.
+    tasks : array of shape (T,)
+    n_features : int
+    feature_names : array of str, optional
+    null_objective : float
+        The objective without any penalised coefficient, in the units of the engine.
+    passes : float
+    interrupted : bool
+    estimator : estimator with ``alpha``, optional
+        Whose path it is, and with it ``facts`` about the data: what `model` makes estimators of.
+    facts : DataFacts, optional
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (K,)
+        Penalty strengths, decreasing.
+    objectives : ndarray of shape (K,)
+        The estimator's objective at each solution.
+    dual_gaps : ndarray of shape (K,)
+        Bounds on objective minus optimum, in the same units; always computed, always true.
+    relative_gaps : ndarray of shape (K,)
+        ``dual_gaps`` / the objective at zero coefficients with the best intercepts: what ``tol`` bounds.
+    n_selected : int ndarray of shape (K,)
+        Features with a non-zero row of coefficients.
+    rejection_ratios : ndarray of shape (K,)
+        Rows that the safe rule rejected before value k was solved / zero rows of its solution.
+        1 where no row is zero: there was nothing to reject.
+    rejected_entries : int ndarray of shape (K,)
+        Where the penalty has an l1 part: single coefficients, in rows that were solved for, that the safe rule proved
+        to be zero and that were left out of the (last) solve of value k.
+    seconds : ndarray of shape (K,)
+        Time spent on each value.
+    n_iter : int ndarray of shape (K,)
+        Iterations of the solver at each value.
+    converged : bool ndarray of shape (K,)
+        Whether the gap came under the tolerance.
+    passes : float
+        Full passes over X spent, in equivalents: a pass over a tenth of the columns counts 0.1.
+    interrupted : bool
+        Whether the user stopped the path (Ctrl-C): then it holds the values solved until then.
+    tasks : ndarray of shape (T,)
+    n_features : int
+    feature_names : ndarray of str or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=5, eps=0.1)
+    >>> path
+    RegularizationPath of 5 values, 2 tasks, 8 features
+    >>> path.n_selected
+    array([0, 1, 1, 1, 1])
+    >>> path.coef(4).shape
+    (2, 8)
+    >>> bool(np.all(path.relative_gaps <= 1e-6))
+    True
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        *,
+        alphas: np.ndarray,
+        unit: float,
+        tasks: np.ndarray,
+        n_features: int,
+        feature_names: np.ndarray | None = None,
+        null_objective: float = np.nan,
+        passes: float = 0.0,
+        interrupted: bool = False,
+        estimator: Any = None,
+        facts: DataFacts | None = None,
+    ) -> None:
+        self.alphas = np.asarray(alphas, dtype=np.float64)
+        self.tasks = tasks
+        self.n_features = n_features
+        self.feature_names = feature_names
+        self.passes = float(passes)
+        self.interrupted = interrupted
+        self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
+        self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
+        self.null_objective = float(null_objective) / unit
+        self.n_selected = np.array(
+            [np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64
+        )
+        self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
+        self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
+        self.converged = np.array([point.converged for point in points], dtype=bool)
+        rejected = np.array([point.n_rejected for point in points], dtype=np.float64)
+        zero_rows = n_features - self.n_selected
+        self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
+        self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
+        self._points = tuple(points)
+        self._estimator = None if estimator is None else clone(estimator)
+        self._facts = facts
+
+    @property
+    def relative_gaps(self) -> np.ndarray:
+        # y constant: nothing to explain, the objective and every gap are 0
+        return self.dual_gaps / (self.null_objective or 1.0)
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def __repr__(self) -> str:
+        stopped = ", interrupted" if self.interrupted else ""
+        return (
+            f"{type(self).__name__} of {len(self)} values, {len(self.tasks)} tasks, "
+            f"{self.n_features} features{stopped}"
+        )
+
+    def features(self, k: int) -> np.ndarray:
+        """Indices of the features selected at value k."""
+        return self._points[k].features
+
+    def coef(self, k: int) -> scipy.sparse.csr_array:
+        """Coefficients at value k.
+
+        Parameters
+        ----------
+        k : int
+            Position in ``alphas``; negative numbers count from the end.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (T, d)
+        """
+        point = self._points[k]
+        n_tasks, n_selected = len(self.tasks), len(point.features)
+        columns = np.tile(np.asarray(point.features, dtype=np.int64), n_tasks)
+        starts = n_selected * np.arange(n_tasks + 1)
+        coef = scipy.sparse.csr_array(
+            (np.asarray(point.rows, dtype=np.float64).T.ravel(), columns, starts),
+            shape=(n_tasks, self.n_features),
+        )
+        coef.eliminate_zeros()  # a task may have a zero in a selected row (positive=True)
+        return coef
+
+    def intercept(self, k: int) -> np.ndarray:
+        """Intercepts at value k, of shape (T,)."""
+        return np.array(self._points[k].intercept, dtype=np.float64)
+
+    def model(self, k: int) -> Any:
+        """The fitted estimator of value k.
+
+        Parameters
+        ----------
+        k : int
+            Position in ``alphas``; negative numbers count from the end.
+
+        Returns
+        -------
+        estimator
+            Of the class whose path this is (of a cross-validation: the model that was repeated), with that alpha and
+            the solution on the path: `predict`, `score` and all attributes of a fitted model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tasksieve as ts
+        >>> X = np.random.default_rng(0).standard_normal((30, 4))
+        >>> path = ts.MultiTaskLasso().path(X, X[:, 0], alphas=[1.0, 0.5, 0.1])
+        >>> path.model(1)
+        MultiTaskLasso(alpha=0.5)
+        >>> path.model(1).predict(X).shape
+        (30,)
+        """
+        if self._estimator is None or self._facts is None:
+            raise ValueError("this path was not made by an estimator: it has coef(k) and intercept(k) only.")
+        model = clone(self._estimator).set_params(alpha=float(self.alphas[k]))
+        model._chosen_alpha(self._facts, None)  # some keep it as an attribute, too
+        model._set_solution(self._facts, self._points[k])
+        if self.feature_names is not None:
+            model.feature_names_in_ = self.feature_names
+        return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
+
+    def predict(self, X: Any, k: int, task: Any = None) -> Any:
+        """Linear predictions x . w_t + b_t of the solution at value k.
+
+        Parameters
+        ----------
+        X : matrix, or list of matrices (one per task)
+        k : int
+            Position in ``alphas``.
+        task : array of shape (n,), optional
+            The task of each row.
+
+        Returns
+        -------
+        ndarray of shape (n,) with ``task``, (n, T) without; a list of 1-D arrays for a list
+        """
+        state = LinearState(
+            self.coef(k).toarray(), self.intercept(k), self.tasks, owner=type(self).__name__
+        )
+        return state.scores(X, task)
+
+    def to_frame(self, kind: str = "values") -> Any:
+        """The path as a pandas data frame.
+
+        Parameters
+        ----------
+        kind : {"values", "coefficients"}
+            "values": one row per value of alpha: alpha, objective, dual_gap, n_selected, rejection_ratio,
+            seconds, n_iter, converged.
+            "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("RegularizationPath.to_frame needs pandas: pip install pandas") from error
+        if kind == "values":
+            return pandas.DataFrame(
+                {
+                    "alpha": self.alphas,
+                    "objective": self.objectives,
+                    "dual_gap": self.dual_gaps,
+                    "n_selected": self.n_selected,
+                    "rejection_ratio": self.rejection_ratios,
+                    "seconds": self.seconds,
+                    "n_iter": self.n_iter,
+                    "converged": self.converged,
+                }
+            )
+        if kind != "coefficients":
+            raise ValueError(f"kind must be 'values' or 'coefficients', got {kind!r}.")
+        names = np.arange(self.n_features) if self.feature_names is None else np.asarray(self.feature_names)
+        entries = [self.coef(k).tocoo() for k in range(len(self))]
+        counts = [coef.nnz for coef in entries]
+
+        def joined(parts: list[np.ndarray]) -> np.ndarray:
+            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+        return pandas.DataFrame(
+            {
+                "alpha": np.repeat(self.alphas, counts),
+                "task": self.tasks[joined([coef.row for coef in entries])],
+                "feature": names[joined([coef.col for coef in entries])],
+                "coefficient": joined([coef.data for coef in entries]),
+            }
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the path in four panels: coefficient row norms, selected features, rejection ratio, gap.
+
+        Parameters
+        ----------
+        axes : array of four matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ndarray of four matplotlib axes
+        """
+        if axes is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError(
+                    "RegularizationPath.plot needs matplotlib: pip install matplotlib"
+                ) from error
+            _, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, layout="constrained")
+        axes = np.asarray(axes).ravel()
+        if len(axes) != 4:
+            raise ValueError(f"axes must hold four axes, got {len(axes)}.")
+        norms, selected, rejected, gaps = axes
+        norms.plot(self.alphas, self._row_norms(), linewidth=1)
+        norms.set_ylabel("coefficient row norms")
+        selected.step(self.alphas, self.n_selected, where="mid", color="C0")
+        selected.set_ylabel("selected features")
+        rejected.plot(self.alphas, self.rejection_ratios, color="C1")
+        rejected.set(ylabel="rejection ratio", ylim=(-0.05, 1.05), xlabel="alpha")
+        gaps.plot(self.alphas, np.maximum(self.dual_gaps, np.finfo(float).tiny), color="C2")
+        gaps.set(ylabel="dual gap", yscale="log", xlabel="alpha")
+        norms.set_xscale("log")
+        if not norms.xaxis_inverted():
+            norms.invert_xaxis()  # the path runs from left to right
+        for panel in axes[1:]:
+            panel.set_xscale("log")
+            panel.set_xlim(norms.get_xlim())
+        return axes
+
+    def _row_norms(self) -> np.ndarray:
+        """Row norms along the path of the features whose row grows largest, of shape (K, m)."""
+        if not len(self):
+            return np.zeros((0, 0))
+        ever = np.unique(np.concatenate([point.features for point in self._points]))
+        norms = np.zeros((len(self), len(ever)))
+        for k, point in enumerate(self._points):
+            norms[k, np.searchsorted(ever, point.features)] = np.linalg.norm(point.rows, axis=1)
+        largest = np.argsort(-norms.max(axis=0, initial=0.0), kind="stable")[:DRAWN_FEATURES]
+        return norms[:, np.sort(largest)]

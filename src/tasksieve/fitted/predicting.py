@@ -1,0 +1,156 @@
+"""What a model predicts: numbers (`TaskRegression`) or classes (`TaskClassification`)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from ..tasks import TaskData
+from .arguments import warn_column, warn_one_class
+from .model import LossName
+
+
+def gives_probabilities(model: Any) -> bool:
+    """Whether scores are log-odds: where there is a choice of losses, the logistic one."""
+    loss = getattr(model, "loss", "logistic")
+    if loss != "logistic":
+        raise AttributeError(f"predict_proba needs loss='logistic'; the loss is {loss!r}.")
+    return True
+
+
+class TaskRegression(RegressorMixin):
+    """Numbers as targets: squared loss, R²."""
+
+    _loss: ClassVar[LossName] = "squared"
+    _targets: ClassVar[Literal["values", "classes"]] = "values"
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict with x . w_t + b_t.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+            a 1-D y without task); a list for a list.
+        """
+        return self._predict(X, task)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Mean over tasks of the coefficient of determination R².
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes.
+
+        Returns
+        -------
+        float
+            1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
+            with fewer than two labels, for which R² is not defined.
+        """
+        return self._task_score(X, y, task, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class TaskClassification(ClassifierMixin):
+    """Classes as targets, by default two per task: logistic loss, accuracy."""
+
+    _loss: ClassVar[LossName] = "logistic"
+    _targets: ClassVar[Literal["values", "classes"]] = "classes"
+
+    classes_: Any
+
+    def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        if task is None:
+            warn_column(y)
+        data: TaskData = super()._read(X, y, task, sample_weight)
+        if self.fit_intercept:
+            warn_one_class(data)
+        return data
+
+    def decision_function(self, X: Any, task: Any = None) -> Any:
+        """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows in any form that `fit` takes.
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            As `predict`. More than two classes: one more axis, in the order of ``classes_``.
+        """
+        return self._scores(X, task)
+
+    @available_if(gives_probabilities)
+    def predict_proba(self, X: Any, task: Any = None) -> Any:
+        """Probabilities of the classes (logistic loss).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows in any form that `fit` takes.
+        task : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
+            The last axis follows ``classes_``; with more than two, the one-vs-rest probabilities divided by their sum.
+            (n, 2) where the model was fitted to a 1-D y without task.
+        """
+        state = self._learned()
+        return state.probabilities(self._scores(X, task, state))
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """Predict the class whose score is larger: with the logistic loss, the more probable one.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+            a 1-D y without task); a list for a list.
+        """
+        return self._predict(X, task)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Mean over tasks of the accuracy.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes.
+
+        Returns
+        -------
+        float
+            Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
+        """
+        return self._task_score(X, y, task, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,177 @@
+"""The multinomial loss: one column of W per class, all on the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..design import Design
+from .base import DataLoss, Evaluation, Loss
+
+Array = np.ndarray[Any, Any]
+
+
+class Multinomial(Loss):
+    """``sum_i s_i (log sum_k exp z_ik - <Y_i, z_i>)`` with one-hot rows Y_i; smoothness 1/2.
+
+    Conjugate at ``-u``: ``sum s <p, log p>`` with ``p = Y - u / s`` in the simplex. For ``u`` = c times the residual,
+    ``p = (1 - c) Y + c softmax(z)``, and what the loss adds to the gap is ``sum s KL(p, softmax(z))``.
+
+    Intercepts are minimised out by Newton's method; they are determined up to a common constant and sum to zero.
+    """
+
+    label = "log loss"
+
+    def on(self, design: Design, y: Array) -> DataLoss:
+        return _MultinomialOnData(design, y)
+
+
+class _MultinomialOnData(DataLoss):
+    name = "multinomial"
+    smoothness = 0.5
+
+    # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
+    _CONFIDENT = 30.0
+
+    def __init__(self, design: Design, y: Array) -> None:
+        if design.n_tasks > 1 and not design.uniform:
+            raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
+        super().__init__(design)
+        self._classes = design.n_tasks
+        self._y = y.reshape(self._classes, -1)  # classes x rows, as flat vectors lie
+        n = self._y.shape[1]
+        self._weights = np.ones(n) if design.weights is None else design.weights[:n]
+        self._root = np.ones(n) if design.root_weights is None else design.root_weights[:n]
+        self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
+        self._total = float(self._weights.sum())
+        self._counts = self._y @ self._weights
+        self._codes = np.argmax(self._y, axis=0)
+        self._index = np.arange(n)
+        self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
+        self.floor = 1e-12 * self._total
+        self._buffers: tuple[Array, Array] | None = None
+        self.null = self.evaluate(np.zeros(design.n_samples))
+
+    def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
+        """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
+        return self.evaluate(z, start, accuracy=1e-6)
+
+    def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
+        raw = z.reshape(self._classes, -1)
+        if self.design.root_weights is not None:
+            raw = raw * self._inverse_root
+        nuisance = np.empty((0, self._classes))
+        if self.design.fit_intercept:
+            b, e, totals, top = self._best_intercepts(raw, start, accuracy)
+            nuisance = b[None, :]
+            p = e / -totals
+            if self._absent.any():  # a class without rows has probability 0
+                live, p = p, np.zeros_like(raw)
+                p[~self._absent] = live
+            own = self._picked(raw) + b[self._codes] - top
+        else:
+            shifted = raw - raw.max(axis=0)
+            own = self._picked(shifted)
+            p = np.exp(shifted, out=shifted)
+            totals = p.sum(axis=0)
+            p /= -totals
+        own -= np.log(totals)
+        value = -float(self._weights @ own)
+        p[self._codes, self._index] += 1.0  # y - p
+        if self.design.root_weights is not None:
+            p *= self._root
+        return Evaluation(value, p.ravel(), nuisance, margin=own)
+
+    def _picked(self, values: Array) -> Array:
+        """The entry of each row's class; 0 where the row has weight 0."""
+        picked = values[self._codes, self._index]
+        return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
+
+    def terms(self, at: Evaluation, scale: float) -> float:
+        """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z): for each row ``c (1 - q_own) log c`` of the other
+        classes, which keep their proportions, and ``m log(m / q_own)`` with ``m = 1 - c + c q_own`` of its own."""
+        own = at.margin  # log q_own: it does not underflow
+        assert own is not None
+        if scale == 1.0:
+            return 0.0
+        if scale <= 0.0:
+            return -float(self._weights @ own)
+        own_p = np.exp(own)
+        mixed = (1.0 - scale) + scale * own_p
+        rise = np.logaddexp(np.log(scale), np.log1p(-scale) - own)  # log(m / q_own)
+        terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
+        return float(self._weights @ np.maximum(terms, 0.0))
+
+    def value_at(self, raw: Array) -> float:
+        z = raw.reshape(self._classes, -1)
+        return float(self._weights @ (logsumexp(z, axis=0) - self._picked(z)))
+
+    def _best_intercepts(
+        self, raw: Array, start: Array | None, accuracy: float
+    ) -> tuple[Array, Array, Array, Array]:
+        """The best intercepts, and at them, for classes with rows: ``exp(z + b - top)``, its sums over them, top."""
+        live = np.flatnonzero(~self._absent)
+        z = raw if len(live) == self._classes else raw[live]
+        counts, s = self._counts[live], self._weights
+        if start is not None and start.shape == (1, self._classes):
+            b = start[0, live] - start[0, live].mean()
+        else:
+            b = np.log(counts)
+            b -= b.mean()
+        # sum_i s_i <Y_i, z_i> does not depend on b
+        fixed = float(s @ self._picked(raw))
+
+        # Fresh arrays of this size cost as much as filling them: two are kept.
+        if self._buffers is None or self._buffers[0].shape != z.shape:
+            self._buffers = (np.empty_like(z), np.empty_like(z))
+        e, scaled = self._buffers
+
+        np.add(z, b[:, None], out=e)
+        top = e.max(axis=0)
+        np.subtract(e, top, out=e)
+        np.exp(e, out=e)
+
+        def value_at(b: Array) -> tuple[float, Array]:
+            """The loss at b, and the sums of ``e = exp(z + b - top)``, given that e."""
+            totals = e.sum(axis=0)
+            return float(s @ (np.log(totals) + top)) - fixed - float(counts @ b), totals
+
+        value, totals = value_at(b)
+        at = b
+        error = np.inf
+        for _ in range(100):
+            share = s / totals
+            masses = e @ share
+            gradient = masses - counts
+            before, error = error, float(np.max(np.abs(gradient)))
+            if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or error >= before:
+                break  # done, or as near as rounding lets it come
+            np.multiply(e, share / totals, out=scaled)
+            hessian = np.diag(masses) - scaled @ e.T
+            size = float(np.mean(np.diag(hessian)))
+            # All intercepts may move together without effect: that direction is made harmless.
+            hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
+            move = np.linalg.solve(hessian, gradient)
+            longest = float(np.max(np.abs(move)))
+            negligible = float(gradient @ move) <= 1e-11 * abs(value)
+            scale = min(1.0, 10.0 / longest) if longest > 0.0 else 1.0
+            for _ in range(60):
+                candidate = b - scale * move
+                candidate -= candidate.mean()
+                np.multiply(e, np.exp(candidate - at)[:, None], out=e)  # no new exponentials
+                at = candidate
+                new_value, totals = value_at(candidate)
+                # near the optimum the value no longer tells: the gradient does
+                if negligible or new_value <= value:
+                    break
+                scale *= 0.5
+            if scale < 1.0:
+                error = np.inf  # far from the optimum gradients may grow
+            b, value = candidate, new_value
+        out = np.empty(self._classes)
+        out[live] = b
+        if len(live) < self._classes:
+            out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
+        return out, e, totals, top

@@ -1,0 +1,143 @@
+"""Anchored correlations, the samples' half: a new vector in terms of a few past ones (`design.anchored`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..design import Design
+from ..design.anchored import FLOAT32_RANGE, FLOAT32_UNIT, Anchored
+from ..penalties import RowPenalty
+
+Array = np.ndarray[Any, Any]
+
+
+class Anchors:
+    """A few past vectors whose products the shards remember, and what they say about a new one.
+
+    Parameters
+    ----------
+    design : Design
+    capacity : int, optional
+        Anchors kept; the first one stays for ever, of the others the oldest goes.
+    """
+
+    def __init__(self, design: Design, capacity: int | None = None) -> None:
+        self._design = design
+        self._capacity = capacity or (5 if design.n_tasks > 1 else 16)
+        self.vectors = np.empty((0, design.n_samples))
+        self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
+        self.current: Anchored  # the vector that was followed last; of the first anchor at the beginning
+        self._judged: Anchored | None = None  # the vector whose moments the shards have noted
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def remember(self, vector: Array, penalty: RowPenalty) -> Array:
+        """A full pass: the vector becomes an anchor, and `current`. Returns the exact gauges of all features."""
+        if len(self) == self._capacity:
+            self._remove(1)
+        self.vectors = np.vstack([self.vectors, vector])
+        count = len(self)
+        gram = np.empty((self._design.n_tasks, count, count))
+        gram[:, :-1, :-1] = self._gram
+        gram[:, -1, :] = gram[:, :, -1] = self._task_products(vector)
+        self._gram = gram
+        gauges = self._design.remember(vector, penalty)
+        self.stand_at(count - 1)
+        return gauges
+
+    def restart(self) -> None:
+        """Only the first anchor is left."""
+        while len(self) > 1:
+            self._remove(1)
+        self._judged = None
+        self.stand_at(0)
+
+    def _remove(self, m: int) -> None:
+        self.vectors = np.delete(self.vectors, m, axis=0)
+        self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
+        self._design.forget(m)
+
+    def follow(self, vector: Array) -> Anchored:
+        """`express` a vector and remember it as `current`."""
+        self.current = self.express(vector)
+        return self.current
+
+    def stand_at(self, m: int) -> None:
+        """Anchor m is `current`."""
+        self.current = self.anchor(m)
+
+    def place_of(self, vector: Array) -> int | None:
+        """Which anchor this very vector is, if any."""
+        same = np.flatnonzero((self.vectors == vector).all(axis=1))
+        return int(same[-1]) if len(same) else None
+
+    def _task_products(self, vector: Array) -> Array:
+        """Inner products of the anchors with a vector, (tasks, anchors)."""
+        if self._design.n_tasks == 1:
+            return (self.vectors @ vector)[None, :]
+        return np.add.reduceat(self.vectors * vector, self._design.offsets[:-1], axis=1).T
+
+    def express(self, vector: Array) -> Anchored:
+        """Task by task, the best combination of the anchors, and what it leaves."""
+        design = self._design
+        sums = design.task_sums
+        count, tasks = len(self), design.n_tasks
+        gram, right = self._gram, self._task_products(vector)[:, :, None]
+        sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
+        # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
+        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+        scaled = gram * inverse[:, :, None] * inverse[:, None, :]
+        scaled += 1e-13 * np.eye(count)
+        solved = np.linalg.solve(scaled, right * inverse[:, :, None])[:, :, 0] * inverse
+        coef = np.ascontiguousarray(solved.T)
+        spread = np.repeat(coef, np.diff(design.offsets), axis=1)
+        rest = vector - np.einsum("mi,mi->i", spread, self.vectors)
+        length = np.sqrt(sums(vector * vector))
+        used = np.sum(np.abs(coef) * sizes.T, axis=0)
+        beyond = FLOAT32_RANGE * (np.max(sizes, axis=0, initial=0.0) @ np.abs(coef))
+        rounding = FLOAT32_UNIT * used + beyond + design.rounding * (length + used)
+        remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
+        spectral = 0.0
+        if design.uniform or tasks == 1:  # one norm a feature: one matrix for all tasks, or a single task
+            block = rest.reshape(tasks, -1)
+            small = block @ block.T if tasks <= block.shape[1] else block.T @ block
+            largest = np.linalg.eigvalsh(small)[-1] if len(small) > 1 else small[0, 0]
+            spectral = float(np.sqrt(max(largest, 0.0)) * (1.0 + 1e-8) + np.linalg.norm(rounding))
+        return Anchored(coef, remainder, spectral)
+
+    def anchor(self, m: int) -> Anchored:
+        """Anchor m in terms of the anchors."""
+        coef = np.zeros((len(self), self._design.n_tasks))
+        coef[m] = 1.0
+        sizes = np.sqrt(self._gram[:, m, m])
+        rounding = (FLOAT32_UNIT + self._design.rounding) * sizes + FLOAT32_RANGE * np.max(sizes)
+        return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
+
+    def bound(
+        self, vector: Anchored, penalty: RowPenalty, radius: float = 0.0, stretch: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Each feature's gauge: an estimate, and an upper bound over a ball around a vector, without a pass.
+
+        A feature whose bound stays below 1 cannot be active (row by row; see `RowPenalty.inactive`).
+        """
+        note = vector is self.current and radius == 0.0 and self._can_note(penalty)
+        if note:
+            self._judged = vector
+        return self._design.bound(vector, penalty, radius=radius, stretch=stretch, note=note)
+
+    def ball_bound(self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float) -> Array:
+        """The upper bound of `bound` for the ball around ``current_coef * current + first_coef * first anchor``."""
+        first = self.anchor(0)
+        centre = self.current.scaled(current_coef) + first.scaled(first_coef)
+        if self._judged is not self.current or not self._can_note(penalty):
+            return self.bound(centre, penalty, radius)[1]
+        return self._design.ball_bound(first, centre, (current_coef, first_coef), penalty, radius)
+
+    def _can_note(self, penalty: RowPenalty) -> bool:
+        """Whether norms of combinations follow from inner products; for a single task they are cheap anyway."""
+        thresholds = penalty.thresholds()
+        plain = thresholds is not None and thresholds[1] is None
+        return self._design.n_tasks > 1 and plain and not penalty.positive

@@ -1,0 +1,487 @@
+"""The engine: at each strength screen, solve on a working set, certify on all features, go on.
+
+One step for every loss and penalty: what differs between models are the answers of the members (`losses`, `penalties`)
+and the solver that a strategy chooses. Each value stops on its own duality gap over all features. The data are touched
+rarely: columns are read once when they enter the working set, and the certificate reads only those columns that bounds
+from past passes leave open (`anchors`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..penalties import RowPenalty, row_norms
+from ..screening.rules import Rule
+from ..solvers import Solution, WorkingProblem
+from .pair import Pair, Point, point_gap
+from .problem import Problem
+from .sieve import Sieve
+from .strategies import Strategy
+
+Array = np.ndarray[Any, Any]
+
+_FEW_FEATURES = 256  # so few features are all taken into the working set at once
+_TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
+_ROUNDING = 1e-14  # of the target's size
+_MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
+
+
+@dataclass
+class Value:
+    """One value of the path, in sum units; rows are coefficients of the raw columns.
+
+    Attributes
+    ----------
+    n_rejected, n_rejected_dynamic : int
+        Rows rejected before and during the solve.
+    n_rejected_entries : int
+        Coefficients of the rows solved for, proven zero before the last solve.
+    residual_norms : array, optional
+        Of each task, where the loss is made of them.
+    clusters : list of arrays, optional
+        Features with tied row norms, where the penalty ties them.
+    steps : list of (iteration, rows left, gap)
+        What the solver saw.
+    """
+
+    lam: float
+    features: Array
+    rows: Array
+    intercept: Array
+    objective: float
+    dual_gap: float
+    n_iter: int
+    n_rejected: int
+    n_rejected_dynamic: int
+    seconds: float
+    converged: bool
+    n_rejected_entries: int = 0
+    residual_norms: Array | None = None
+    clusters: list[Array] | None = None
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
+
+
+@dataclass
+class _Tally:
+    """What is counted while a value is solved."""
+
+    rejected: int = 0
+    dynamic: int = 0
+    entries: int = 0
+    iterations: int = 0
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
+
+
+class Engine:
+    """The state that is carried from one strength to the next.
+
+    Parameters
+    ----------
+    problem : Problem
+    rules : sequence of Rule
+        Screening; none: no screening.
+    strategy : Strategy
+    working_set : bool
+        False: every row that screening leaves is solved for, as in the papers on screening.
+    lazy : bool
+        False: a full pass over the data at every value, as in the papers.
+    max_iter : int
+        Inner iterations for each value.
+    single : bool
+        Only one value will be asked for.
+    start : (features, rows), optional
+        A first guess.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rules: Sequence[Rule],
+        strategy: Strategy,
+        *,
+        working_set: bool = True,
+        lazy: bool = True,
+        max_iter: int = 10_000,
+        single: bool = False,
+        start: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.problem, self.design, self.loss = problem, problem.design, problem.loss
+        self.strategy, self.columns = strategy, strategy.columns
+        self.max_iter = max_iter
+        self.wrong_rejections = 0
+        self._lazy, self._single, self._guess = lazy, single, start
+        #: at which strength each feature reaches its threshold, an estimate
+        self.levels = problem.null_levels().copy()
+        self.lam_max = problem.lambda_max()
+        self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
+        few = self.design.n_features <= _FEW_FEATURES
+        self._all_in = few or not working_set or strategy.whole
+        problem.anchors.restart()
+        self._sieve: Sieve | None = None
+        if rules and self.lam_max > 0.0 and (not single or strategy.screens_single):
+            self._sieve = Sieve(problem, rules, self.columns)
+        self._bounds_all = not few or self._sieve is not None
+        self.pair = self._null_pair(self.lam_max)
+        self.previous: Pair | None = None
+
+    # -- one value ------------------------------------------------------------------------------------------------
+
+    def step(self, lam: float, goal: float) -> Value:
+        """Solve at a strength until the gap over all features is at most `goal`."""
+        began = time.perf_counter()
+        penalty = self.problem.penalty.at(lam)
+        rejected = np.zeros(self.design.n_features, dtype=bool)
+        if self._sieve is not None:
+            rejected = self._sieve.before(self.pair, lam, penalty)
+            predicted = self._predicted_pair(lam)
+            if predicted is not None:
+                rejected |= self._sieve.during(predicted, penalty)
+        tally = _Tally(rejected=int(np.count_nonzero(rejected)))
+        if lam >= self.lam_max:
+            pair = self._null_pair(lam)
+            pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
+            self.problem.anchors.stand_at(0)
+        else:
+            pair = self._solve_value(lam, penalty, goal, rejected, tally)
+        self.previous, self.pair = self.pair, pair
+        return self._value(pair, penalty, goal, tally, began)
+
+    def _solve_value(
+        self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
+    ) -> Pair:
+        working, rows = self._first_working_set(lam, penalty, rejected)
+        safe = self._sieve is not None and self._sieve.safe
+        cold = not len(self.pair.primal.features) and not self._all_in
+        pair, gap, best_dual, inner = self.pair, np.inf, -np.inf, 0.8 * goal
+        for _ in range(_MAX_ROUNDS):
+            allowed = self.strategy.patience(self.max_iter - tally.iterations)
+            asked = self.strategy.accuracy(inner, gap, cold)
+            solved = self._solve(pair, lam, penalty, working, rows, asked, allowed, tally)
+            if solved.alive is not None:
+                working, solved = self._without_dropped(working, solved, rejected, tally)
+            hidden = rejected if safe else np.zeros_like(rejected)
+            pair, best_dual, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
+            gap = pair.gap
+            if gap <= goal or tally.iterations >= self.max_iter:
+                break
+            rows = solved.rows
+            if safe:
+                assert self._sieve is not None
+                fresh = self._sieve.during(pair, penalty) & ~rejected
+                tally.dynamic += int(np.count_nonzero(fresh))
+                rejected |= fresh
+                violators = violators[~rejected[violators]]
+                kept = ~rejected[working]
+                working, rows = working[kept], rows[kept]
+            elif len(violators):
+                self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
+                rejected[violators] = False  # counted once
+            if len(violators):
+                working, rows = _grown(working, rows, violators)
+                continue
+            if solved.gap <= inner:
+                # Solved as asked, yet the gap over all features is too large: ask for more.
+                inner = min(0.2 * inner, 0.2 * solved.gap) if solved.gap > 0.0 else 0.1 * inner
+                if inner < 1e-17 * self.loss.null.value:
+                    break
+            elif solved.gap > asked and solved.n_iter < allowed:
+                break  # the solver has reached its limits
+        return pair
+
+    def _predicted_pair(self, lam: float) -> Pair | None:
+        """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""
+        assert self._sieve is not None
+        usable = not self._lazy and self._sieve.safe and all(rule.of_loss for rule in self._sieve.rules)
+        if not usable or lam >= self.lam_max or self.previous is None or not len(self.pair.primal.features):
+            return None
+        features, rows = self._predict(lam)
+        live = rows.any(axis=1)
+        features, rows = features[live], rows[live]
+        places = self.columns.places(features)
+        at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
+        point = Point(features, rows, at, self.columns.correlate(at.residual, places))
+        levels = self.problem.anchors.remember(at.residual, self.problem.penalty)
+        return Pair(lam, point, np.inf, point, levels)
+
+    def _null_pair(self, lam: float) -> Pair:
+        """W = 0 at a strength."""
+        empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
+        point = Point(none, empty, self.loss.null, empty)
+        return Pair(lam, point, self.loss.null.value, point, self.problem.null_levels())
+
+    def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
+        """A finished value in the units of the raw columns."""
+        design, null, point = self.design, self.loss.null.value, pair.primal
+        features, rows = point.features, design.original_units(point.features, point.rows)
+        loadings = self.columns.loadings(self.columns.places(features))
+        intercept, extra = self.problem.intercepts(rows, loadings, point.at.nuisance)
+        if len(design.unpenalised):
+            features = np.concatenate([features, design.unpenalised])
+            rows = np.vstack([rows, extra])
+        # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
+        gap = max(pair.gap, 1e-15 * null)
+        return Value(
+            pair.lam,
+            features,
+            rows,
+            intercept,
+            pair.objective,
+            gap,
+            tally.iterations,
+            tally.rejected,
+            tally.dynamic,
+            time.perf_counter() - began,
+            bool(gap <= max(goal, 1e-15 * null)),
+            tally.entries,
+            self.loss.residual_norms(point.at),
+            penalty.ties(point.features, point.rows),
+            tally.steps,
+        )
+
+    # -- working sets ---------------------------------------------------------------------------------------------
+
+    def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
+        guessed, guess = self._predict(lam)
+        keep = ~rejected[guessed]
+        guessed, guess = guessed[keep], guess[keep]
+        if self._all_in:
+            chosen = np.flatnonzero(~rejected & penalty.penalised)
+        else:
+            levels = np.where(rejected, 0.0, self.levels)
+            chosen = penalty.promising(levels, self.pair.lam, lam)
+            room = max(500, 2 * len(self.pair.primal.features))
+            if len(chosen) > room:
+                strongest = np.argpartition(levels[chosen], -room)[-room:]
+                chosen = np.sort(chosen[strongest])
+            chosen = chosen[~rejected[chosen]]
+        working = np.union1d(chosen, guessed)
+        rows = np.zeros((len(working), self.design.n_tasks))
+        rows[np.searchsorted(working, guessed)] = guess
+        return working, rows
+
+    def _predict(self, lam: float) -> tuple[Array, Array]:
+        """Start of a value: the secant of the last two solutions, linear in lam.
+
+        Published methods start from the last solution, as they do in the papers they stand for.
+        """
+        if self._guess is not None:
+            guess, self._guess = self._guess, None
+            return guess
+        now, before = self.pair, self.previous
+        features, rows = now.primal.features, now.primal.rows
+        if before is None or before.lam == now.lam or len(features) == 0 or self.strategy.whole:
+            return features, rows
+        theta = (lam - now.lam) / (now.lam - before.lam)
+        old = np.zeros_like(rows)
+        _, here, there = np.intersect1d(features, before.primal.features, return_indices=True)
+        old[here] = before.primal.rows[there]
+        if self.strategy.only_sizes:
+            sizes, old_sizes = row_norms(rows), row_norms(old)
+            factor = np.maximum(1.0 + theta * (1.0 - old_sizes / sizes), 0.0)
+            return features, rows * factor[:, None]
+        ahead = rows + theta * (rows - old)
+        if self.problem.penalty.positive:
+            ahead = np.maximum(ahead, 0.0)
+        ahead[np.einsum("ij,ij->i", ahead, rows) <= 0.0] = 0.0
+        if self.problem.penalty.has_entries:  # entries leave one by one
+            ahead[ahead * rows <= 0.0] = 0.0
+        return features, ahead
+
+    def _without_dropped(
+        self, working: Array, solved: Solution, rejected: Array, tally: _Tally
+    ) -> tuple[Array, Solution]:
+        """Rows that dynamic screening dropped inside the solver are rejected for good.
+
+        On a path the next value wants to know about all rows; a single one need not look at them again, but where the
+        best dual point used them.
+        """
+        dropped = np.ones(len(working), dtype=bool)
+        dropped[solved.alive] = False
+        rejected[working[dropped]] = True
+        tally.dynamic += int(np.count_nonzero(dropped))
+        if not self._single:
+            return working, solved
+        kept = ~dropped
+        if solved.dual_rows is not None:
+            kept |= solved.dual_rows.any(axis=1)
+        return working[kept], solved.on(kept)
+
+    # -- solving --------------------------------------------------------------------------------------------------
+
+    def _solve(
+        self,
+        pair: Pair,
+        lam: float,
+        penalty: RowPenalty,
+        working: Array,
+        rows: Array,
+        tol: float,
+        max_iter: int,
+        tally: _Tally,
+    ) -> Solution:
+        """Solve on a working set; `pair` is the latest one, of this strength or the last."""
+        if not len(working):
+            return Solution(rows, 0, 0.0)
+        zero = shrink = None
+        if self._sieve is not None and self._sieve.safe:
+            if self.strategy.whole:
+                shrink = self._sieve.shrinker(lam, working, penalty)
+                if not tally.steps and tally.rejected:
+                    before, _ = pair.dual_gap(self.loss, penalty, lam)
+                    tally.steps.append((0, self.design.n_features, before))
+            elif penalty.has_entries:
+                zero = self._zero_entries(pair, lam, penalty, working)
+                tally.entries = 0 if zero is None else int(np.count_nonzero(zero))
+                if zero is not None:
+                    rows[zero] = 0.0
+        nuisance = pair.primal.at.nuisance
+        here = WorkingProblem(
+            self.columns, self.columns.places(working), penalty.restrict(working), self.loss, zero, nuisance, shrink
+        )
+        solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
+        tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
+        tally.iterations += solved.n_iter
+        return solved
+
+    def _zero_entries(self, pair: Pair, lam: float, penalty: RowPenalty, working: Array) -> Array | None:
+        """Entries of the working rows that the latest pair proves to be zero at this strength."""
+        assert self._sieve is not None
+        entries = self._sieve.zero_entries(pair, lam, penalty)
+        zero = np.zeros((len(working), self.design.n_tasks), dtype=bool)
+        _, here, there = np.intersect1d(working, pair.dual.features, assume_unique=True, return_indices=True)
+        zero[here] = entries[there]
+        return zero if zero.any() else None
+
+    # -- certificate ----------------------------------------------------------------------------------------------
+
+    def _certify(
+        self,
+        lam: float,
+        penalty: RowPenalty,
+        working: Array,
+        solved: Solution,
+        rejected: Array,
+        best_dual: float,
+        goal: float,
+    ) -> tuple[Pair, float, Array]:
+        """The pair over all features that are not certainly zero, and the features that stand in its way, worst first.
+
+        `best_dual` is the largest dual value known at this strength.
+        """
+        own = penalty.restrict(working)
+        primal, dual, products = self._points(working, solved, own)
+        objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
+        dual_objective = objective
+        if dual is not primal:
+            dual_objective = dual.at.value + penalty.restrict(dual.features).total(dual.rows)
+        # gauges of the dual point: bounds, exact where they are known
+        known = np.zeros(self.design.n_features, dtype=bool)
+        if self._bounds_all:
+            estimate, upper = self.problem.anchors.bound(
+                self.problem.anchors.follow(dual.at.residual), penalty
+            )
+            np.multiply(estimate, lam, out=self.levels)
+            gauges = upper.copy()
+        else:
+            gauges = np.zeros(self.design.n_features)
+        if len(working) == self._n_penalised:
+            known[:] = True
+        known[working] = True
+        gauges[working] = own.row_gauges(products)
+        self.levels[working] = gauges[working] * lam
+        if not self._lazy and self._bounds_all:
+            self._measure(dual.at.residual, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
+        while True:
+            sure = np.where(known, gauges, penalty.certified(gauges))
+            counted = np.where(rejected, 0.0, sure)
+            gap, _ = point_gap(self.loss, penalty, dual, counted)
+            dual_value = dual_objective - gap
+            if dual is not primal:
+                gap = max(objective - dual_value, 0.0)
+            if best_dual > dual_value:
+                gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
+            if gap <= goal:
+                break
+            open_ = penalty.open(np.where(rejected, 0.0, gauges), known)
+            if not len(open_):
+                break
+            everything = len(open_) > max(64, _TOUCH_FRACTION * self.design.n_features)
+            self._measure(dual.at.residual, penalty, lam, open_, gauges, known, everything)
+        violators = np.empty(0, dtype=np.int64)
+        if gap > goal:
+            leading = penalty.leading(np.where(rejected, 0.0, self.levels) / lam)
+            inside = np.zeros(self.design.n_features, dtype=bool)
+            inside[working] = True
+            violators = leading[~inside[leading]]
+        pair = Pair(lam, primal, objective, dual, sure * lam, gap)
+        return pair, max(best_dual, dual_value), violators
+
+    def _points(self, working: Array, solved: Solution, own: RowPenalty) -> tuple[Point, Point, Array]:
+        """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
+        places = self.columns.places(working)
+        at = solved.evaluation
+        if at is None:
+            self._clear_rounding(working, solved.rows)
+        live = np.flatnonzero(solved.rows.any(axis=1))
+        features, rows = working[live], solved.rows[live]
+        if at is None:
+            image = self.columns.combine(places[live], rows)
+            at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
+        other = solved.dual_rows
+        if other is not None and not np.array_equal(other, solved.rows):
+            there = np.flatnonzero(other.any(axis=1))
+            image = self.columns.combine(places[there], other[there])
+            dual_at = self.loss.evaluate(image, at.nuisance)
+            products = self.columns.correlate(dual_at.residual, places)
+            dual = Point(working[there], other[there], dual_at, products[there])
+            return Point(features, rows, at, np.empty((0, 0))), dual, products
+        products = solved.products
+        if solved.dual is not None:
+            at, products = replace(at, residual=solved.dual), None
+        if products is None:
+            products = self.columns.correlate(at.residual, places)
+        point = Point(features, rows, at, products[live])
+        return point, point, products
+
+    def _clear_rounding(self, working: Array, rows: Array) -> None:
+        """Rows whose whole effect is below the rounding of the target become zero, before anything is certified.
+
+        Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
+        """
+        effects = row_norms(rows) * np.max(self.design.norms(working), axis=1, initial=0.0)
+        rows[effects <= _ROUNDING * self.loss.size] = 0.0
+
+    def _measure(
+        self,
+        vector: Array,
+        penalty: RowPenalty,
+        lam: float,
+        features: Array,
+        gauges: Array,
+        known: Array,
+        everything: bool,
+    ) -> None:
+        """Exact gauges of some features, or of all in a full pass that is remembered."""
+        if everything:
+            exact = self.problem.anchors.remember(vector, penalty)
+            gauges[~known] = exact[~known]
+            known[:] = True
+            np.multiply(exact, lam, out=self.levels)
+        else:
+            gauges[features] = penalty.restrict(features).row_gauges(self.design.correlate(vector, features))
+            known[features] = True
+            self.levels[features] = gauges[features] * lam
+
+
+def _grown(working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
+    """The working set with the worst violators."""
+    room = max(100, int(np.count_nonzero(rows.any(axis=1))))
+    grown = np.union1d(working, violators[:room])
+    larger = np.zeros((len(grown), rows.shape[1]))
+    larger[np.searchsorted(grown, working)] = rows
+    return grown, larger

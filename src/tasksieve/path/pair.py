@@ -1,0 +1,65 @@
+"""A primal point and a dual point, with what is known about the correlations of the dual one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..losses import DataLoss, Evaluation
+from ..penalties import RowPenalty
+from ..solvers.working import duality_gap
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Point:
+    """Some rows of W, the loss there, and the correlations of its residual with those features."""
+
+    features: Array
+    rows: Array
+    at: Evaluation
+    products: Array
+
+
+@dataclass
+class Pair:
+    """What a solve has reached at a strength.
+
+    Attributes
+    ----------
+    lam : float
+    primal : Point
+    objective : float
+        At the primal point.
+    dual : Point
+        Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
+    levels : array
+        For all features: upper bounds of the strength at which the dual point's correlations have gauge 1.
+    gap : float
+        Of the primal and the dual point at `lam`.
+    """
+
+    lam: float
+    primal: Point
+    objective: float
+    dual: Point
+    levels: Array
+    gap: float = np.inf
+
+    def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
+        """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""
+        gauges = self.levels / lam if lam > 0.0 else np.full(len(self.levels), np.inf)
+        return point_gap(loss, penalty, self.dual, gauges)
+
+
+def point_gap(loss: DataLoss, penalty: RowPenalty, point: Point, gauges: Array) -> tuple[float, float]:
+    """Duality gap over all features of a point with its own residual, and the scale of the dual point.
+
+    `gauges` are those of the residual's correlations, for all features, or upper bounds of them.
+    """
+    own = penalty.restrict(point.features)
+    whole = (penalty, gauges, point.features)
+    return duality_gap(loss, own, point.rows, point.at, point.products, whole)

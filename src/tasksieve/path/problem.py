@@ -1,0 +1,118 @@
+"""A problem: design, loss and penalty, in sum units."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ..design import Design
+from ..losses import BY_NAME, DataLoss, Loss
+from ..penalties import L21, RowPenalty
+from .anchors import Anchors
+
+Array = np.ndarray[Any, Any]
+
+
+class Problem:
+    """``loss + lam Omega(W) + ridge/2 ||W||_F^2``, ``ridge = lam ridge_ratio + unit fixed_ridge``.
+
+    Parameters
+    ----------
+    design : Design
+        Knows the weights, the intercepts and the unpenalised features.
+    y : array
+        Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
+    loss : {"squared", "square-root", "logistic", "multinomial"} or Loss
+    penalty : RowPenalty
+        Without data and strength; the L2,1 norm by default.
+    feature_weights : array, optional
+        ``u_j``; features with weight 0 must be the design's unpenalised ones.
+    positive : bool
+        Only W >= 0.
+    ridge_ratio : float
+    fixed_ridge : float
+        A ridge that does not grow with lam, in public units.
+    unit : float
+        Public objectives are sum units divided by this (the mean number of rows a task, or its root).
+
+    Attributes
+    ----------
+    penalty : RowPenalty
+        On the features, at unit strength.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        *,
+        loss: str | Loss = "squared",
+        penalty: RowPenalty | None = None,
+        feature_weights: Array | None = None,
+        positive: bool = False,
+        ridge_ratio: float = 0.0,
+        fixed_ridge: float = 0.0,
+        unit: float = 1.0,
+    ) -> None:
+        if isinstance(loss, str):
+            if loss not in BY_NAME:
+                raise ValueError(f"loss must be one of {sorted(BY_NAME)}; got {loss!r}")
+            loss = BY_NAME[loss]()
+        self.design = design
+        self.loss: DataLoss = loss.on(design, np.asarray(y, dtype=np.float64))
+        weights = np.ones(design.n_features)
+        if feature_weights is not None:
+            weights = np.array(feature_weights, dtype=np.float64)
+        weights[design.unpenalised] = 0.0
+        self.penalty = (L21() if penalty is None else penalty).on(
+            weights,
+            design.n_tasks,
+            positive=positive,
+            ridge_ratio=ridge_ratio,
+            fixed_ridge=fixed_ridge * unit,
+        )
+        self._refuse_free()
+        self.unit = unit
+        #: past passes over the data, the first for the residual of W = 0
+        self.anchors = Anchors(design)
+        self._null_levels: Array | None = None
+
+    def _refuse_free(self) -> None:
+        free = np.setdiff1d(np.flatnonzero(~self.penalty.penalised), self.design.unpenalised)
+        if free.size:
+            raise ValueError(f"feature {free[0]} is not penalised: name it in the design's `unpenalised` as well")
+
+    def reweighted(self, feature_weights: Array) -> Problem:
+        """The same problem with other weights of the features; no pass over the data."""
+        other = copy(self)
+        other.penalty = copy(self.penalty)
+        factor = np.divide(
+            self.penalty.weights, feature_weights, out=np.zeros(len(feature_weights)), where=self.penalty.penalised
+        )
+        other.penalty.weights = np.where(self.penalty.penalised, feature_weights, 0.0)
+        other.penalty = other.penalty.at(1.0)
+        other._null_levels = self.null_levels() * factor
+        return other
+
+    def null_levels(self) -> Array:
+        """Gauges of all features at unit strength for the residual of W = 0: one full pass, which is remembered."""
+        if self._null_levels is None:
+            self._null_levels = self.anchors.remember(self.loss.null.residual, self.penalty)
+        return self._null_levels
+
+    def lambda_max(self) -> float:
+        """The smallest strength whose solution is zero."""
+        return self.penalty.polar(self.null_levels())
+
+    def intercepts(self, rows: Array, loadings: Array, nuisance: Array) -> tuple[Array, Array]:
+        """Intercepts, and coefficients of the unpenalised features, given rows in original units.
+
+        The loss has minimised them out in the projected geometry, where every column was freed of its nuisance part
+        (`loadings`): what the columns were freed of is taken back here.
+        """
+        coefficients = nuisance - np.einsum("zjt,jt->zt", loadings, rows)
+        first = 1 if self.design.fit_intercept else 0
+        intercept = coefficients[0] if first else np.zeros(self.design.n_tasks)
+        return intercept, coefficients[first:]

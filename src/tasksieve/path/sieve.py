@@ -1,0 +1,255 @@
+"""Screening along a path: balls that hold the dual optimum, tested on all features through the anchors, without a pass.
+
+A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a ridge
+too: where a row of the optimum is not zero, its correlations ``c = ridge w + s`` with ``<s, w> = Omega(w)`` have gauge
+``>= <c, w>/Omega(w) >= 1``; so neither the correlations nor the norms need to know of the ridge.
+
+Rows are tested wherever they are. Single entries, where the penalty has an l1 part, are tested in the rows that carry
+weight: those are the rows in which a solver spends its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..losses import Evaluation
+from ..penalties import RowPenalty
+from ..screening.rules import Rule
+from ..screening.state import Ball, Cut, DualState
+from ..solvers.working import Shrink
+from .pair import Pair, Point
+from .problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+
+class Sieve:
+    """Which rows are certainly zero at a strength, before and during its solve.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its anchors stand at the last dual point; the first one is the residual of W = 0.
+    rules : sequence of Rule
+        Each gives a ball; a feature takes the smallest of its bounds.
+    columns : PackedColumns or SparseColumns
+    """
+
+    def __init__(self, problem: Problem, rules: Sequence[Rule], columns: Any) -> None:
+        self.rules = rules
+        self.safe = all(rule.safe for rule in rules)
+        self._problem, self._design, self._loss = problem, problem.design, problem.loss
+        self._columns, self._anchors = columns, problem.anchors
+        self._lam_max = problem.lambda_max()
+        self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
+        self._last: tuple[Pair, float, list[Ball]] | None = None
+        self._cut = self._first_cut() if problem.loss.squared else None
+        self._longest: Array | None = None
+
+    def _first_cut(self) -> Cut | None:
+        """At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5)."""
+        levels = self._problem.null_levels()
+        hardest = np.array([int(np.argmax(levels))])
+        penalty = self._problem.penalty.restrict(hardest)
+        steepest = penalty.steepest(self._design.correlate(self._loss.null.residual, hardest))
+        if steepest is None or not len(steepest[0]):
+            return None
+        image = self._columns.combine(self._columns.places(hardest), steepest[1])
+        return Cut(hardest, steepest[1], image, np.empty((0, self._design.n_tasks)))
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def before(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
+        """Rows that are zero at a new strength, from the pair of the last one."""
+        if lam >= self._lam_max:
+            return penalty.penalised.copy()
+        mask = self._rejects(pair, lam, penalty)
+        self.rules[0].sequential_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def during(self, pair: Pair, penalty: RowPenalty) -> Array:
+        """Rows that are zero at the strength being solved, from a pair reached on the way."""
+        mask = self._rejects(pair, pair.lam, penalty)
+        self.rules[0].dynamic_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def _rejects(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
+        upper: Array | None = None
+        for ball in self._pair_balls(pair, lam, penalty):
+            if not self._hopeful(ball, penalty):
+                continue
+            bound = self._reach(ball, penalty)
+            if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
+                # What was measured is sharper than the anchors know.
+                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self.longest * penalty.euclid
+                bound = np.minimum(bound, ball.residual_coef * pair.levels / lam + moved)
+            upper = bound.copy() if upper is None else np.minimum(upper, bound)
+        if upper is None:
+            return np.zeros(self._design.n_features, dtype=bool)
+        mask = penalty.inactive(upper)
+        if not self.safe:  # the solution itself speaks against it
+            mask[pair.dual.features] = False
+        mask[self._design.unpenalised] = False
+        return mask
+
+    @property
+    def longest(self) -> Array:
+        if self._longest is None:
+            self._longest = self._design.longest()
+        return self._longest
+
+    def _hopeful(self, ball: Ball, penalty: RowPenalty) -> bool:
+        """Whether the ball could reject anything if its centre were zero."""
+        outer = penalty.outer
+        if outer is None or self._design.n_tasks == 1:
+            return True
+        least = 1.0
+        if ball.stretch is not None and ball.slack is not None:
+            least = float(np.min(ball.stretch[ball.slack == 0.0]))
+        live = outer > 0.0
+        return bool(ball.radius * least * float(np.min(self.longest[live] / outer[live], initial=np.inf)) < 1.0)
+
+    def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
+        """Upper bounds of all gauges over a ball."""
+        anchors = self._anchors
+        if ball.vector is not None:
+            centre = anchors.express(ball.vector)
+            if ball.slack is not None:
+                centre = centre.loosened(ball.slack)
+        elif ball.cut_coef and self._cut is not None:
+            # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
+            place = anchors.place_of(self._cut.image)
+            if place is None:
+                anchors.remember(self._cut.image, penalty)
+                place = len(anchors) - 1
+            anchors.stand_at(0)
+            centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
+            centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
+        else:
+            return anchors.ball_bound(ball.residual_coef, ball.y_coef, penalty, ball.radius)
+        return anchors.bound(centre, penalty, ball.radius, ball.stretch)[1]
+
+    # -- balls ----------------------------------------------------------------------------------------------------
+
+    def _pair_balls(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Ball]:
+        """The rules' balls at a strength, from a pair; the last ones are kept."""
+        if self._last is not None and self._last[0] is pair and self._last[1] == lam:
+            return self._last[2]
+        gap, scale = pair.dual_gap(self._loss, penalty, lam)
+        balls = self._balls(pair.dual, pair.lam, lam, penalty, gap, scale)
+        self._last = pair, lam, balls
+        return balls
+
+    def _balls(
+        self, point: Point, point_lam: float, lam: float, penalty: RowPenalty, gap: float, scale: float
+    ) -> list[Ball]:
+        """Balls that hold the dual optimum at lam, from a point obtained at another strength.
+
+        `gap` and `scale` are those of the point with its own residual at lam; `penalty` is that of all features.
+        """
+        nothing = np.empty((0, self._design.n_tasks))
+        state = DualState(
+            y=self._loss.null.residual,
+            residual=point.at.residual,
+            correlations=nothing,
+            norms=nothing,
+            lam=point_lam,
+            features=point.features,
+            rows=point.rows,
+            positive=penalty.positive,
+            ridge_ratio=penalty.ridge / lam,
+            squared=self._loss.squared,
+            smoothness=self._loss.smoothness,
+            gap=gap,
+            dual_scale=scale,
+            gap_lam=lam,
+            cut=self._cut,
+            norm=lambda features, rows: penalty.restrict(features).value(rows),
+        )
+        found = [
+            self._loss.ball(point.at, scale, gap) if rule.of_loss else rule.ball(state, lam) for rule in self.rules
+        ]
+        return [ball for ball in found if ball is not None]
+
+    def _rounding(self, ball: Ball, at: Evaluation) -> float:
+        """How far rounding can move the correlations of a ball's centre, for a column of norm 1."""
+        size = abs(ball.residual_coef) * float(np.linalg.norm(at.residual))
+        size += abs(ball.y_coef) * float(np.linalg.norm(self._loss.null.residual))
+        return self._design.rounding * size
+
+    def _centre(self, ball: Ball, products: Array, features: Array) -> Array | None:
+        """Correlations of a ball's centre with some features, given those of the residual; None if they are unknown."""
+        if ball.vector is not None:
+            return np.asarray(self._columns.correlate(ball.vector, self._columns.places(features)))
+        if ball.cut_coef:
+            return None
+        centre = ball.residual_coef * products
+        return centre + ball.y_coef * self._target_products(features) if ball.y_coef else centre
+
+    def _target_products(self, features: Array) -> Array:
+        """Correlations of the target with some features: those of the last call are kept."""
+        known, products = self._targets
+        missing = np.setdiff1d(features, known)
+        if len(missing):
+            more = self._columns.correlate(self._loss.null.residual, self._columns.places(missing))
+            order = np.argsort(np.concatenate([known, missing]))
+            known = np.concatenate([known, missing])[order]
+            products = np.vstack([products, more])[order]
+        products = products[np.searchsorted(known, features)]
+        self._targets = features, products
+        return products
+
+    # -- entries, and rows inside a solver ------------------------------------------------------------------------
+
+    def zero_entries(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
+        """Entries of the pair's rows that are zero in every solution at a strength: |m_jt| + R a_jt < l1_j."""
+        point = pair.dual
+        mask = np.zeros(point.rows.shape, dtype=bool)
+        if not len(point.features):
+            return mask
+        own, norms = penalty.restrict(point.features), self._design.norms(point.features)
+        for ball in self._pair_balls(pair, lam, penalty):
+            centre = self._centre(ball, point.products, point.features)
+            if centre is None:
+                continue
+            errors = self._rounding(ball, point.at) * np.max(norms, axis=1)
+            found = own.zero_entries(centre, errors, norms, ball.radius)
+            if found is not None:
+                mask |= found
+        self.rules[0].entry_counts.append(int(np.count_nonzero(mask)))
+        return mask
+
+    def shrinker(self, lam: float, working: Array, penalty: RowPenalty) -> Shrink:
+        """Dynamic screening for a solver that works on all surviving rows."""
+        alive = np.arange(len(working))
+        norms = self._design.norms(working)
+        least_upper = np.full(len(working), np.inf)  # a bound at the optimum stays true: the best one is kept
+
+        def shrink(
+            rows: Array, at: Evaluation, products: Array, gap: float, scale: float, least: float
+        ) -> Array:
+            nonlocal alive, least_upper
+            own, here = working[alive], penalty.restrict(working[alive])
+            live = np.flatnonzero(rows.any(axis=1))
+            point = Point(own[live], rows[live], at, products[live])
+            for ball in self._balls(point, lam, lam, penalty, gap, scale):
+                centre = self._centre(ball, products, own)
+                if centre is None:
+                    continue
+                errors = self._rounding(ball, at) * norms[alive]
+                stretched = norms[alive] if ball.stretch is None else norms[alive] * ball.stretch
+                if ball.slack is not None:
+                    errors = errors + norms[alive] * ball.slack
+                upper = here.row_reach(centre, errors, stretched, ball.radius)
+                least_upper = np.minimum(least_upper, upper)
+            gone = here.inactive(least_upper)
+            if np.count_nonzero(gone) < least * len(gone):
+                gone[:] = False
+            self.rules[0].dynamic_counts.append(int(np.count_nonzero(gone)))
+            alive, least_upper = alive[~gone], least_upper[~gone]
+            return gone
+
+        return shrink

@@ -1,0 +1,206 @@
+"""Which solver works on a working set: rules of counted work, never of a clock, so that the same input gives the same
+bytes.
+
+A strategy is one path's: it keeps solvers, their work arrays and what it has learned. The engine asks it how well and
+for how long to solve, and from where to start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..design import PackedColumns, SparseColumns
+from ..solvers import (
+    Accelerated,
+    CoordinateDescent,
+    ProximalNewton,
+    Solution,
+    SortedFista,
+    StochasticGradient,
+    VariationalNewton,
+    WorkingProblem,
+)
+from .pair import Pair
+from .problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+# Operations a second, as orders of magnitude: they only weigh the two solvers' counted work against each other, and
+# being constants they keep the choice reproducible.
+_COORDINATE_RATE = 2.5e9
+_NEWTON_RATE = 4e10
+_TRIFLE = 1e7  # operations not worth weighing
+_PATIENCE = 100  # epochs after which coordinate descent is weighed against Newton's method
+
+
+class Strategy:
+    """One solver for all values.
+
+    Attributes
+    ----------
+    columns : PackedColumns or SparseColumns
+        Where solvers find their columns.
+    whole : bool
+        The solver works on all rows that screening leaves, as its paper says: no working sets, no secant, and safe
+        tests on the way.
+    """
+
+    whole = False
+    #: a single value is screened too, on the way to it
+    screens_single = False
+    #: only the row norms of a start matter
+    only_sizes = False
+    #: what an algorithm for study has kept of the last value
+    history: Any = None
+
+    def __init__(self, problem: Problem, solver: Any) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.columns: Any = solver_columns(problem, solver)
+
+    def solve(
+        self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
+    ) -> Solution:
+        """Solve on a working set; `now` and `before` are the pairs of the last two values."""
+        return self.solver.solve(work, rows, tol, max_iter)
+
+    def patience(self, remaining: int) -> int:
+        """Iterations for one call."""
+        return remaining
+
+    def accuracy(self, inner: float, gap: float, cold: bool) -> float:
+        """How well to solve on the working set, given the last gap over all features."""
+        return inner
+
+
+def solver_columns(problem: Problem, solver: Any) -> Any:
+    """Columns as a solver wants them: packed, or sparse ones where they lie if it has no need of packing."""
+    if problem.design.sparse and not solver.needs.packed and not problem.penalty.separable:
+        return SparseColumns(problem.design)
+    return PackedColumns(problem.design)
+
+
+class Whole(Strategy):
+    """A published algorithm, on all rows that screening leaves."""
+
+    whole = True
+    screens_single = True
+
+
+class Sorted(Strategy):
+    """Working sets for a penalty that sorts the rows."""
+
+    screens_single = True
+
+
+class Proximal(Strategy):
+    """Proximal Newton."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, ProximalNewton)
+        self.solver = ProximalNewton(self.columns)
+
+
+class CoordinateOrNewton(Strategy):
+    """Coordinate descent, and Newton's method in the row norms from where that is less work.
+
+    Parameters
+    ----------
+    solver : {"auto", "cd", "newton"}
+        "auto" begins with coordinate descent.
+    """
+
+    def __init__(self, problem: Problem, solver: str) -> None:
+        super().__init__(problem, CoordinateDescent)
+        self._coordinate = CoordinateDescent()
+        self._newton: VariationalNewton | None = None
+        plain = VariationalNewton.needs.unmet(problem.loss, problem.penalty) is None
+        self._may_switch = solver == "auto" and plain
+        self._costly = self._interrupted = 0
+        if solver == "newton":
+            self._switch()
+
+    def _switch(self) -> None:
+        self._newton = self._newton or VariationalNewton(self.columns)
+        self.only_sizes, self._may_switch = True, False
+
+    def solve(
+        self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
+    ) -> Solution:
+        if self.only_sizes:
+            assert self._newton is not None
+            if self._newton.fits(int(np.count_nonzero(rows.any(axis=1)))):
+                return self._newton.solve(work, rows, tol, max_iter)
+        solved = self._coordinate.solve(work, rows, tol, max_iter)
+        if self._may_switch:
+            self._weigh(solved)
+        return solved
+
+    def patience(self, remaining: int) -> int:
+        """Coordinate descent is interrupted now and then to weigh it against Newton."""
+        return min(remaining, _PATIENCE) if self._may_switch else remaining
+
+    def _weigh(self, solved: Solution) -> None:
+        """Moves to Newton's method for good when coordinate descent costs more twice running, or does not get on."""
+        design = self.problem.design
+        self._interrupted = self._interrupted + 1 if solved.n_iter >= _PATIENCE else 0
+        if self._interrupted >= 3:
+            self._switch()
+            return
+        if self._coordinate.work < _TRIFLE or design.n_tasks == 1:
+            return
+        self._newton = self._newton or VariationalNewton(self.columns)
+        support = int(np.count_nonzero(solved.rows.any(axis=1)))
+        newton = 1.6 * self._newton.step_work(support) / (_NEWTON_RATE * design.n_threads)
+        self._costly = self._costly + 1 if self._coordinate.work / _COORDINATE_RATE > newton else 0
+        if self._costly >= 2:
+            self._switch()
+
+
+def choose_strategy(problem: Problem, solver: str) -> Strategy:
+    """The strategy of a name; "auto" is the fastest that loss and penalty allow.
+
+    Raises
+    ------
+    ValueError
+        If the solver needs what loss or penalty do not have.
+    """
+    from .calibrated import PUBLISHED, Calibrated  # the calibrated model's own strategy builds on this one
+
+    loss, penalty = problem.loss, problem.penalty
+    by_name: dict[str, tuple[Any, Any]] = {
+        "cd": (CoordinateDescent, lambda: CoordinateOrNewton(problem, "cd")),
+        "newton": (VariationalNewton, lambda: CoordinateOrNewton(problem, "newton")),
+        "prox-newton": (ProximalNewton, lambda: Proximal(problem)),
+        "apgd": (Accelerated, lambda: Whole(problem, Accelerated())),
+        "spgd": (StochasticGradient, lambda: Whole(problem, StochasticGradient())),
+    }
+    if loss.name == "square-root":
+        by_name = {name: (Calibrated, lambda name=name: Calibrated(problem, name)) for name in ("newton", *PUBLISHED)}
+    automatic: list[tuple[Any, Any]] = [
+        (CoordinateDescent, lambda: CoordinateOrNewton(problem, "auto")),
+        (Calibrated, lambda: Calibrated(problem, "auto")),
+        (ProximalNewton, lambda: Proximal(problem)),
+        (SortedFista, lambda: Sorted(problem, SortedFista())),
+        (Accelerated, lambda: (Strategy if penalty.separable else Sorted)(problem, Accelerated(adaptive=True))),
+    ]
+
+    def unmet(kind: Any) -> str | None:
+        packed = penalty.separable or not problem.design.sparse
+        return kind.needs.unmet(loss, penalty, packed)
+
+    if solver == "auto":
+        for kind, make in automatic:
+            if unmet(kind) is None:
+                return make()
+        raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
+    if solver not in by_name:
+        raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")
+    kind, make = by_name[solver]
+    reason = unmet(kind)
+    if reason is not None:
+        others = [name for name, (other, _) in by_name.items() if unmet(other) is None]
+        raise ValueError(f"solver={solver!r} {reason}; use {', '.join(map(repr, ['auto', *others]))}")
+    return make()

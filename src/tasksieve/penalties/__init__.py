@@ -1,0 +1,20 @@
+"""Penalties on the rows of W: one small class a file, the mathematics in its docstring.
+
+`RowPenalty` is the base of a penalty of your own.
+"""
+
+from .base import RowPenalty, row_norms
+from .sorted import Sorted, oscar_weights, slope_weights, tied_rows
+from .sparse_group import L11, L21, SparseGroup
+
+__all__ = [
+    "L11",
+    "L21",
+    "RowPenalty",
+    "Sorted",
+    "SparseGroup",
+    "oscar_weights",
+    "row_norms",
+    "slope_weights",
+    "tied_rows",
+]

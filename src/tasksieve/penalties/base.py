@@ -1,0 +1,240 @@
+"""What the engine asks of a penalty, and what a penalty of your own has to say.
+
+A penalty is a norm on the rows of W (one row a feature, one column a task) at one strength. Four methods are its own:
+`value`, `gauges`, `prox`, `reach`. Everything else has a default here: positivity, a ridge beside it, working sets,
+which features must be looked at. The mathematics is in `docs/develop/mathematics.md`, the checks in
+`tasksieve.checks.check_penalty`.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
+
+
+def row_norms(rows: Array) -> Array:
+    """Euclidean norms of the rows."""
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+
+class RowPenalty:
+    """``sum_j u_j N(W_j)`` with a norm N that depends on the sizes of a row's entries only.
+
+    A subclass implements `value`, `gauges`, `prox` and `reach` with the help of `weights`. It is made without knowing
+    the data; `on`, `at` and `restrict` make copies for given features and strengths.
+
+    Attributes
+    ----------
+    weights : array, one entry a row
+        Strength times feature weight. 0: not penalised.
+    positive : bool
+        Only W >= 0. The methods of a subclass need not know: they are asked about positive parts.
+    ridge : float
+        Strength of ``ridge/2 ||W||_F^2`` beside the norm.
+    """
+
+    #: words for reports
+    label = "rows"
+    weights: Array
+    positive: bool = False
+    ridge: float = 0.0
+    #: single entries of a row may be zero while the others are not
+    has_entries: bool = False
+    #: dual feasibility is a matter of each row alone
+    separable: bool = True
+    #: names of the tests that tell zero rows from bounds, where there are several
+    tests: tuple[str, ...] = ()
+    _ridge_ratio: float = 0.0
+    _fixed_ridge: float = 0.0
+
+    # -- a penalty's own ------------------------------------------------------------------------------------------
+
+    def value(self, rows: Array) -> float:
+        """The norm of some rows of W."""
+        raise NotImplementedError
+
+    def gauges(self, products: Array) -> Array:
+        """Dual gauge of each row of M: the smallest v >= 0 with ``<M_j, w> <= v weights_j N(w)`` for all w."""
+        raise NotImplementedError
+
+    def prox(self, rows: Array, step: float) -> Array:
+        """``argmin_V 1/2 ||V - rows||^2 + step value(V)``."""
+        raise NotImplementedError
+
+    def reach(self, centre: Array, norms: Array, radius: float) -> Array:
+        """Upper bound of each row's gauge over ``{centre + norms * v : v >= 0, ||v|| <= radius}``, centre >= 0.
+
+        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry.
+        """
+        raise NotImplementedError
+
+    # -- features and strengths -----------------------------------------------------------------------------------
+
+    def on(
+        self,
+        weights: Array,
+        n_tasks: int,
+        *,
+        positive: bool = False,
+        ridge_ratio: float = 0.0,
+        fixed_ridge: float = 0.0,
+    ) -> Self:
+        """The penalty of given features at unit strength.
+
+        Parameters
+        ----------
+        weights : array
+            Feature weights u_j.
+        n_tasks : int
+        positive : bool
+        ridge_ratio, fixed_ridge : float
+            The ridge at strength lam is ``lam ridge_ratio + fixed_ridge``.
+        """
+        require_own(self)
+        bound = copy(self)
+        bound.weights = np.asarray(weights, dtype=np.float64)
+        bound.positive = positive
+        bound._ridge_ratio, bound._fixed_ridge = ridge_ratio, fixed_ridge
+        bound.ridge = ridge_ratio + fixed_ridge
+        return bound
+
+    def at(self, lam: float) -> Self:
+        """Of a penalty at unit strength: the one at strength lam."""
+        scaled = copy(self)
+        scaled.weights = lam * self.weights
+        scaled.ridge = lam * self._ridge_ratio + self._fixed_ridge
+        return scaled
+
+    def restrict(self, features: Array) -> Self:
+        """The same penalty on some features."""
+        smaller = copy(self)
+        smaller.weights = self.weights[features]
+        return smaller
+
+    def with_test(self, name: str) -> Self:
+        """The same penalty with another of its `tests`."""
+        changed = copy(self)
+        changed.test = name  # type: ignore[attr-defined]
+        return changed
+
+    def times(self, factor: float) -> Self:
+        """The norm multiplied by a factor, the ridge as it is."""
+        scaled = copy(self)
+        scaled.weights = factor * self.weights
+        return scaled
+
+    def without_ridge(self) -> Self:
+        """The norm alone."""
+        plain = copy(self)
+        plain.ridge = 0.0
+        return plain
+
+    @property
+    def penalised(self) -> Array:
+        """Which rows are penalised at all."""
+        return self.weights > 0.0
+
+    # -- with positivity and the ridge ----------------------------------------------------------------------------
+
+    def total(self, rows: Array) -> float:
+        """The norm and the ridge."""
+        value = self.value(rows)
+        return value + 0.5 * self.ridge * float(np.vdot(rows, rows)) if self.ridge else value
+
+    def row_gauges(self, products: Array) -> Array:
+        """Gauge of each row; 0 if unpenalised. With W >= 0 negative parts do not count."""
+        products = np.maximum(products, 0.0) if self.positive else products
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.penalised, self.gauges(products), 0.0)
+
+    def proximal(self, rows: Array, step: float) -> Array:
+        """``argmin_V 1/2 ||V - rows||^2 + step total(V)``: a norm's prox commutes with scaling."""
+        rows = self.prox(np.maximum(rows, 0.0) if self.positive else rows, step)
+        return rows / (1.0 + step * self.ridge) if self.ridge else rows
+
+    def row_reach(self, centre: Array, errors: Array | float, norms: Array, radius: float) -> Array:
+        """`reach` around signed correlations that are known up to `errors`."""
+        if not self.positive:
+            start, steps = np.abs(centre) + errors, norms
+        else:
+            start = centre + errors
+            below = np.minimum(start, 0.0)
+            # what lies below zero has to be climbed before it counts
+            steps = np.maximum(norms + below / radius, 0.0) if radius > 0.0 else norms
+            start = np.maximum(start, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.penalised, self.reach(start, steps, radius), 0.0)
+
+    # -- what feasibility asks of the features --------------------------------------------------------------------
+
+    def polar(self, gauges: Array) -> float:
+        """The smallest v with M/v in the dual ball, from the gauges of its rows."""
+        return float(np.max(gauges, initial=0.0))
+
+    def certified(self, upper: Array) -> Array:
+        """Gauges that the upper bounds of features never looked at prove: below 1 they say no more than 1."""
+        return np.maximum(upper, 1.0)
+
+    def inactive(self, upper: Array) -> Array:
+        """Rows that are zero, from upper bounds of their gauges at the dual optimum."""
+        return np.asarray(upper < REJECT)
+
+    def open(self, upper: Array, known: Array) -> Array:
+        """Features that are only bounded and could stand in the way of feasibility."""
+        return np.flatnonzero((upper >= 1.0) & ~known)
+
+    def leading(self, gauges: Array) -> Array:
+        """Rows that exceed their thresholds, worst first."""
+        over = np.flatnonzero(gauges > 1.0)
+        return over[np.argsort(-gauges[over])]
+
+    def promising(self, levels: Array, last: float, lam: float) -> Array:
+        """Rows for the first working set at lam, from `levels`: the strengths at which rows had gauge 1 at `last`.
+
+        They would cross their threshold if correlations moved at 0.7 of the largest possible rate.
+        """
+        return np.flatnonzero(levels >= last - 0.7 * (last - lam))
+
+    def steepest(self, products: Array) -> tuple[Array, Array] | None:
+        """One row of coefficients that attains the polar of M, as (feature, row): None if there is no formula."""
+        return None
+
+    def zero_entries(self, centre: Array, errors: Array, norms: Array, radius: float) -> Array | None:
+        """Single coefficients that are zero over such a ball; None where entries are never zero by themselves."""
+        return None
+
+    def ties(self, features: Array, rows: Array) -> list[Array] | None:
+        """Features grouped by equal norms of their rows, where the penalty draws rows together."""
+        return None
+
+    # -- what particular algorithms make use of -------------------------------------------------------------------
+
+    def thresholds(self) -> tuple[Array, Array | None] | None:
+        """(group, l1): the gauge test is ``||soft(m, l1)|| < group``. None: another kind of gauge."""
+        return None
+
+    @property
+    def euclid(self) -> Array | float | None:
+        """K with gauge(m) <= K ||m||_2 for a row m; None where nothing but the gauge itself is to be used."""
+        return None
+
+    @property
+    def outer(self) -> Array | None:
+        """Largest Euclidean norm of a row of gauge 1; None if unknown."""
+        return None
+
+
+def require_own(penalty: RowPenalty) -> None:
+    """Refuse a penalty that lacks what a certificate needs: without it there is no proof, only a number."""
+    for name in ("value", "gauges", "prox", "reach"):
+        if getattr(type(penalty), name) is getattr(RowPenalty, name):
+            raise ValueError(
+                f"{type(penalty).__name__} does not say its `{name}`: a penalty needs value, gauges, prox and reach. "
+                "Without them nothing can be certified (docs: Adding a penalty)."
+            )

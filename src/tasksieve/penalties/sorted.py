@@ -1,0 +1,225 @@
+"""The sorted norm of Group OWL: weights on the rows of W in the order of their norms.
+
+    J(W) = sum_k weight_k ||W||_[k],    ||W||_[1] >= ||W||_[2] >= ...,   weight_1 >= weight_2 >= ... >= 0
+
+Its dual ball is ``{M : cumsum(sorted ||M_j||)_k <= cumsum(weight)_k for all k}`` (mathematics, sections 4 and 6),
+so the one number that stands for feasibility is a maximum of ratios of cumulative sums. Rows that are known to be
+zero take the smallest weights: the norm on m rows has the first m weights, whichever rows they are.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._kernels import kernels
+from ..screening.owl import SORTED_TESTS
+from .base import RowPenalty, row_norms
+
+Array = np.ndarray[Any, Any]
+
+
+def oscar_weights(n_features: int, ratio: float = 1.0) -> Array:
+    """``1 + ratio (d - k)/d`` for k = 1..d, divided by the first: OSCAR with ``ratio = a2 d / a1``."""
+    falling = 1.0 + ratio * (n_features - np.arange(1.0, n_features + 1.0)) / n_features
+    return np.asarray(falling / falling[0])
+
+
+def slope_weights(n_features: int, fdr: float = 0.1) -> Array:
+    """``Phi^-1(1 - k q / (2 d))`` for k = 1..d, divided by the first: the Benjamini-Hochberg line of SLOPE."""
+    levels = -ndtri(fdr * np.arange(1.0, n_features + 1.0) / (2.0 * n_features))
+    levels = np.maximum(levels, 0.0)  # fdr = 1 ends at Phi^-1(1/2), up to rounding
+    return np.asarray(levels / levels[0]) if levels[0] > 0.0 else np.ones(n_features)
+
+
+def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0, fdr: float = 0.1) -> Array:
+    """The shape of a sorted norm: "oscar", "slope", or a non-increasing non-negative array, taken as it is."""
+    if isinstance(weights, str):
+        if weights == "oscar":
+            return oscar_weights(n_features, oscar_ratio)
+        if weights == "slope":
+            return slope_weights(n_features, fdr)
+        raise ValueError(
+            f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}."
+        )
+    if weights is None or isinstance(weights, Real):
+        raise ValueError(
+            f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}. Equal weights "
+            "for all ranks, np.ones(d), are the model MultiTaskLasso."
+        )
+    try:
+        shape = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weights must be 'oscar', 'slope' or an array of numbers: {error}.") from error
+    if shape.ndim != 1 or len(shape) != n_features:
+        raise ValueError(
+            f"weights has shape {shape.shape}, but X has {n_features} features: one weight is needed for each rank, "
+            f"an array of shape ({n_features},)."
+        )
+    bad = np.flatnonzero(~np.isfinite(shape))
+    if bad.size:
+        raise ValueError(f"weights[{bad[0]}] is {shape[bad[0]]}: weights must be finite numbers.")
+    bad = np.flatnonzero(shape < 0.0)
+    if bad.size:
+        raise ValueError(f"weights[{bad[0]}] is {shape[bad[0]]:g}: weights must not be negative.")
+    bad = np.flatnonzero(np.diff(shape) > 0.0)
+    if bad.size:
+        k = int(bad[0])
+        raise ValueError(
+            f"weights increase from {shape[k]:g} at rank {k} to {shape[k + 1]:g} at rank {k + 1}: they belong to the "
+            "rows in the order of decreasing norms and must not increase (sort them: np.sort(weights)[::-1])."
+        )
+    if shape[0] == 0.0:
+        raise ValueError("weights are all zero: nothing would be penalised. The first must be positive.")
+    return shape
+
+
+class Sorted(RowPenalty):
+    """``sum_k weight_k ||W||_[k]``, rows of W in the order of their norms (Group OWL).
+
+    The gauges of rows are their norms over the largest weight; feasibility is a matter of all of them together.
+
+    Parameters
+    ----------
+    weights : {"oscar", "slope"} or array
+        The shape, non-increasing; see `read_sorted_weights`.
+    oscar_ratio, fdr : float
+        For "oscar" and "slope".
+    test : {"cumulative", "bao"}
+        Which safe test tells zero rows (`screening.owl`).
+    """
+
+    label = "sorted rows"
+    separable = False
+    tests = tuple(SORTED_TESTS)
+
+    def __init__(
+        self, weights: Any = "oscar", *, oscar_ratio: float = 1.0, fdr: float = 0.1, test: str = "cumulative"
+    ) -> None:
+        self.shape = weights
+        self.oscar_ratio = oscar_ratio
+        self.fdr = fdr
+        self.test = test
+
+    def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
+        if np.any(np.asarray(weights) != 1.0):
+            raise ValueError("a sorted penalty has weights of ranks, not of features: leave feature_weights out")
+        shape = read_sorted_weights(self.shape, len(weights), self.oscar_ratio, self.fdr)
+        bound = super().on(shape, n_tasks, **options)
+        bound._kernel = kernels.SortedNorm()
+        return bound
+
+    def restrict(self, features: Array) -> Self:
+        """The norm on some rows, all others being zero: it has the first weights, whichever rows they are."""
+        smaller = super().restrict(slice(0, len(features)))  # type: ignore[arg-type]
+        smaller.__dict__.pop("_totals", None)
+        smaller._top = self._top
+        return smaller
+
+    def at(self, lam: float) -> Self:
+        return self._fresh(super().at(lam))
+
+    def times(self, factor: float) -> Self:
+        return self._fresh(super().times(factor))
+
+    @staticmethod
+    def _fresh(scaled: Any) -> Any:
+        scaled.__dict__.pop("_totals", None)
+        scaled.__dict__.pop("_top", None)
+        return scaled
+
+    @cached_property
+    def _top(self) -> float:
+        """The largest weight of all: gauges are in its units, also on a part of the rows."""
+        return float(self.weights[0])
+
+    @cached_property
+    def _totals(self) -> Array:
+        """Cumulative weights in the units of gauges."""
+        return np.cumsum(self.weights) / self._top
+
+    @property
+    def penalised(self) -> Array:
+        return np.ones(len(self.weights), dtype=bool)
+
+    def value(self, rows: Array) -> float:
+        sizes = row_norms(rows)
+        sizes = np.sort(sizes[sizes > 0.0])[::-1]
+        return float(sizes @ self.weights[: len(sizes)])
+
+    def gauges(self, products: Array) -> Array:
+        return row_norms(products) / self._top
+
+    def row_gauges(self, products: Array) -> Array:
+        return self.gauges(np.maximum(products, 0.0) if self.positive else products)
+
+    def reach(self, centre: Array, norms: Array, radius: float) -> Array:
+        return (row_norms(centre) + radius * np.max(norms, axis=1, initial=0.0)) / self._top
+
+    def prox(self, rows: Array, step: float) -> Array:
+        """O(d log d)."""
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
+        out = np.empty_like(rows)
+        self._kernel.prox(rows, self.weights, step, False, out)
+        return out
+
+    @property
+    def euclid(self) -> Array | float | None:
+        return 1.0 / self._top
+
+    def thresholds(self) -> tuple[Array, Array | None] | None:
+        return np.full(len(self.weights), self._top), None
+
+    def polar(self, gauges: Array) -> float:
+        ranked = np.sort(gauges)[::-1]
+        return float(np.max(np.cumsum(ranked) / self._totals[: len(ranked)], initial=0.0))
+
+    def certified(self, upper: Array) -> Array:
+        """Every bound counts: it has a rank of its own."""
+        return upper
+
+    def inactive(self, upper: Array) -> Array:
+        return np.asarray(SORTED_TESTS[self.test](upper * self._top, self.weights))
+
+    def open(self, upper: Array, known: Array) -> Array:
+        """Features that are only bounded, and could lift a cumulative sum above what the known ones reach."""
+        sure = self.polar(np.where(known, upper, 0.0))
+        order = np.argsort(-upper, kind="stable")
+        ratios = np.cumsum(upper[order]) / self._totals
+        above = np.flatnonzero(ratios > sure * (1.0 + 1e-10))
+        if not len(above):
+            return order[:0]
+        prefix = order[: int(above[-1]) + 1]
+        return np.sort(prefix[~known[prefix]])
+
+    def leading(self, gauges: Array) -> Array:
+        """The ranks at which cumulative sums exceed most.
+
+        At an optimum the cumulative sums of an active set equal those of the weights; what exceeds them belongs in.
+        """
+        order = np.argsort(-gauges, kind="stable")
+        excess = np.cumsum(gauges[order] - self.weights[: len(order)] / self._top)
+        k = int(np.argmax(excess)) if len(order) else 0
+        return order[: k + 1] if len(order) and excess[k] > 0.0 else order[:0]
+
+    def ties(self, features: Array, rows: Array) -> list[Array] | None:
+        return [features[group] for group in tied_rows(rows)]
+
+    def promising(self, levels: Array, last: float, lam: float) -> Array:
+        return np.sort(self.leading(levels / lam))
+
+
+def tied_rows(rows: Array, tolerance: float = 1e-9) -> list[Array]:
+    """Groups of rows with the same non-zero norm (up to rounding), largest first; indices within a group ascend."""
+    sizes = row_norms(rows)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0.0]
+    if not len(order):
+        return []
+    ranked = sizes[order]
+    cuts = np.flatnonzero(ranked[1:] < ranked[:-1] * (1.0 - tolerance)) + 1
+    return [np.sort(group) for group in np.split(order, cuts)]

@@ -1,0 +1,1 @@
+"""What can be proved about any model on given data."""

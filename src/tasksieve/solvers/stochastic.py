@@ -1,0 +1,222 @@
+"""Stochastic proximal gradient with variance reduction for Group OWL (Bao et al. 2025, Algorithm 2, corrected)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from ..design import SparseColumns
+from .best_dual import BestDual
+from .curvature import estimate_curvature
+from .needs import Needs
+from .working import Solution, WorkingProblem
+
+Array = np.ndarray[Any, Any]
+
+_SEED = 20250403  # batches are drawn anew from here in every solve: the same input gives the same bytes
+
+
+class _RowsOfColumns:
+    """The working columns by rows: dense row-major, or compressed sparse rows with their centre."""
+
+    def __init__(self, working: WorkingProblem) -> None:
+        columns, places = working.columns, working.places
+        design = columns.design
+        tasks = columns.n_tasks
+        self.multinomial = working.loss.name == "multinomial"
+        self.task_of: Array | None = None
+        self.root: Array | None = None
+        self.dense: Array | None = None
+        self.data = self.indices = self.indptr = self.centre = None
+        one_matrix = tasks == 1 or design.uniform
+        if isinstance(columns, SparseColumns) and one_matrix:
+            block = columns.block(places)
+            scale = design.original_units(places, np.ones((len(places), tasks)))[:, 0]
+            rows = (block @ _diagonal(scale)).tocsr()
+            self.data = np.ascontiguousarray(rows.data, dtype=np.float64)
+            self.indices = np.ascontiguousarray(rows.indices, dtype=np.int32)
+            self.indptr = np.ascontiguousarray(rows.indptr, dtype=np.int64)
+            if design.n_nuisance:
+                self.centre = np.ascontiguousarray(columns.loadings(places)[0, :, 0] * scale)
+            self.root = (
+                None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
+            )
+            self.n = rows.shape[0]
+            squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+            if self.centre is not None:
+                squares = squares - 2.0 * (rows @ self.centre) + float(self.centre @ self.centre)
+            self.squares = squares if self.root is None else squares * np.square(self.root)
+        else:
+            if isinstance(columns, SparseColumns):
+                raw = design.take(places)
+            else:
+                whole = np.array_equal(places, np.arange(columns.x.shape[1]))
+                raw = columns.x if whole else columns.x[:, places]
+            self.dense = np.ascontiguousarray(raw)
+            self.n = len(self.dense)
+            if not one_matrix:
+                self.task_of = np.repeat(np.arange(tasks), np.diff(columns.offsets))
+            elif self.multinomial and design.root_weights is not None:
+                self.root = design.root_weights[: self.n].copy()
+            self.squares = np.einsum("ij,ij->i", self.dense, self.dense)
+        self.tasks = tasks
+
+    def keep(self, mask: Array, working: WorkingProblem) -> _RowsOfColumns:
+        """The same rows on fewer columns."""
+        if self.dense is None:
+            return _RowsOfColumns(working)
+        smaller = object.__new__(_RowsOfColumns)
+        smaller.__dict__.update(self.__dict__)
+        smaller.dense = np.take(self.dense, np.flatnonzero(mask), axis=1)  # several times faster than a mask
+        smaller.squares = np.einsum("ij,ij->i", smaller.dense, smaller.dense)
+        return smaller
+
+    def by_rows(self, flat: Array) -> Array:
+        """A flat vector as the kernel reads predictions."""
+        if self.task_of is not None:
+            return flat.reshape(-1, 1)
+        return np.ascontiguousarray(flat.reshape(self.tasks, -1).T)
+
+
+def _diagonal(scale: Array) -> Any:
+    from scipy import sparse
+
+    return sparse.diags_array(scale)
+
+
+class StochasticGradient:
+    """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss."""
+
+    name = "spgd"
+    needs = Needs(sorted_rows=True, losses=("squared", "multinomial"))
+
+    def __init__(self) -> None:
+        self._curvature: float | None = None
+
+    def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
+        if self._curvature is None:
+            self._curvature = estimate_curvature(working)
+        return stochastic(working, start, tol, max_iter, curvature=self._curvature)
+
+
+def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int, *, curvature: float) -> Solution:
+    """Minimise over the working columns until their duality gap is at most `tol`; an iteration is an epoch.
+
+    Each epoch begins with the gradient over all rows, which also gives the gap and the screening test, and takes n/l
+    steps along ``v = (n/l) (grad F_I(W) - grad F_I(W_ref)) + grad F(W_ref)``.
+
+    Parameters
+    ----------
+    curvature : float
+        Estimate of ``max_t sigma_max(X_t)^2``. With the row norms it gives the step: one over (twice) the expected
+        smoothness of a batch drawn without replacement. A step that raises the objective is halved.
+    """
+    shrink = working.shrink
+    loss = working.loss
+    alive = np.arange(len(working.places))
+    rows = np.ascontiguousarray(start.copy())
+    kernel = kernels.SortedSvrg()
+    random = np.random.default_rng(_SEED)
+    matrix = _RowsOfColumns(working)
+    size, step = _batch(matrix, loss.smoothness, curvature)
+    caution, measured = 1.0, len(alive)
+    intercept = loss.name == "multinomial" and working.columns.design.fit_intercept
+    best = BestDual()
+    history: list[tuple[int, int, float]] = []
+    epochs, gap, nuisance = 0, np.inf, None
+    last_rows, last_objective, last_nuisance = rows.copy(), np.inf, None
+    while True:
+        image = working.image(rows)
+        at = loss.evaluate(image, nuisance)
+        objective = at.value + working.penalty.value(rows)
+        if not objective <= last_objective + 1e-3 * abs(last_objective - best.value):
+            caution *= 0.5
+            rows, nuisance, last_objective = last_rows.copy(), last_nuisance, np.inf
+            epochs += 1
+            if epochs < max_iter and caution > 1e-12:
+                continue
+            image = working.image(rows)
+            at = loss.evaluate(image, nuisance)
+            objective = at.value + working.penalty.value(rows)
+        nuisance = at.nuisance
+        products = working.correlate(at.residual)
+        pair_gap, scale = working.gap(rows, at, products)
+        full = np.zeros_like(start)
+        full[alive] = rows
+        gap = best.update(objective, pair_gap, full)
+        history.append((epochs, len(alive), gap))
+        if (gap <= tol and epochs > 0) or epochs >= max_iter:
+            break
+        if shrink is not None:
+            # The rows of X are cut anew for a smaller set: not for a few columns.
+            gone = shrink(rows, at, products, pair_gap, scale, 0.1)
+            if gone.any():
+                moved = rows[gone].any()
+                alive, rows, products = alive[~gone], np.ascontiguousarray(rows[~gone]), products[~gone]
+                working = working.keep(~gone)
+                matrix = matrix.keep(~gone, working)
+                if moved:
+                    image = working.image(rows)
+                    at = loss.evaluate(image, nuisance)
+                    products = working.correlate(at.residual)
+                    objective = at.value + working.penalty.value(rows)
+                if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
+                    measured = len(alive)
+                    curvature = min(curvature, estimate_curvature(working))
+                size, step = _batch(matrix, loss.smoothness, curvature)
+        last_rows, last_objective, last_nuisance = rows.copy(), objective, nuisance
+        steps = max(1, matrix.n // size)
+        batches = random.permutation(matrix.n)[: steps * size].reshape(steps, size)
+        b = at.nuisance[0].copy() if intercept else np.zeros(matrix.tasks)
+        kernel.epoch(
+            matrix.dense,
+            matrix.data,
+            matrix.indices,
+            matrix.indptr,
+            matrix.centre,
+            matrix.task_of,
+            matrix.multinomial,
+            matrix.root,
+            working.penalty.weights,
+            working.penalty.positive,
+            intercept,
+            rows,
+            b,
+            matrix.by_rows(image),
+            np.ascontiguousarray(-products),
+            b.copy(),
+            np.zeros(matrix.tasks),  # intercepts are minimised out at the reference: no gradient there
+            batches,
+            caution * step,
+        )
+        if intercept:
+            nuisance = b[None, :]
+        epochs += 1
+    full = np.zeros_like(start)
+    full[alive] = rows
+    assert best.rows is not None
+    return Solution(
+        full,
+        epochs,
+        gap,
+        at,
+        dual_rows=best.rows,
+        alive=alive if shrink is not None else None,
+        steps=history,
+    )
+
+
+def _batch(matrix: _RowsOfColumns, smoothness: float, curvature: float) -> tuple[int, float]:
+    """Rows in a batch, and the step: 1 / (2 n L(l)) with L(l) the expected smoothness of batches of l rows."""
+    n = matrix.n
+    extra = 1.0 if matrix.multinomial else 0.0  # the constant that carries intercepts
+    largest = smoothness * (float(np.max(matrix.squares, initial=0.0)) + extra)
+    whole = smoothness * (curvature + extra * n)
+    if largest <= 0.0 or n == 1:
+        return 1, 1.0 / max(whole, 1e-300)
+    size = int(np.clip(np.ceil(n * largest / whole), 8, 256))
+    size = min(size, n)
+    total = n * (size - 1) / (size * (n - 1)) * whole + n * (n - size) / (size * (n - 1)) * largest
+    return size, 1.0 / (2.0 * total)
