@@ -9,6 +9,7 @@ from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
 from .shard import LocalShard
 from .sparse_columns import SparseColumns
+from .sparse_format import compressed
 from .storage import DenseStorage, MappedRowStorage, RowVectors, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
@@ -25,6 +26,7 @@ __all__ = [
     "SparseStorage",
     "Storage",
     "as_storage",
+    "compressed",
     "one_blas_thread",
     "thread_count",
 ]

@@ -220,8 +220,8 @@ class OnlineLinearModel(SelectingModel):
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
-        table = self.__dict__.get("_table")
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
+        table = self.__dict__.get("_table") if known else None
         return read_rows(X, y, task, sample_weight, self._raw_targets, table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
@@ -281,7 +281,7 @@ class OnlineLinearModel(SelectingModel):
                 return False
             learn, rows = self._learner.learn_plain_dense, (X,)
         elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
-            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES or not X.has_canonical_format:
+            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES:
                 return False
             learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
         else:
@@ -333,8 +333,9 @@ class OnlineLinearModel(SelectingModel):
         self
         """
         self._check_parameters()
-        batch = self._read_rows(X, y, task, sample_weight)
-        if not (self.warm_start and hasattr(self, "_learner")):
+        goes_on = self.warm_start and hasattr(self, "_learner")
+        batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
+        if not goes_on:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)

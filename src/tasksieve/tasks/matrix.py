@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import Storage
+from ..design import Storage, compressed
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -164,8 +164,7 @@ def _read_sparse(X: Any, name: str) -> Any:
     matrix = X if scipy.sparse.issparse(X) else X.sparse.to_coo()
     if len(matrix.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(matrix.shape)}D sparse array instead for {name}.")
-    if matrix.format not in ("csr", "csc"):
-        matrix = matrix.tocsc()
+    matrix = compressed(matrix, name)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's matrix is never modified
         matrix.sum_duplicates()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..sparse_format import compressed
 from .base import BLOCK_BYTES, ColumnStorage, for_kernels
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
@@ -54,6 +55,7 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
         return OwnStorage(parts[0], row_order)
+    parts = [compressed(part, "X") if sparse.issparse(part) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         stacked = parts[0]
         if len(parts) > 1:
