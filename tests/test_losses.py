@@ -165,7 +165,7 @@ def test_logistic_intercepts_far_from_zero(rng, size):
     assert again.value == pytest.approx(at.value, rel=1e-12)
     far = f.evaluate(z, start=at.nuisance + 20.0 * rng.standard_normal(at.nuisance.shape))
     assert far.value == pytest.approx(at.value, rel=1e-9)
-    for sums in (design.task_sums(at.residual), design.task_sums(at.residual * design.nuisance_columns()[1])):
+    for sums in (design.task_sums(at.residual), design.task_sums(at.residual * design.nuisance_columns[1])):
         np.testing.assert_allclose(sums, 0.0, atol=1e-10 * max(1.0, size / 100))
 
 

@@ -51,7 +51,9 @@ class Samples:
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
-        self._unpenalised = unpenalised
+        columns = [np.ones(self.n_samples)] if fit_intercept else []
+        #: raw flat nuisance columns ``Z``: the constant, then the unpenalised features
+        self.nuisance_columns = columns + [np.tile(c, self.n_tasks) if shared else c for c in unpenalised.T]
         basis, self.solvers = self._nuisance_basis()
         #: ``U``: flat rows, orthonormal within each task (zero where a task has fewer)
         self.basis = np.array(basis).reshape(-1, self.n_samples)
@@ -81,11 +83,6 @@ class Samples:
         """``diag(q) vector``."""
         return vector if self.root_weights is None else self.root_weights * vector
 
-    def nuisance_columns(self) -> list[Array]:
-        """Raw flat nuisance columns ``Z``: the constant, then the unpenalised features."""
-        columns = [np.ones(self.n_samples)] if self.fit_intercept else []
-        return columns + [np.tile(c, self.n_tasks) if self.shared else c for c in self._unpenalised.T]
-
     def nuisance_fit(self, vector: Array) -> Array:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self.weighted(vector)
@@ -102,7 +99,7 @@ class Samples:
 
         Where a task has fewer independent nuisance columns than others, the rest of its basis is zero.
         """
-        raw = [self.weighted(column) for column in self.nuisance_columns()]
+        raw = [self.weighted(column) for column in self.nuisance_columns]
         if not raw:
             return [], []
         if len(raw) == 1:

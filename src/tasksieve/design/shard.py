@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 # centred explicitly instead.
 _FRAGILE_RATIO = 1e3
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
+_FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
 _TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
 
@@ -60,6 +61,7 @@ class LocalShard:
         self._dead: tuple[Array, Array] | None = None
         self._fragile = np.empty(0, dtype=np.int64)
         self._shelf: AnchorShelf | None = None
+        self._unshelved: list[Array] = []
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
 
@@ -133,25 +135,31 @@ class LocalShard:
         """A full pass whose products stay here as an anchor; returns the exact gauges of all features."""
         products = self.correlate(vector)
         products[self.unpenalised] = 0.0
+        gauges = np.asarray(penalty.row_gauges(products))
+        self._unshelved.append(products)
+        if self._shelf is not None or self.n_features > _FEW_FEATURES:
+            self._anchors()
+        return gauges
+
+    def _anchors(self) -> AnchorShelf:
+        """What is remembered; where there are few features nobody may ever ask for it."""
         if self._shelf is None:
             self._shelf = AnchorShelf(self._distinct_norms, self.samples.n_tasks, self.n_threads)
-        self._shelf.store(products)
-        return np.asarray(penalty.row_gauges(products))
+        while self._unshelved:
+            self._shelf.store(self._unshelved.pop(0))
+        return self._shelf
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
-        assert self._shelf is not None
-        self._shelf.drop(m)
+        self._anchors().drop(m)
 
     def bound(self, vector: Anchored, penalty: Any, **ball: Any) -> tuple[Array, Array]:
         """See `AnchorShelf.bound`."""
-        assert self._shelf is not None
-        return self._shelf.bound(vector, penalty, **ball)
+        return self._anchors().bound(vector, penalty, **ball)
 
     def ball_bound(self, *arguments: Any) -> Array:
         """See `AnchorShelf.ball_bound`."""
-        assert self._shelf is not None
-        return self._shelf.ball_bound(*arguments)
+        return self._anchors().ball_bound(*arguments)
 
     # -- how they are done ----------------------------------------------------------------------------------------
 

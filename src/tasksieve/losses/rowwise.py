@@ -89,7 +89,7 @@ class RowLossOnData(DataLoss):
         # What intercepts and unpenalised features can add to a prediction, task by task, in an orthonormal basis: so
         # neither the units of these features nor dependence among them matter.
         self._directions = design.nuisance_basis * self._inverse_root
-        self._columns = design.nuisance_columns()
+        self._columns = design.nuisance_columns
         self._signs = np.zeros(design.n_tasks)
         if design.fit_intercept:
             self._signs = loss.runaway(y, self._weights, design)

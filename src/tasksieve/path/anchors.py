@@ -28,7 +28,7 @@ class Anchors:
         self._capacity = capacity or (5 if design.n_tasks > 1 else 16)
         self.vectors = np.empty((0, design.n_samples))
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
-        self.current: Anchored  # the vector that was followed last; of the first anchor at the beginning
+        self._current: Anchored | int = 0
         self._judged: Anchored | None = None  # the vector whose moments the shards have noted
 
     def __len__(self) -> int:
@@ -60,14 +60,21 @@ class Anchors:
         self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
         self._design.forget(m)
 
+    @property
+    def current(self) -> Anchored:
+        """The vector that was followed last, or the anchor stood at."""
+        if isinstance(self._current, int):
+            self._current = self.anchor(self._current)
+        return self._current
+
     def follow(self, vector: Array) -> Anchored:
         """`express` a vector and remember it as `current`."""
-        self.current = self.express(vector)
-        return self.current
+        self._current = self.express(vector)
+        return self._current
 
     def stand_at(self, m: int) -> None:
         """Anchor m is `current`."""
-        self.current = self.anchor(m)
+        self._current = m
 
     def place_of(self, vector: Array) -> int | None:
         """Which anchor this very vector is, if any."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
+from ..penalties import RowPenalty
 from .problem import Problem
 
 Array = np.ndarray[Any, Any]
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, Any]
 def stored_objective(
     problem: Problem,
     columns: Any,
-    lam: float,
+    penalty: RowPenalty,
     features: Array,
     rows: Array,
     intercept: Array,
@@ -31,6 +32,8 @@ def stored_objective(
     Parameters
     ----------
     columns : PackedColumns or SparseColumns
+    penalty : RowPenalty
+        Of the rows.
     features, rows : arrays
         Penalised features and their coefficients, in the units of the (scaled) columns.
     intercept : array of shape (n_tasks,)
@@ -38,7 +41,7 @@ def stored_objective(
         Coefficients of the design's unpenalised features.
     """
     scores = stored_scores(problem.design, columns, features, rows, intercept, unpenalised)
-    return problem.loss.value_at(scores) + problem.penalty.at(lam).restrict(features).total(rows)
+    return problem.loss.value_at(scores) + penalty.total(rows)
 
 
 def stored_scores(
@@ -53,7 +56,7 @@ def stored_scores(
     raw = design.original_units(features, rows)
     own = [intercept] * int(design.fit_intercept) + list(unpenalised)
     for column, loading, coefficient in zip(
-        design.nuisance_columns(), columns.loadings(places), own, strict=True
+        design.nuisance_columns, columns.loadings(places), own, strict=True
     ):
         scores = scores + column * design.per_sample(coefficient + np.einsum("jt,jt->t", loading, raw))
     if not design.fit_intercept and intercept.any():

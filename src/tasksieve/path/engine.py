@@ -165,7 +165,7 @@ class Engine:
             solved = self._solve(pair, lam, penalty, working, rows, asked, allowed, tally)
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, rejected, tally)
-            hidden = rejected if safe else np.zeros_like(rejected)
+            hidden = rejected if safe else None
             pair, best_dual, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
             gap = pair.gap
             if gap <= goal or tally.iterations >= self.max_iter:
@@ -224,9 +224,8 @@ class Engine:
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, extra])
-        objective = stored_objective(
-            self.problem, self.columns, pair.lam, point.features, point.rows, intercept, extra
-        )
+        own = penalty.restrict(point.features)
+        objective = stored_objective(self.problem, self.columns, own, point.features, point.rows, intercept, extra)
         # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
         gap = max(pair.gap + max(objective - pair.objective, 0.0), 1e-15 * null)
         return Value(
@@ -256,13 +255,13 @@ class Engine:
         if self._all_in:
             chosen = np.flatnonzero(~rejected & penalty.penalised)
         else:
-            levels = np.where(rejected, 0.0, self.levels)
+            levels = self.levels if penalty.separable else np.where(rejected, 0.0, self.levels)
             chosen = penalty.promising(levels, self.pair.lam, lam)
+            chosen = chosen[~rejected[chosen]]
             room = max(500, 2 * len(self.pair.primal.features))
             if len(chosen) > room:
                 strongest = np.argpartition(levels[chosen], -room)[-room:]
                 chosen = np.sort(chosen[strongest])
-            chosen = chosen[~rejected[chosen]]
         working = np.union1d(chosen, guessed)
         rows = np.zeros((len(working), self.design.n_tasks))
         rows[np.searchsorted(working, guessed)] = guess
@@ -369,22 +368,22 @@ class Engine:
         penalty: RowPenalty,
         working: Array,
         solved: Solution,
-        rejected: Array,
+        rejected: Array | None,
         best_dual: float,
         goal: float,
     ) -> tuple[Pair, float, Array]:
         """The pair over all features that are not certainly zero, and the features that stand in its way, worst first.
 
-        `best_dual` is the largest dual value known at this strength.
+        `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
         own = penalty.restrict(working)
-        primal, dual, products = self._points(working, solved, own)
-        objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
-        dual_objective = objective
+        primal, dual, products = self._points(working, solved)
+        primal_penalty = dual_penalty = penalty.restrict(primal.features)
+        objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
-            dual_objective = dual.at.value + penalty.restrict(dual.features).total(dual.rows)
+            dual_penalty = penalty.restrict(dual.features)
+            dual_objective = dual.at.value + dual_penalty.total(dual.rows)
         # gauges of the dual point: bounds, exact where they are known
-        known = np.zeros(self.design.n_features, dtype=bool)
         if self._bounds_all:
             estimate, upper = self.problem.anchors.bound(
                 self.problem.anchors.follow(dual.at.residual), penalty
@@ -393,17 +392,19 @@ class Engine:
             gauges = upper.copy()
         else:
             gauges = np.zeros(self.design.n_features)
-        if len(working) == self._n_penalised:
-            known[:] = True
+        known = np.full(self.design.n_features, len(working) == self._n_penalised)
         known[working] = True
         gauges[working] = own.row_gauges(products)
         self.levels[working] = gauges[working] * lam
         if not self._lazy and self._bounds_all:
             self._measure(dual.at.residual, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
+        elif penalty.separable and not known.all():  # each row by itself: what is open stands in the way
+            open_ = penalty.open(gauges if rejected is None else np.where(rejected, 0.0, gauges), known)
+            self._measure(dual.at.residual, penalty, lam, open_, gauges, known)
         while True:
             sure = np.where(known, gauges, penalty.certified(gauges))
-            counted = np.where(rejected, 0.0, sure)
-            gap, _ = point_gap(self.loss, penalty, dual, counted)
+            counted = sure if rejected is None else np.where(rejected, 0.0, sure)
+            gap, _ = point_gap(self.loss, penalty, dual, counted, dual_penalty)
             dual_value = dual_objective - gap
             if dual is not primal:
                 gap = max(objective - dual_value, 0.0)
@@ -411,21 +412,21 @@ class Engine:
                 gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
             if gap <= goal:
                 break
-            open_ = penalty.open(np.where(rejected, 0.0, gauges), known)
+            open_ = penalty.open(gauges if rejected is None else np.where(rejected, 0.0, gauges), known)
             if not len(open_):
                 break
-            everything = len(open_) > max(64, _TOUCH_FRACTION * self.design.n_features)
-            self._measure(dual.at.residual, penalty, lam, open_, gauges, known, everything)
+            self._measure(dual.at.residual, penalty, lam, open_, gauges, known)
         violators = np.empty(0, dtype=np.int64)
         if gap > goal:
-            leading = penalty.leading(np.where(rejected, 0.0, self.levels) / lam)
+            levels = self.levels if rejected is None else np.where(rejected, 0.0, self.levels)
+            leading = penalty.leading(levels / lam)
             inside = np.zeros(self.design.n_features, dtype=bool)
             inside[working] = True
             violators = leading[~inside[leading]]
         pair = Pair(lam, primal, objective, dual, sure * lam, gap)
         return pair, max(best_dual, dual_value), violators
 
-    def _points(self, working: Array, solved: Solution, own: RowPenalty) -> tuple[Point, Point, Array]:
+    def _points(self, working: Array, solved: Solution) -> tuple[Point, Point, Array]:
         """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
         places = self.columns.places(working)
         at = solved.evaluation
@@ -468,15 +469,15 @@ class Engine:
         features: Array,
         gauges: Array,
         known: Array,
-        everything: bool,
+        everything: bool = False,
     ) -> None:
-        """Exact gauges of some features, or of all in a full pass that is remembered."""
-        if everything:
+        """Exact gauges of some features, or of all in a full pass that is remembered where they are many."""
+        if everything or len(features) > max(64, _TOUCH_FRACTION * self.design.n_features):
             exact = self.problem.anchors.remember(vector, penalty)
             gauges[~known] = exact[~known]
             known[:] = True
             np.multiply(exact, lam, out=self.levels)
-        else:
+        elif len(features):
             gauges[features] = penalty.restrict(features).row_gauges(self.design.correlate(vector, features))
             known[features] = True
             self.levels[features] = gauges[features] * lam

@@ -81,12 +81,14 @@ class Sieve:
         for ball in self._pair_balls(pair, lam, penalty):
             if not self._hopeful(ball, penalty):
                 continue
+            if upper is not None:
+                upper = upper.copy()  # the next bounds are written to the same place
             bound = self._reach(ball, penalty)
             if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
                 # What was measured is sharper than the anchors know.
                 moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self.longest * penalty.euclid
                 bound = np.minimum(bound, ball.residual_coef * pair.levels / lam + moved)
-            upper = bound.copy() if upper is None else np.minimum(upper, bound)
+            upper = bound if upper is None else np.minimum(upper, bound)
         if upper is None:
             return np.zeros(self._design.n_features, dtype=bool)
         mask = penalty.inactive(upper)

@@ -59,10 +59,14 @@ class SparseGroup(RowPenalty):
         return super().times(factor)._set()
 
     def restrict(self, features: Array) -> Self:
-        smaller = super().restrict(features)
+        smaller = self._copy()
+        smaller.group = self.group[features]
+        if not self.has_entries and self.group_ratio == 1.0:
+            smaller.weights, smaller.l1 = smaller.group, np.zeros_like(smaller.group)
+            return smaller
+        smaller.weights, smaller.l1 = self.weights[features], self.l1[features]
         if np.ndim(self.l1_ratio):
             smaller.l1_ratio = np.asarray(self.l1_ratio)[features]
-        smaller.group, smaller.l1 = self.group[features], self.l1[features]
         return smaller
 
     @property

@@ -48,7 +48,7 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     own = penalty.restrict(features)
     best = at.value + own.total(rows)
     objective = stored_objective(
-        problem, packed, lam, features, rows, intercept, coef[:, design.unpenalised].T
+        problem, packed, own, features, rows, intercept, coef[:, design.unpenalised].T
     )
     ball = loss.ball(at, scale, gap)
     zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
