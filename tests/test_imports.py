@@ -27,6 +27,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
+    ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names
     ("tables",),

@@ -1,0 +1,9 @@
+"""Checks for members of your own, and for every member of the package: each failure names the property that is broken.
+
+    >>> import tasksieve as ts
+    >>> ts.checks.check_penalty(ts.penalties.SparseGroup(0.2))
+"""
+
+from .penalty import check_penalty
+
+__all__ = ["check_penalty"]
