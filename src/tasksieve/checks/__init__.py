@@ -4,6 +4,7 @@
     >>> ts.checks.check_penalty(ts.penalties.SparseGroup(0.2))
 """
 
+from .loss import check_loss
 from .penalty import check_penalty
 
-__all__ = ["check_penalty"]
+__all__ = ["check_loss", "check_penalty"]

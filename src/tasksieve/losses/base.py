@@ -36,6 +36,8 @@ class Loss:
 
     #: words for reports and plots
     label = "loss"
+    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
+    labels = "values"
 
     def on(self, design: Design, y: Array) -> DataLoss:
         """The loss of given labels."""

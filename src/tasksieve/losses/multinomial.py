@@ -23,6 +23,7 @@ class Multinomial(Loss):
     """
 
     label = "log loss"
+    labels = "one-hot"
 
     def on(self, design: Design, y: Array) -> DataLoss:
         return _MultinomialOnData(design, y)

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 # unpenalised features separate the classes: there a task counts as done at this mean loss.
 _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
+_ROUNDING = 1e-14  # of the largest slope: what a projection may move a dual point out of its domain
 
 
 class RowLoss(Loss):
@@ -136,10 +137,12 @@ class RowLossOnData(DataLoss):
         p = design.project(self._root * p) * self._inverse_root
         low, high = self.of.domain(self._y)
         over = np.maximum(p - high, low - p)
-        if not np.any(over > 0.0):
+        # Rounding is no reason to move: saturated rows lie on the boundary, and often the point inside does, too.
+        moved = over > _ROUNDING * np.max(np.abs(p), initial=0.0)
+        if not moved.any():
             return p
         share = np.divide(over, np.abs(p - self._inside), out=np.ones_like(p), where=p != self._inside)
-        share = np.where(over > 0.0, np.minimum(share * (1.0 + 1e-10), 1.0), 0.0)
+        share = np.where(moved, np.minimum(share * (1.0 + 1e-10), 1.0), 0.0)
         worst = design.per_sample(np.maximum.reduceat(share, design.offsets[:-1]))
         return p + worst * (self._inside - p)
 
