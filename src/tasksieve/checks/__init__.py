@@ -4,7 +4,9 @@
     >>> ts.checks.check_penalty(ts.penalties.SparseGroup(0.2))
 """
 
+from .estimator import check_estimator
 from .loss import check_loss
 from .penalty import check_penalty
+from .storage import check_storage
 
-__all__ = ["check_loss", "check_penalty"]
+__all__ = ["check_estimator", "check_loss", "check_penalty", "check_storage"]

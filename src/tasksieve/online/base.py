@@ -221,8 +221,9 @@ class OnlineLinearModel(SelectingModel):
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
-        table = self.__dict__.get("_table")
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, fresh: bool = False) -> RowBatch:
+        """Rows, with the codes of tasks already known unless the model is to begin afresh."""
+        table = None if fresh else self.__dict__.get("_table")
         return read_rows(X, y, task, sample_weight, self._raw_targets, table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
@@ -334,8 +335,9 @@ class OnlineLinearModel(SelectingModel):
         self
         """
         self._check_parameters()
-        batch = self._read_rows(X, y, task, sample_weight)
-        if not (self.warm_start and hasattr(self, "_learner")):
+        fresh = not (self.warm_start and hasattr(self, "_learner"))
+        batch = self._read_rows(X, y, task, sample_weight, fresh)
+        if fresh:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)
