@@ -52,7 +52,7 @@ docs: $(VENV)/.package $(VENV)/.extra-docs
 figures: $(VENV)/.package $(VENV)/.extra-plot $(VENV)/.extra-report
 	$(PY) examples/make_figures.py
 
-# --- the kernels under the address and undefined-behaviour sanitizers --------------------------------
+# --- the kernels under sanitizers: their own tests, without Python, and then those of the module -------
 # The instrumented module is built beside the ordinary one and chosen by TASKSIEVE_KERNELS; the sanitizer
 # runtimes (and libstdc++, so that exceptions are intercepted) must be in the process before Python starts.
 # Output is not captured: a sanitizer ends the process with its report.
@@ -60,16 +60,21 @@ figures: $(VENV)/.package $(VENV)/.extra-plot $(VENV)/.extra-report
 SANITIZE_DIR := build/sanitize
 PRELOAD = $(foreach lib,libasan.so libubsan.so libstdc++.so,$(shell $(or $(CXX),g++) -print-file-name=$(lib)))
 
-$(SANITIZE_DIR)/.built: $(KERNELS) CMakeLists.txt $(VENV)/.build
+$(SANITIZE_DIR)/.built: $(KERNELS) $(wildcard tests/kernels_cpp/*) CMakeLists.txt $(VENV)/.build
 	$(PY) -m cmake -S . -B $(SANITIZE_DIR) -G Ninja -DTASKSIEVE_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_MAKE_PROGRAM=$(abspath $(VENV))/bin/ninja -DPython_EXECUTABLE=$(abspath $(PY)) \
 	  -Dnanobind_DIR="$$($(PY) -m nanobind --cmake_dir)"
 	$(PY) -m cmake --build $(SANITIZE_DIR)
 	touch $@
 
+sanitize: export ASAN_OPTIONS = detect_leaks=0
+sanitize: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
+sanitize: export TSAN_OPTIONS = halt_on_error=1:die_after_fork=0
 sanitize: $(SANITIZE_DIR)/.built $(VENV)/.package $(VENV)/.extra-test
+	$(SANITIZE_DIR)/kernel_tests
+	@# the runtime for races does not start under every kernel's memory layout
+	if $(SANITIZE_DIR)/parallel_tests none; then $(SANITIZE_DIR)/parallel_tests; else echo "parallel_tests: left out"; fi
 	TASKSIEVE_KERNELS=$(abspath $(SANITIZE_DIR)) LD_PRELOAD="$(PRELOAD)" PYTHONMALLOC=malloc \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  $(PY) -m pytest -s -p no:cacheprovider tests/test_kernels*.py tests/test_online.py tests/test_graph_kernels.py \
 	    tests/test_owl_kernels.py
 

@@ -54,7 +54,7 @@ def test_from_a_csv_file_to_a_report_in_the_browser(tmp_path: Path) -> None:
         "--out",
         "run",
     ]
-    subprocess.run([sys.executable, "-m", "tasksieve", *command], cwd=tmp_path, check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "tasksieve", *command], cwd=tmp_path, check=True)
     errors: list[str] = []
     with sync_playwright() as playwright:
         try:

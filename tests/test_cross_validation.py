@@ -226,16 +226,20 @@ def test_open_solutions_are_counted(regression):
         ts.MultiTaskLassoCV(GRID, tol=1e-14, max_iter=1).fit(X, y, task=task)
 
 
-def test_interrupt_stops_the_cross_validation(regression, monkeypatch):
-    X, y, task = regression
+def stop_at(label, done):
+    """Ctrl-C when so much of a piece of work is done."""
 
-    def stop(self, k, n_values, point):
-        if k == 2:
+    def stop(progress):
+        if label in progress.label and progress.done == done:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(base.Progress, "__call__", stop)
-    with pytest.raises(KeyboardInterrupt):
-        ts.MultiTaskLassoCV(GRID, verbose=1).fit(X, y, task=task)
+    return ts.watch(stop)
+
+
+def test_interrupt_stops_the_cross_validation(regression):
+    X, y, task = regression
+    with pytest.raises(KeyboardInterrupt), stop_at("fold", 3):
+        ts.MultiTaskLassoCV(GRID).fit(X, y, task=task)
 
 
 def test_verbose_names_the_folds(regression, capsys):
@@ -298,3 +302,34 @@ def test_splitter_of_lists_and_shuffling():
     with pytest.raises(ValueError, match="task must have one label per row"):
         next(ts.TaskKFold(2).split(np.zeros((5, 1)), groups=[0, 1]))
     assert LeavePOut(1).get_n_splits(np.zeros((3, 1))) == 3
+
+
+# --- what the scores are -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (ts.MultiTaskLassoCV(), "held-out squared error"),
+        (ts.MultiTaskElasticNetCV(), "held-out squared error"),
+        (ts.MultiTaskOWLCV(), "held-out squared error"),
+        (ts.CalibratedMultiTaskLassoCV(), "held-out root mean squared error"),
+        (ts.MultiTaskLogisticRegressionCV(), "held-out logistic loss"),
+        (ts.MultiTaskSparseGroupLassoCV(), "held-out squared error"),
+        (ts.MultiTaskSparseGroupLassoCV(loss="logistic"), "held-out logistic loss"),
+        (ts.MultinomialOWLCV(), "held-out multinomial logistic loss"),
+    ],
+)
+def test_scores_are_named_by_the_model(model, words):
+    assert model.cv_measure == words
+
+
+def test_the_calibrated_score_is_what_its_name_says(regression):
+    X, y, task = regression
+    folds = list(ts.TaskKFold(3).split(X, groups=task))
+    model = ts.CalibratedMultiTaskLassoCV([0.3], cv=folds).fit(X, y, task=task)
+    for f, (train, test) in enumerate(folds):
+        one = ts.CalibratedMultiTaskLasso(0.3).fit(X[train], y[train], task=task[train])
+        squares = np.square(y[test] - one.predict(X[test], task=task[test]))
+        roots = [np.sqrt(squares[task[test] == label].mean()) for label in one.tasks_]
+        assert model.cv_scores_[0, f] == pytest.approx(np.mean(roots), rel=1e-3)

@@ -418,16 +418,15 @@ def test_verbose_reports_on_stderr(regression, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_interrupt_leaves_a_usable_path(regression, monkeypatch):
+def test_interrupt_leaves_a_usable_path(regression):
     X, y, task = regression
 
-    def stop(self, k, n_values, point):
-        if k == 3:
+    def stop(progress):
+        if progress.done == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(base.Progress, "__call__", stop)
-    with pytest.warns(UserWarning, match=r"interrupted: 4 of 20 values"):
-        path = ts.MultiTaskLasso(verbose=1).path(X, y, task=task, n_alphas=20)
+    with pytest.warns(UserWarning, match=r"interrupted: 4 of 20 values"), ts.watch(stop):
+        path = ts.MultiTaskLasso().path(X, y, task=task, n_alphas=20)
     assert path.interrupted
     assert len(path) == len(path.alphas) == len(path.dual_gaps) == 4
     assert "interrupted" in repr(path)
@@ -588,3 +587,99 @@ def test_path_predict_of_a_list(regression):
     assert path.predict(X, -1).shape == (len(y), 4)
     with pytest.raises(ValueError, match="4 tasks"):
         path.predict([X], 0)
+
+
+# --- one value of a path as an estimator -----------------------------------------------------------------------
+
+
+def numbers_and_classes(rng):
+    X, task = rng.standard_normal((90, 6)), np.tile(["a", "b", "c"], 30)
+    y = X[:, 0] * (1.0 + (task == "b")) + 0.3 * rng.standard_normal(90)
+    return X, y, np.where(y > 0, "high", "low"), task
+
+
+ON_A_PATH = [
+    (ts.MultiTaskLasso(), "values"),
+    (ts.MultiTaskElasticNet(l1_ratio=0.7), "values"),
+    (ts.CalibratedMultiTaskLasso("universal"), "values"),
+    (ts.MultiTaskOWL(), "values"),
+    (ts.MultiTaskSparseGroupLasso(l1=0.2), "values"),
+    (ts.MultiTaskSparseGroupLasso(loss="logistic"), "classes"),
+    (ts.MultiTaskLogisticRegression(), "classes"),
+    (ts.MultinomialOWL(), "multinomial"),
+]
+
+
+@pytest.mark.parametrize(("model", "targets"), ON_A_PATH, ids=lambda item: getattr(item, "__class__", str).__name__)
+def test_the_model_of_a_value_is_the_fit_of_that_value(model, targets, rng):
+    X, y, words, task = numbers_and_classes(rng)
+    rows = {} if targets == "multinomial" else {"task": task}
+    labels = {"values": y, "classes": words, "multinomial": task}[targets]
+    path = model.path(X, labels, **rows, n_alphas=6)
+    for k in (3, -1):
+        found = path.model(k)
+        assert type(found) is type(model)
+        assert found.alpha == path.alphas[k]
+        expected = clone(model).set_params(alpha=path.alphas[k]).fit(X, labels, **rows)
+        assert set(vars(found)) == set(vars(expected))
+        np.testing.assert_array_equal(found.coef_, path.coef(k).toarray())
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=3e-3)
+        assert found.objective_ == path.objectives[k]
+        assert found.dual_gap_ == path.dual_gaps[k]
+        assert found.null_objective_ == pytest.approx(expected.null_objective_)
+        again = pickle.loads(pickle.dumps(path)).model(k)
+        np.testing.assert_array_equal(again.predict(X, **rows), found.predict(X, **rows))
+        assert found.score(X, labels, **rows) == pytest.approx(expected.score(X, labels, **rows), abs=0.05)
+        if targets != "values":
+            np.testing.assert_array_equal(found.classes_, expected.classes_)
+
+
+def test_the_model_of_a_value_in_every_form(rng):
+    X, y, words, task = numbers_and_classes(rng)
+    alone = ts.MultiTaskLasso().path(X, y, alphas=[0.1]).model(0)
+    assert alone.predict(X).shape == (90,)
+    shared = ts.MultiTaskLasso().path(X, np.column_stack([y, -y]), alphas=[0.1]).model(0)
+    assert shared.predict(X).shape == (90, 2)
+    listed = ts.MultiTaskLasso().path([X[:40], X[40:]], [y[:40], y[40:]], alphas=[0.1]).model(0)
+    assert [len(part) for part in listed.predict([X[:40], X[40:]])] == [40, 50]
+    pairs = np.char.add(words.astype(str), task)
+    model = ts.MultiTaskLogisticRegression().path(X, pairs, task=task, alphas=[0.01]).model(0)
+    assert set(model.predict(X, task=task)) == set(pairs)
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("uvwxyz"))
+    named = ts.MultiTaskLasso().path(frame, y, task=task, alphas=[0.1]).model(0)
+    assert named.feature_names_in_.tolist() == list("uvwxyz")
+    named.predict(frame, task=task)
+    with pytest.raises(IndexError):
+        ts.MultiTaskLasso().path(X, y, alphas=[0.1]).model(1)
+
+
+def test_the_chosen_model_of_a_cross_validation(rng):
+    X, y, _, task = numbers_and_classes(rng)
+    for cv in (ts.MultiTaskElasticNetCV(n_alphas=5, l1_ratio=[0.5, 0.9]), ts.CalibratedMultiTaskLassoCV(n_alphas=5)):
+        cv.fit(X, y, task=task)
+        model = cv.path_.model(int(np.flatnonzero(cv.path_.alphas == cv.alpha_)[0]))
+        np.testing.assert_array_equal(model.coef_, cv.coef_)
+        assert model.dual_gap_ == cv.dual_gap_
+        assert model.null_objective_ == cv.null_objective_
+        assert getattr(model, "l1_ratio", None) == getattr(cv, "l1_ratio_", None)
+
+
+def test_a_path_without_an_estimator_has_no_models(rng):
+    X, y, _, task = numbers_and_classes(rng)
+    made = ts.MultiTaskLasso().path(X, y, task=task, alphas=[0.1])
+    bare = ts.RegularizationPath(made._points, alphas=made.alphas, unit=1.0, tasks=made.tasks, n_features=6)
+    with pytest.raises(ValueError, match="not made by an estimator"):
+        bare.model(0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("model", "targets"), ON_A_PATH[:7], ids=lambda item: getattr(item, "__class__", str).__name__)
+def test_the_objective_of_the_empty_model_is_in_its_own_units(model, targets, weighted, rng):
+    """`null_objective_` is ``objective_`` where nothing is selected, whatever the engine divides by."""
+    X, y, words, task = numbers_and_classes(rng)
+    labels = y if targets == "values" else words
+    weight = np.linspace(0.5, 2.0, 90) if weighted else None
+    alpha = 1.001 * model.alpha_max(X, labels, task=task, sample_weight=weight)
+    fitted = clone(model).set_params(alpha=alpha).fit(X, labels, task=task, sample_weight=weight)
+    assert not fitted.coef_.any()
+    assert fitted.null_objective_ == pytest.approx(fitted.objective_)

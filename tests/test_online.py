@@ -310,6 +310,7 @@ def test_fit_is_reproducible_and_warm_starts(rng):
     model = ts.OnlineMultiTaskRegressor(0.1, gamma=30.0, max_iter=4, random_state=3)
     first = model.fit(X, y, task=task).coef_
     assert np.array_equal(first, clone(model).fit(X, y, task=task).coef_)
+    assert np.array_equal(first, model.fit(X, y, task=task).coef_)
     assert not np.array_equal(first, clone(model).set_params(random_state=4).fit(X, y, task=task).coef_)
     assert model.t_ == 800
     assert model.n_iter_ == 4
@@ -380,6 +381,54 @@ def test_compiled_equals_twin(rule, penalty, loss, rng):
         found.append((coef, intercept, state["total"], state["sums"], learner.score_array(wide[1], 0)))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-11)
+
+
+@pytest.mark.skipif(kernels is reference, reason="NumPy looks after its own indices")
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("shape", 6, 6),
+        ("shape", 6, 10**6),
+        ("shape", 0, 9),
+        ("shape", 1, -1),
+        ("shape", 2, -1),
+        ("round_task", 0, 3),
+    ]
+    + [("round_index", 0, 7), ("round_index", 1, -1), ("round_start", 0, 10**6)],
+)
+def test_a_state_that_leads_outside_is_refused(name, place, value, rng):
+    X, y, task = data(rng, 30, density=0.6)
+    learner = kernels.DualAveraging()
+    learner.configure(0, 2, 0, 0.1, 15.0, 0.01, 0.0, True, False, 0.2)
+    learner.resize(7, 3)
+    learner.learn_sparse(*_parts(scipy.sparse.csr_array(X)), y, task, None)
+    state = learner.state()
+    learner.restore(state)
+    state[name][place] = value
+    with pytest.raises(ValueError, match="broken state"):
+        learner.restore(state)
+
+
+@pytest.mark.skipif(kernels is reference, reason="NumPy looks after its own indices")
+@pytest.mark.parametrize("spoil", [(1, 0, 7), (1, 3, -1), (2, 0, 1), (2, 3, 10**6), (2, -1, 10**6)])
+def test_sparse_rows_that_lead_outside_are_refused(spoil, rng):
+    X, y, task = data(rng, 30, density=0.6)
+    learner = kernels.DualAveraging()
+    learner.configure(0, 0, 0, 0.1, 15.0, 0.01, 0.0, True, False, 0.2)
+    learner.resize(7, 3)
+    parts = _parts(scipy.sparse.csr_array(X))
+    which, place, value = spoil
+    parts[which][place] = value
+    with pytest.raises(ValueError, match="sparse"):
+        learner.learn_sparse(*parts, y, task, None)
+    assert learner.learn_plain_sparse(*parts, y, task, np.arange(3)) == -1
+    assert learner.steps == 0
+    with pytest.raises(ValueError, match="task out of range"):
+        learner.flip(3)
+
+
+def _parts(matrix):
+    return matrix.data, matrix.indices, matrix.indptr
 
 
 def test_copies_go_on_bit_for_bit(rng):

@@ -14,11 +14,11 @@ from test_owl_kernels import random_weights, sorted_norm_expression
 
 import tasksieve as ts
 from tasksieve.design import Design, PackedColumns, SparseColumns, as_storage
+from tasksieve.path.choose import choose_strategy
 from tasksieve.path.engine import Engine
 from tasksieve.path.problem import Problem
 from tasksieve.path.sieve import Sieve
 from tasksieve.path.solve import solve_path
-from tasksieve.path.strategies import choose_strategy
 from tasksieve.penalties import Sorted, oscar_weights, slope_weights
 from tasksieve.screening.owl import bao_test, cumulative_test
 from tasksieve.screening.rules import DPC, GapSafe

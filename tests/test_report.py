@@ -281,7 +281,7 @@ def test_from_cross_validation(problem: tuple[np.ndarray, ...]) -> None:
     X, y, task = problem
     model = ts.MultiTaskLassoCV(n_alphas=8, eps=0.05, cv=3).fit(X, y, task=task)
     content = content_from_model(model, X, y, task, feature_names=[f"f{j}" for j in range(12)])
-    assert content.cv_scores is model.cv_scores_
+    np.testing.assert_array_equal(content.cv_scores, model.cv_scores_)
     assert content.alphas is not None
     assert content.alphas[content.chosen] == model.alpha_
     np.testing.assert_allclose(content.path_coefs[content.chosen].toarray(), model.coef_)
@@ -441,3 +441,28 @@ def test_the_demo_leaves_its_reports(tmp_path: Path) -> None:
     assert "accuracy on the test images" in run.stdout
     assert "Which pixels tell ten digits apart?" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "A path of 100 models" in (tmp_path / "path.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], n_alphas=4, cv=3),
+        ts.CalibratedMultiTaskLassoCV(l2=[0.0, 0.1], n_alphas=4, cv=3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_several_values_compared(model: Any, tmp_path: Path) -> None:
+    """Of several paths that were compared, the report and the picture show the chosen one."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    model.fit(X, X[:, 0] + 0.1 * rng.standard_normal(60))
+    assert model.cv_scores_.shape == (2, 4, 3)
+    name = "l2" if hasattr(model, "l2_") else "l1_ratio"
+    best = list(getattr(model, name)).index(getattr(model, f"{name}_"))
+    content = content_from_model(model)
+    np.testing.assert_array_equal(content.cv_scores, model.cv_scores_[best])
+    np.testing.assert_array_equal(content.cv_scores, model.path_scores_)
+    assert content.cv_measure == model.cv_measure
+    write_report(model, tmp_path / "report.html")
+    pytest.importorskip("matplotlib").use("agg")
+    assert model.plot_scores().get_ylabel() == model.cv_measure

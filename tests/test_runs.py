@@ -18,7 +18,6 @@ import pytest
 import tasksieve as ts
 from tasksieve.atomic import write_atomically
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
-from tasksieve.runs.pieces import Pieces
 from tasksieve.runs.results import row_labels, rows_are_classes
 from tasksieve.tables import Encoding
 
@@ -93,28 +92,6 @@ def test_json_bombs_are_errors(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(RunError, match="not readable"):
         RunFolder(tmp_path).read_json("config.json")
-
-
-def test_pieces_are_used_only_if_they_are_whole_and_ours(tmp_path: Path) -> None:
-    folder, told = RunFolder(tmp_path), []
-    pieces = Pieces(folder, "key", told.append)
-    scores = np.array([1.0, np.pi, np.nan])
-    assert pieces.recall("fold-0-0") is None
-    pieces.keep("fold-0-0", scores, 2)
-    found = pieces.recall("fold-0-0")
-    assert found is not None
-    np.testing.assert_array_equal(found[0], scores)
-    assert found[1] == 2
-    assert Pieces(folder, "other", told.append).recall("fold-0-0") is None
-    file = tmp_path / "pieces" / "fold-0-0.piece"
-    good = file.read_bytes()
-    for k in range(0, len(good), 7):
-        file.write_bytes(good[:k])
-        assert pieces.recall("fold-0-0") is None
-        file.write_bytes(good[:k] + bytes([good[k] ^ 1]) + good[k + 1 :])
-        assert pieces.recall("fold-0-0") is None
-    with pytest.raises(ValueError, match="not the name"):
-        pieces.recall("../../x")
 
 
 # --- models ------------------------------------------------------------------------------------------------------

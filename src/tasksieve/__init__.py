@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
+    "FoldStore": "fitted.checkpoint",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
@@ -29,16 +30,22 @@ _HOME = {
     "MultiTaskLogisticRegressionCV": "linear",
     "MultiTaskOWL": "linear",
     "MultiTaskOWLCV": "linear",
+    "MultiTaskRegressor": "linear",
+    "MultiTaskRegressorCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
     "MultiTaskSparseGroupLassoCV": "linear",
     "MultinomialOWL": "linear",
     "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
+    "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
+    "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "WeightedDegreeHasher": "graph",
+    "checkpoint": "fitted.checkpoint",
     "task_scorer": "fitted.model_selection",
+    "watch": "fitted.progress",
     "write_report": "report",
 }
 
@@ -60,9 +67,14 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from .design import Storage as Storage
+    from .fitted.checkpoint import FoldStore as FoldStore
+    from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
     from .fitted.model_selection import task_scorer as task_scorer
     from .fitted.path import RegularizationPath as RegularizationPath
+    from .fitted.progress import Progress as Progress
+    from .fitted.progress import watch as watch
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
@@ -78,6 +90,8 @@ if TYPE_CHECKING:
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
     from .linear import MultiTaskOWL as MultiTaskOWL
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
+    from .linear import MultiTaskRegressor as MultiTaskRegressor
+    from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier

@@ -59,9 +59,9 @@ def coefficient_map(
 
 
 def score_curve(
-    alphas: np.ndarray, scores: np.ndarray, alpha: float, loss: str, *, ax: Any, owner: type
+    alphas: np.ndarray, scores: np.ndarray, alpha: float, measure: str, *, ax: Any, owner: type
 ) -> Any:
-    """Mean over the folds of a held-out loss, one standard error around it, and the chosen alpha."""
+    """Mean over the folds of a held-out measure, one standard error around it, and the chosen alpha."""
     if ax is None:
         ax = new_axes(owner, "plot_scores", figsize=(6, 4))
     n_folds = scores.shape[1]
@@ -73,7 +73,7 @@ def score_curve(
         )
     ax.plot(alphas, mean, label=f"mean of {n_folds} folds")
     ax.axvline(alpha, color="C1", linestyle="--", label=f"chosen: {alpha:.3g}")
-    ax.set(xscale="log", xlabel="alpha", ylabel=f"held-out {loss}")
+    ax.set(xscale="log", xlabel="alpha", ylabel=measure)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()  # as along a path: from the empty model to the fullest
     ax.legend(frameon=False)

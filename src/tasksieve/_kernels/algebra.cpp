@@ -1,25 +1,29 @@
 #include "algebra.hpp"
 
+#include <atomic>
+
+#include "blas.hpp"
 #include "panel.hpp"
+#include "parallel.hpp"
 
 namespace tasksieve {
 
 namespace {
 
-// Lower triangle of target += source source', one tile of columns a thread.
-void add_outer(const double *source, index_t rows, index_t count, int threads, double *target) {
+// Lower triangle of target += sum_k a_k x_k x_k', one tile of columns a thread.
+void add_outer(const double *x, index_t rows, const index_t *columns, const double *a, index_t count, int threads,
+               double *target) {
+    if (count == 0) return;
+    std::vector<double> scaled(rows * count);
+    for (index_t k = 0; k < count; ++k) {
+        const double *column = x + columns[k] * rows, root = std::sqrt(a[k]);
+        for (index_t i = 0; i < rows; ++i) scaled[k * rows + i] = root * column[i];
+    }
     constexpr index_t tile = 96;
     parallel_for(rows, tile, threads, [&](index_t begin, index_t end) {
-        gemm('N', 'T', rows - begin, end - begin, count, source + begin, rows, source + begin, rows, 1.0,
+        gemm('N', 'T', rows - begin, end - begin, count, scaled.data() + begin, rows, scaled.data() + begin, rows, 1.0,
              target + begin * rows + begin, rows);
     });
-}
-
-bool cholesky(double *k, index_t n) {
-    const int size = static_cast<int>(n);
-    int info = 0;
-    blas.dpotrf("L", &size, k, &size, &info);
-    return info == 0;
 }
 
 void lower_solve(const double *factor, index_t n, double *b, index_t ldb, index_t count) {
@@ -58,14 +62,13 @@ bool factor_tasks(const double *x, index_t rows, const index_t *offsets, index_t
             set_identity(k_t, n, diagonal ? diagonal[t] : 1.0);
             for (index_t k = 0; k < count; ++k) segments[k] = x + columns[k] * rows + lo;
             add_outer_products(segments.data(), a, count, n, k_t);
-            const int size = static_cast<int>(n), one_int = 1;
-            if (n > 0 && !cholesky(k_t, n)) {
+            if (n == 0) continue;
+            if (!cholesky(k_t, n)) {
                 ok = false;
                 continue;
             }
             std::copy(y + lo, y + lo + n, r + lo);
-            int info = 0;
-            if (n > 0) blas.dpotrs("L", &size, &one_int, k_t, &size, r + lo, &size, &info);
+            cholesky_solve(k_t, n, 1, r + lo);
         }
     });
     return ok;
@@ -112,12 +115,8 @@ template void whiten_tasks<double>(const double *, index_t, const index_t *, ind
 bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
                            const double *diagonal, const double *y, index_t tasks, int threads, double *factors,
                            double *r) {
-    std::vector<double> scaled(rows * count), common(rows * rows, 0.0);
-    for (index_t k = 0; k < count; ++k) {
-        const double *column = x + columns[k] * rows, root = std::sqrt(a[k]);
-        for (index_t i = 0; i < rows; ++i) scaled[k * rows + i] = root * column[i];
-    }
-    if (count > 0) add_outer(scaled.data(), rows, count, threads, common.data());
+    std::vector<double> common(rows * rows, 0.0);
+    add_outer(x, rows, columns, a, count, threads, common.data());
     std::atomic<bool> ok{true};
     parallel_for(tasks, 1, threads, [&](index_t begin, index_t end) {
         for (index_t t = begin; t < end; ++t) {
@@ -129,9 +128,7 @@ bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns
                 continue;
             }
             std::copy(y + t * rows, y + (t + 1) * rows, r + t * rows);
-            const int size = static_cast<int>(rows), one_int = 1;
-            int info = 0;
-            blas.dpotrs("L", &size, &one_int, k_t, &size, r + t * rows, &size, &info);
+            cholesky_solve(k_t, rows, 1, r + t * rows);
         }
     });
     return ok;
@@ -139,18 +136,11 @@ bool factor_shared_shifted(const double *x, index_t rows, const index_t *columns
 
 bool factor_shared(const double *x, index_t rows, const index_t *columns, const double *a, index_t count,
                    const double *y, index_t tasks, int threads, double *factor, double *r) {
-    std::vector<double> scaled(rows * count);
-    for (index_t k = 0; k < count; ++k) {
-        const double *column = x + columns[k] * rows, root = std::sqrt(a[k]);
-        for (index_t i = 0; i < rows; ++i) scaled[k * rows + i] = root * column[i];
-    }
     set_identity(factor, rows);
-    if (count > 0) add_outer(scaled.data(), rows, count, threads, factor);
+    add_outer(x, rows, columns, a, count, threads, factor);
     if (!cholesky(factor, rows)) return false;
     std::copy(y, y + rows * tasks, r);
-    const int size = static_cast<int>(rows), columns_y = static_cast<int>(tasks);
-    int info = 0;
-    blas.dpotrs("L", &size, &columns_y, factor, &size, r, &size, &info);
+    cholesky_solve(factor, rows, tasks, r);
     return true;
 }
 

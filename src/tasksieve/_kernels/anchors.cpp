@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "parallel.hpp"
+
 namespace tasksieve {
 
 namespace {
@@ -41,55 +43,52 @@ TASKSIEVE_INLINE double ball_maximum(const double *a, const double *b, index_t t
     return best;
 }
 
-TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t n_anchors, const double *coef,
-                                           const float *norms, index_t norm_stride, const double *remainder,
-                                           double shared_remainder, double radius, const double *group,
-                                           const double *l1, bool positive, const index_t *chosen, index_t begin,
-                                           index_t end, index_t tasks, double *estimate, double *upper,
-                                           double *moments, double *b, double *a) {
+TASKSIEVE_MULTIVERSION void anchored_range(const Anchored &is, index_t begin, index_t end, double *b, double *a) {
+    const index_t tasks = is.tasks;
+    const double radius = is.radius;
     for (index_t i = begin; i < end; ++i) {
-        const index_t j = chosen ? chosen[i] : i;
+        const index_t j = is.chosen ? is.chosen[i] : i;
         for (index_t t = 0; t < tasks; ++t) b[t] = 0.0;
-        for (index_t m = 0; m < n_anchors; ++m) {
-            const float *row = anchors[m] + j * tasks;
-            const double *weight = coef + m * tasks;
+        for (index_t m = 0; m < is.n_anchors; ++m) {
+            const float *row = is.anchors[m] + j * tasks;
+            const double *weight = is.coef + m * tasks;
 #pragma omp simd
             for (index_t t = 0; t < tasks; ++t) b[t] += weight[t] * static_cast<double>(row[t]);
         }
         double kappa, error;
-        if (norm_stride == 0) {  // one matrix for all tasks: all norms of a row are equal
-            kappa = norms[j];
-            error = kappa * shared_remainder;
+        if (is.one_norm) {  // one matrix for all tasks: all norms of a row are equal
+            kappa = is.norms[j];
+            error = kappa * is.shared_remainder;
         } else {
-            const float *row = norms + j * norm_stride;
+            const float *row = is.norms + j * tasks;
             double sum = 0.0;
             float largest = 0.0f;
 #pragma omp simd reduction(+ : sum) reduction(max : largest)
             for (index_t t = 0; t < tasks; ++t) {
-                const double e = static_cast<double>(row[t]) * remainder[t];
+                const double e = static_cast<double>(row[t]) * is.remainder[t];
                 sum += e * e;
                 largest = row[t] > largest ? row[t] : largest;
             }
             kappa = largest;
             error = std::sqrt(sum);
         }
-        if (moments) {
+        if (is.moments) {
             double squares = 0.0, cross = 0.0;
-            if (n_anchors > 0) {
-                const float *first = anchors[0] + j * tasks;
+            if (is.n_anchors > 0) {
+                const float *first = is.anchors[0] + j * tasks;
 #pragma omp simd reduction(+ : squares, cross)
                 for (index_t t = 0; t < tasks; ++t) {
                     squares += b[t] * b[t];
                     cross += b[t] * static_cast<double>(first[t]);
                 }
             }
-            moments[3 * i] = squares;
-            moments[3 * i + 1] = cross;
-            moments[3 * i + 2] = error;
+            is.moments[3 * i] = squares;
+            is.moments[3 * i + 1] = cross;
+            is.moments[3 * i + 2] = error;
         }
-        if (positive)
+        if (is.positive)
             for (index_t t = 0; t < tasks; ++t) b[t] = b[t] > 0.0 ? b[t] : 0.0;
-        const double threshold = group[j], entry = l1 ? l1[j] : 0.0;
+        const double threshold = is.group[j], entry = is.l1 ? is.l1[j] : 0.0;
         double squares = 0.0, largest = 0.0, dominant = 0.0;
         if (entry == 0.0) {
 #pragma omp simd reduction(+ : squares)
@@ -104,9 +103,9 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
         const double norm = std::sqrt(squares), reach = error + kappa * radius;
         double bound = norm + reach;
         if (entry > 0.0 && largest <= entry) bound = std::max(largest + reach - entry, 0.0);
-        if (radius > 0.0 && entry == 0.0 && !positive && norm_stride != 0 && bound >= threshold) {
+        if (radius > 0.0 && entry == 0.0 && !is.positive && !is.one_norm && bound >= threshold) {
             // Only rows that the cheap bound leaves open pay for the secular equation.
-            const float *row = norms + j * norm_stride;
+            const float *row = is.norms + j * tasks;
             for (index_t t = 0; t < tasks; ++t) {
                 a[t] = row[t];
                 if (row[t] >= kappa) dominant = std::max(dominant, std::fabs(b[t]));
@@ -116,11 +115,11 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
         }
         // A row without a group norm (threshold 0) is judged by its entries alone.
         if (threshold > 0.0) {
-            estimate[i] = norm / threshold;
-            upper[i] = bound / threshold;
+            is.estimate[i] = norm / threshold;
+            is.upper[i] = bound / threshold;
         } else {
-            estimate[i] = entry > 0.0 ? largest / entry : 0.0;
-            upper[i] = entry > 0.0 ? (largest + reach) / entry : 0.0;
+            is.estimate[i] = entry > 0.0 ? largest / entry : 0.0;
+            is.upper[i] = entry > 0.0 ? (largest + reach) / entry : 0.0;
         }
     }
 }
@@ -128,14 +127,13 @@ TASKSIEVE_MULTIVERSION void anchored_range(const float *const *anchors, index_t 
 // The same for the plain group penalty and M anchors: the combination stays in registers, nothing is written but the
 // results. Rows that need the secular equation are left to the general loop.
 template <int M, bool OneNorm>
-TASKSIEVE_INLINE void plain_rows(const float *const *anchors, const double *coef, const float *norms,
-                                 const double *remainder, double shared_remainder, double radius, const double *group,
-                                 index_t begin, index_t end, index_t tasks, double *estimate, double *upper,
-                                 double *moments) {
+TASKSIEVE_INLINE void plain_rows(const Anchored &is, index_t begin, index_t end) {
+    const index_t tasks = is.tasks;
+    const double *coef = is.coef, *remainder = is.remainder;
     for (index_t j = begin; j < end; ++j) {
         const float *rows[M];
-        for (int m = 0; m < M; ++m) rows[m] = anchors[m] + j * tasks;
-        const float *own = OneNorm ? norms + j : norms + j * tasks;
+        for (int m = 0; m < M; ++m) rows[m] = is.anchors[m] + j * tasks;
+        const float *own = is.norms + (OneNorm ? j : j * tasks);
         double squares = 0.0, cross = 0.0, sum = 0.0;
         float largest = 0.0f;
 #pragma omp simd reduction(+ : squares, cross, sum) reduction(max : largest)
@@ -152,33 +150,22 @@ TASKSIEVE_INLINE void plain_rows(const float *const *anchors, const double *coef
             }
         }
         const double kappa = OneNorm ? own[0] : largest;
-        const double error = OneNorm ? kappa * shared_remainder : std::sqrt(sum);
-        if (moments) {
-            moments[3 * j] = squares;
-            moments[3 * j + 1] = cross;
-            moments[3 * j + 2] = error;
+        const double error = OneNorm ? kappa * is.shared_remainder : std::sqrt(sum);
+        if (is.moments) {
+            is.moments[3 * j] = squares;
+            is.moments[3 * j + 1] = cross;
+            is.moments[3 * j + 2] = error;
         }
-        const double inverse = group[j] > 0.0 ? 1.0 / group[j] : 0.0, norm = std::sqrt(squares);
-        estimate[j] = norm * inverse;
-        upper[j] = (norm + error + kappa * radius) * inverse;
+        const double inverse = is.group[j] > 0.0 ? 1.0 / is.group[j] : 0.0, norm = std::sqrt(squares);
+        is.estimate[j] = norm * inverse;
+        is.upper[j] = (norm + error + kappa * is.radius) * inverse;
     }
 }
 
-TASKSIEVE_MULTIVERSION void plain_range(const float *const *anchors, index_t n_anchors, const double *coef,
-                                        const float *norms, bool one_norm, const double *remainder,
-                                        double shared_remainder, double radius, const double *group, index_t begin,
-                                        index_t end, index_t tasks, double *estimate, double *upper,
-                                        double *moments) {
-#define TASKSIEVE_PLAIN(M)                                                                                            \
-    case M:                                                                                                           \
-        if (one_norm)                                                                                                 \
-            plain_rows<M, true>(anchors, coef, norms, remainder, shared_remainder, radius, group, begin, end, tasks,  \
-                                estimate, upper, moments);                                                            \
-        else                                                                                                          \
-            plain_rows<M, false>(anchors, coef, norms, remainder, shared_remainder, radius, group, begin, end, tasks, \
-                                 estimate, upper, moments);                                                           \
-        break;
-    switch (n_anchors) {
+TASKSIEVE_MULTIVERSION void plain_range(const Anchored &is, index_t begin, index_t end) {
+#define TASKSIEVE_PLAIN(M) \
+    case M: return is.one_norm ? plain_rows<M, true>(is, begin, end) : plain_rows<M, false>(is, begin, end);
+    switch (is.n_anchors) {
         TASKSIEVE_PLAIN(1)
         TASKSIEVE_PLAIN(2)
         TASKSIEVE_PLAIN(3)
@@ -192,13 +179,16 @@ TASKSIEVE_MULTIVERSION void plain_range(const float *const *anchors, index_t n_a
 constexpr index_t most_plain_anchors = 6;
 
 // One task and no l1 part: every row is a number, so the loop runs over features instead of tasks.
-TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_t n_anchors, const double *coef,
-                                             const float *norms, double reach, const double *group, bool positive,
-                                             index_t begin, index_t end, double *estimate, double *upper) {
+TASKSIEVE_MULTIVERSION void anchored_numbers(const Anchored &is, index_t begin, index_t end) {
+    const double reach = (is.one_norm ? is.shared_remainder : is.remainder[0]) + is.radius;
+    const double *group = is.group;
+    const float *norms = is.norms;
+    const bool positive = is.positive;
+    double *estimate = is.estimate, *upper = is.upper;
     for (index_t j = begin; j < end; ++j) estimate[j] = 0.0;
-    for (index_t m = 0; m < n_anchors; ++m) {
-        const float *values = anchors[m];
-        const double weight = coef[m];
+    for (index_t m = 0; m < is.n_anchors; ++m) {
+        const float *values = is.anchors[m];
+        const double weight = is.coef[m];
 #pragma omp simd
         for (index_t j = begin; j < end; ++j) estimate[j] += weight * static_cast<double>(values[j]);
     }
@@ -213,53 +203,22 @@ TASKSIEVE_MULTIVERSION void anchored_numbers(const float *const *anchors, index_
 
 }  // namespace
 
-void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
-                     index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
-                     index_t tasks, int threads, double *estimate, double *upper, double *moments) {
-    if (tasks == 1 && !l1 && !chosen && !moments) {
-        const double reach = (norm_stride == 0 ? shared_remainder : remainder[0]) + radius;
-        parallel_for(count, 8192, threads, [&](index_t begin, index_t end) {
-            anchored_numbers(anchors, n_anchors, coef, norms, reach, group, positive, begin, end, estimate, upper);
-        });
+void anchored_ratios(const Anchored &is, index_t count, int threads) {
+    if (is.tasks == 1 && !is.l1 && !is.chosen && !is.moments) {
+        parallel_for(count, 8192, threads, [&](index_t begin, index_t end) { anchored_numbers(is, begin, end); });
         return;
     }
     // Only the secular equation, of the ball around a vector where norms differ between tasks, needs the general loop.
-    const bool plain = !l1 && !positive && !chosen && n_anchors >= 1 && n_anchors <= most_plain_anchors &&
-                       (radius == 0.0 || norm_stride == 0);
-    if (plain) {
-        parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
-            plain_range(anchors, n_anchors, coef, norms, norm_stride == 0, remainder, shared_remainder, radius, group,
-                        begin, end, tasks, estimate, upper, moments);
-        });
-        return;
-    }
+    const bool plain = !is.l1 && !is.positive && !is.chosen && is.n_anchors >= 1 &&
+                       is.n_anchors <= most_plain_anchors && (is.radius == 0.0 || is.one_norm);
     parallel_for(count, 1024, threads, [&](index_t begin, index_t end) {
-        std::vector<double> work(2 * tasks);
-        anchored_range(anchors, n_anchors, coef, norms, norm_stride, remainder, shared_remainder, radius, group, l1,
-                       positive, chosen, begin, end, tasks, estimate, upper, moments, work.data(),
-                       work.data() + tasks);
+        if (plain) return plain_range(is, begin, end);
+        std::vector<double> work(2 * is.tasks);
+        anchored_range(is, begin, end, work.data(), work.data() + is.tasks);
     });
 }
 
 namespace {
-
-TASKSIEVE_MULTIVERSION void moment_range(const double *moments, const double *first, const double *longest,
-                                         const double *group, index_t count, double alpha, double beta,
-                                         double first_unit, double radius, double rounding, double *upper) {
-    const double a = std::fabs(alpha), b = std::fabs(beta), mixed = 2.0 * alpha * beta * first_unit;
-#pragma omp simd
-    for (index_t j = 0; j < count; ++j) {
-        const double own = moments[3 * j], cross = moments[3 * j + 1], other = first[3 * j];
-        const double whole = a * std::sqrt(own) + b * std::sqrt(other);
-        double square = alpha * alpha * own + mixed * cross + beta * beta * other;
-        square = square > 0.0 ? square : 0.0;
-        // What is left after cancellation carries the rounding of what was cancelled.
-        const double bound = std::sqrt(square + rounding * whole * whole) + a * moments[3 * j + 2] +
-                             b * first[3 * j + 2] + radius * longest[j];
-        upper[j] = group[j] > 0.0 ? bound / group[j] : 0.0;
-    }
-}
 
 TASKSIEVE_MULTIVERSION double magnitude_range(const double *values, index_t count) {
     double largest = 0.0, spoilt = 0.0;
@@ -284,10 +243,21 @@ constexpr index_t value_grain = 1 << 16;
 
 }  // namespace
 
-void moment_bounds(const double *moments, const double *first, const double *longest, const double *group,
-                   index_t count, double alpha, double beta, double first_unit, double radius, double rounding,
-                   double *upper) {
-    moment_range(moments, first, longest, group, count, alpha, beta, first_unit, radius, rounding, upper);
+TASKSIEVE_MULTIVERSION void moment_bounds(const double *moments, const double *first, const double *longest,
+                                          const double *group, index_t count, double alpha, double beta,
+                                          double first_unit, double radius, double rounding, double *upper) {
+    const double a = std::fabs(alpha), b = std::fabs(beta), mixed = 2.0 * alpha * beta * first_unit;
+#pragma omp simd
+    for (index_t j = 0; j < count; ++j) {
+        const double own = moments[3 * j], cross = moments[3 * j + 1], other = first[3 * j];
+        const double whole = a * std::sqrt(own) + b * std::sqrt(other);
+        double square = alpha * alpha * own + mixed * cross + beta * beta * other;
+        square = square > 0.0 ? square : 0.0;
+        // What is left after cancellation carries the rounding of what was cancelled.
+        const double bound = std::sqrt(square + rounding * whole * whole) + a * moments[3 * j + 2] +
+                             b * first[3 * j + 2] + radius * longest[j];
+        upper[j] = group[j] > 0.0 ? bound / group[j] : 0.0;
+    }
 }
 
 double largest_magnitude(const double *values, index_t count, int threads) {

@@ -4,13 +4,25 @@
 
 namespace tasksieve {
 
-// Bounds on every row of X'v for v_t = sum_m coef[m, t] anchor_m,t + remainder, maximised over a ball around v:
-// see the NumPy twin for the formulas. `chosen` (or null): the features in question, `count` of them. `moments` (or
-// null): per feature ||b||^2, the inner product of b with the first anchor, and the bound on what the remainder adds.
-void anchored_ratios(const float *const *anchors, index_t n_anchors, const double *coef, const float *norms,
-                     index_t norm_stride, const double *remainder, double shared_remainder, double radius,
-                     const double *group, const double *l1, bool positive, const index_t *chosen, index_t count,
-                     index_t tasks, int threads, double *estimate, double *upper, double *moments);
+// A combination v_t = sum_m coef[m, t] anchor_m,t + remainder of past vectors, the ball around it, and the thresholds.
+struct Anchored {
+    const float *const *anchors = nullptr;  // correlations, features x tasks each
+    index_t n_anchors = 0, tasks = 0;
+    const double *coef = nullptr;       // n_anchors x tasks
+    const float *norms = nullptr;       // of the columns, features x tasks
+    bool one_norm = false;              // one matrix for all tasks: one norm a feature
+    const double *remainder = nullptr;  // what bounds the remainder: of each task, or (one norm) of all
+    double shared_remainder = 0.0, radius = 0.0;
+    const double *group = nullptr, *l1 = nullptr;  // l1 may be null
+    bool positive = false;
+    const index_t *chosen = nullptr;  // the features in question; null: all
+    double *estimate = nullptr, *upper = nullptr;
+    // Per feature ||b||^2, the inner product of b with the first anchor, and the bound on what the remainder adds; or null.
+    double *moments = nullptr;
+};
+
+// Bounds on every row of X'v, maximised over the ball: see the NumPy twin for the formulas. `count` features.
+void anchored_ratios(const Anchored &is, index_t count, int threads);
 
 // Upper bounds of `anchored_ratios` without another look at the anchors, for a ball around alpha v + beta a, a the first
 // anchor: per feature three moments of v (see above), those of a itself, and the largest column norm.

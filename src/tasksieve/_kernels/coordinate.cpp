@@ -1,21 +1,10 @@
 #include "coordinate.hpp"
 
+#include "vectors.hpp"
+
 namespace tasksieve {
 
 namespace {
-
-// Small loops that run inside the multiversioned sweep below: inlined there, they are compiled for its processor.
-TASKSIEVE_INLINE double dot(const double *a, const double *b, index_t n) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (index_t i = 0; i < n; ++i) sum += a[i] * b[i];
-    return sum;
-}
-
-TASKSIEVE_INLINE void subtract(double *target, double scale, const double *x, index_t n) {
-#pragma omp simd
-    for (index_t i = 0; i < n; ++i) target[i] -= scale * x[i];
-}
 
 // Root nu of sum_t (c_t / (h_t nu + lam))^2 = 1 by Newton on its concave increasing form: from the left end it
 // climbs monotonically and cannot overshoot (mathematics 2.7).
@@ -122,7 +111,7 @@ index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p
 // known to be 0: it is not looked at.
 TASKSIEVE_INLINE double product(const RowProblem &p, index_t k, index_t t, const double *state) {
     if (p.h[k * p.tasks + t] == 0.0) return 0.0;
-    return p.gram ? state[t * p.count + k] : dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+    return p.gram ? state[t * p.count + k] : inline_dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
 }
 
 // One sweep over the rows listed in `live`, each solved exactly in turn.
@@ -139,21 +128,16 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
             if (step == 0.0) continue;
             w[t] = row[t];
             if (p.gram)
-                subtract(state + t * p.count, step, p.gram + (p.shared ? 0 : t * p.count * p.count) + k * p.count,
-                         p.count);
+                inline_axpy(-step, p.gram + (p.shared ? 0 : t * p.count * p.count) + k * p.count, p.count,
+                            state + t * p.count);
             else
-                subtract(state + residual_start(p, t), step, segment(p, k, t), length(p, t));
+                inline_axpy(-step, segment(p, k, t), length(p, t), state + residual_start(p, t));
         }
     }
 }
 
 TASKSIEVE_MULTIVERSION void row_products(const RowProblem &p, index_t k, const double *state, double *c) {
     for (index_t t = 0; t < p.tasks; ++t) c[t] = product(p, k, t, state);
-}
-
-TASKSIEVE_MULTIVERSION double long_dot(const double *a, const double *b, index_t n) { return dot(a, b, n); }
-TASKSIEVE_MULTIVERSION void long_subtract(double *target, double scale, const double *x, index_t n) {
-    subtract(target, scale, x, n);
 }
 
 class Descent {
@@ -209,7 +193,7 @@ class Descent {
 
   private:
     double loss() const {
-        if (!p_.gram) return 0.5 * long_dot(state_, state_, state_size_);
+        if (!p_.gram) return 0.5 * dot(state_, state_, state_size_);
         // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
         double inner = 0.0;
         for (index_t k = 0; k < p_.count; ++k)
@@ -280,7 +264,7 @@ class Anderson {
         double trace = 0.0;
         for (index_t i = 0; i < depth; ++i)
             for (index_t j = 0; j <= i; ++j) {
-                gram[i * depth + j] = gram[j * depth + i] = long_dot(&difference[i * n], &difference[j * n], n);
+                gram[i * depth + j] = gram[j * depth + i] = dot(&difference[i * n], &difference[j * n], n);
                 if (i == j) trace += gram[i * depth + i];
             }
         for (index_t i = 0; i < depth; ++i) gram[i * depth + i] += 1e-10 * trace;
@@ -294,8 +278,8 @@ class Anderson {
             std::fill(d.weights(), d.weights() + n, 0.0);
             std::fill(d.state(), d.state() + d.state_size(), 0.0);
             for (index_t i = 0; i < depth; ++i) {
-                long_subtract(d.weights(), -x[i] / total, weights_[i + 1].data(), n);
-                long_subtract(d.state(), -x[i] / total, states_[i + 1].data(), d.state_size());
+                axpy(x[i] / total, weights_[i + 1].data(), n, d.weights());
+                axpy(x[i] / total, states_[i + 1].data(), d.state_size(), d.state());
             }
             bool keep = true;
             for (index_t e = 0; e < n && keep; ++e) keep = std::isfinite(d.weights()[e]);

@@ -19,6 +19,7 @@
 
 #include <limits>
 
+#include "losses.hpp"
 #include "shrinkage.hpp"
 
 namespace tasksieve {
@@ -29,7 +30,7 @@ constexpr index_t kRefresh = 512;         // dense rows
 constexpr index_t kSparseRefresh = 1 << 17;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// --- dense rows: everything contiguous over the features, in whole blocks of 8 -------------------------------------------------------
+// --- dense rows: everything contiguous over the features, in whole blocks of 8 -----------------------------------
 
 TASKSIEVE_MULTIVERSION
 double dot_group(const double *x, const double *s, const double *size, double k, index_t n) {
@@ -139,10 +140,7 @@ void subtract_soft_scaled(const double *s, const double *factor, const double *r
 double derivative(OnlineLoss loss, double z, double y) {
     switch (loss) {
         case OnlineLoss::squared: return z - y;
-        case OnlineLoss::logistic: {
-            const double margin = y * z;  // -y / (1 + exp(margin)), without overflow
-            return margin > 0.0 ? -y * std::exp(-margin) / (1.0 + std::exp(-margin)) : -y / (1.0 + std::exp(margin));
-        }
+        case OnlineLoss::logistic: return logistic_derivative(z, y);
         default: return y * z < 1.0 ? -y : 0.0;
     }
 }
@@ -192,7 +190,10 @@ void DualAveraging::resize(index_t new_features, index_t new_tasks) {
     if (new_features == features && new_tasks == tasks) return;
     new_features = std::max(new_features, features);
     new_tasks = std::max(new_tasks, tasks);
-    const index_t new_width = padded_width(new_features);
+    const index_t new_width = padded_width(new_features), wanted = padded(new_tasks);
+    index_t room = capacity;  // for the tasks of a feature, and to grow: many may join one by one
+    if (!task_major && wanted > capacity)
+        room = capacity >= 32 ? padded(std::max(wanted, capacity + capacity / 2)) : wanted;
     auto grow = [&](Cells &cells) {
         if (task_major) {
             if (new_width != width) {
@@ -204,10 +205,7 @@ void DualAveraging::resize(index_t new_features, index_t new_tasks) {
                 cells.resize(new_tasks * new_width, 0.0);
             }
         } else {
-            const index_t wanted = padded(new_tasks);
-            if (wanted > capacity) {
-                // room to grow: many tasks may join one by one
-                const index_t room = capacity >= 32 ? padded(std::max(wanted, capacity + capacity / 2)) : wanted;
+            if (room > capacity) {
                 Cells moved(new_features * room, 0.0);
                 for (index_t j = 0; j < features; ++j)
                     std::copy_n(cells.data() + j * capacity, tasks, moved.data() + j * room);
@@ -219,14 +217,13 @@ void DualAveraging::resize(index_t new_features, index_t new_tasks) {
     };
     if (settings.average) grow(total);
     grow(sums);
-    if (!task_major && padded(new_tasks) > capacity)
-        capacity = capacity >= 32 ? padded(std::max(padded(new_tasks), capacity + capacity / 2)) : padded(new_tasks);
+    capacity = room;
     sizes.resize(new_width, 0.0);
     bounds.resize(new_width, kInfinity);
     l1.resize(new_width, l1_default);
     std::fill(l1.begin() + features, l1.end(), l1_default);
     weight.resize(new_tasks, 0.0);
-    inverse.resize(std::max<index_t>(padded(new_tasks), capacity), 0.0);
+    inverse.resize(std::max<index_t>(wanted, capacity), 0.0);
     offset_sums.resize(new_tasks, 0.0);
     offset_total.resize(new_tasks, 0.0);
     in_round.resize(new_tasks, 0);
@@ -489,34 +486,29 @@ bool DualAveraging::learn(const OnlineRow<I> &row, double y, index_t task, doubl
 }
 
 template <class I>
-index_t DualAveraging::learn_rows(const OnlineRows<I> &rows, const double *y, const index_t *task,
+index_t DualAveraging::learn_rows(const Compressed<double, I> &rows, const double *y, const index_t *task,
                                   const double *row_weight) {
     auto prepare = [&](index_t i) -> const SparseRow & {
-        if (i >= rows.count) return nothing_;
-        const index_t begin = rows.start[i], end = rows.start[i + 1];
+        if (i >= rows.lines) return nothing_;
         SparseRow &ready = ready_[i % (kAhead + 1)];
-        read_row(OnlineRow<I>{rows.value + begin, rows.index + begin, end - begin}, task[i], ready);
+        read_row(rows[i], task[i], ready);
         // the rows themselves pass through the caches that the state fills: ask for the one after, line by line
-        const index_t after = i + 1 < rows.count ? index_t(rows.start[i + 2]) : end;
-        for (index_t k = end; k < after; k += 64 / sizeof(double)) __builtin_prefetch(rows.value + k);
-        for (index_t k = end; k < after; k += 64 / sizeof(I)) __builtin_prefetch(rows.index + k);
+        const index_t end = rows.indptr[i + 1], after = i + 1 < rows.lines ? index_t(rows.indptr[i + 2]) : end;
+        for (index_t k = end; k < after; k += 64 / sizeof(double)) __builtin_prefetch(rows.data + k);
+        for (index_t k = end; k < after; k += 64 / sizeof(I)) __builtin_prefetch(rows.indices + k);
         return ready;
     };
-    for (index_t i = 0; i < std::min(kAhead, rows.count); ++i) prepare(i);
-    for (index_t i = 0; i < rows.count; ++i) {
+    for (index_t i = 0; i < std::min(kAhead, rows.lines); ++i) prepare(i);
+    for (index_t i = 0; i < rows.lines; ++i) {
         const SparseRow &next = prepare(i + kAhead);
         const double s = row_weight ? row_weight[i] : 1.0;
         if (s > 0.0 && !learn(nullptr, ready_[i % (kAhead + 1)], y[i], task[i], s, next)) return i;
     }
-    return rows.count;
+    return rows.lines;
 }
 
 void DualAveraging::weights(double *out) const {
-    if (!round_task.empty()) {
-        DualAveraging closed = *this;
-        closed.close_round();
-        return closed.weights(out);
-    }
+    if (!round_task.empty()) return closed().weights(out);
     std::fill_n(out, tasks * features, 0.0);
     if (steps == 0) return;
     const double k = threshold(), eta = step_size();
@@ -537,21 +529,15 @@ void DualAveraging::weights(double *out) const {
 }
 
 void DualAveraging::intercepts(double *out) const {
-    if (!round_task.empty()) {
-        DualAveraging closed = *this;
-        closed.close_round();
-        return closed.intercepts(out);
-    }
-    for (index_t q = 0; q < tasks; ++q) {
-        out[q] = steps == 0 ? 0.0 : offset(q, mean_factor(q), step_size());
-    }
+    if (!round_task.empty()) return closed().intercepts(out);
+    for (index_t q = 0; q < tasks; ++q) out[q] = steps == 0 ? 0.0 : offset(q, mean_factor(q), step_size());
 }
 
 template bool DualAveraging::learn(const OnlineRow<std::int32_t> &, double, index_t, double);
 template bool DualAveraging::learn(const OnlineRow<std::int64_t> &, double, index_t, double);
-template index_t DualAveraging::learn_rows(const OnlineRows<std::int32_t> &, const double *, const index_t *,
+template index_t DualAveraging::learn_rows(const Compressed<double, std::int32_t> &, const double *, const index_t *,
                                            const double *);
-template index_t DualAveraging::learn_rows(const OnlineRows<std::int64_t> &, const double *, const index_t *,
+template index_t DualAveraging::learn_rows(const Compressed<double, std::int64_t> &, const double *, const index_t *,
                                            const double *);
 template double DualAveraging::score(const OnlineRow<std::int32_t> &, index_t);
 template double DualAveraging::score(const OnlineRow<std::int64_t> &, index_t);

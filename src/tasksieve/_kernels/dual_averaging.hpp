@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cells.hpp"
-#include "common.hpp"
+#include "compressed.hpp"
 #include "sparse_rows.hpp"
 
 namespace tasksieve {
@@ -19,21 +19,9 @@ struct OnlineSettings {
     bool intercept = true, average = false;
 };
 
-// One row: values of some features (index == nullptr: of all of them, in order).
+// One row: values of some features, or (without index) of all of them, in order.
 template <class I>
-struct OnlineRow {
-    const double *value;
-    const I *index;
-    index_t count;
-};
-
-// Sparse rows, one after the other: row i lies from start[i] to start[i + 1].
-template <class I>
-struct OnlineRows {
-    const double *value;
-    const I *index, *start;
-    index_t count;
-};
+using OnlineRow = Entries<double, I>;
 
 // All there is to know after any number of rows: sums of gradients, and how many rows they come from. The weights
 // are a closed form of these, so that features which a row does not hold cost nothing, however long they rest.
@@ -67,13 +55,19 @@ class DualAveraging {
     }
     void flip(index_t task);
     void close_round();
+    // As if the open round ended now.
+    DualAveraging closed() const {
+        DualAveraging copy = *this;
+        copy.close_round();
+        return copy;
+    }
     // Learns from one row; false where its gradient is not finite (nothing is changed then).
     template <class I>
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
     // Learns from sparse rows, and returns how many: fewer than given if a gradient was not finite. `row_weight` may be
     // nullptr; rows of weight 0 are left out.
     template <class I>
-    index_t learn_rows(const OnlineRows<I> &rows, const double *y, const index_t *task, const double *row_weight);
+    index_t learn_rows(const Compressed<double, I> &rows, const double *y, const index_t *task, const double *row_weight);
     template <class I>
     double score(const OnlineRow<I> &row, index_t task);
     void weights(double *out) const;          // tasks x features

@@ -1,6 +1,9 @@
 #include "dual_coordinate.hpp"
 
-#include <cstring>
+#include <limits>
+
+#include "losses.hpp"
+#include "parallel.hpp"
 
 namespace tasksieve {
 namespace {
@@ -21,11 +24,7 @@ struct Random {  // splitmix64
     }
 };
 
-double log1p_exp(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
-
 double x_log_x(double x) { return x > 0 ? x * std::log(x) : 0.0; }
-
-double sigmoid(double x) { return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x)); }
 
 // Root of h(u) = margin + q c (sigma(u) - share) + u: the logistic coordinate in the logit u of a / c.
 double logistic_root(double margin, double q, double c, double share) {
@@ -146,10 +145,10 @@ TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
 }
 
 template <class Rows, class W>
-TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const double *squares, double *beta, W *w,
-                                       index_t *active, index_t *counts, index_t max_epochs, double target,
-                                       double lowest, double highest, std::uint64_t seed) {
+TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const Descent<W> &descent) {
+    const auto [beta, w, active, counts, squares, max_epochs, target, low, high, seed] = descent;
     const double inf = std::numeric_limits<double>::infinity();
+    double lowest = low, highest = high;
     DescentReport report;
     Random random{seed};
     std::vector<index_t> order, changed;
@@ -280,14 +279,6 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const d
     return report;
 }
 
-// A function of its own for every kind of row, so that each is compiled for every processor.
-#define TASKSIEVE_DESCEND(NAME, ROWS, W)                                                                             \
-    TASKSIEVE_MULTIVERSION DescentReport NAME(const ROWS &rows, const GraphProblem &p, const double *squares,        \
-                                              double *beta, W *w, index_t *active, index_t *counts, index_t epochs,  \
-                                              double target, double lowest, double highest, std::uint64_t seed) {    \
-        return descend(rows, p, squares, beta, w, active, counts, epochs, target, lowest, highest, seed);            \
-    }
-
 template <class Rows, class W>
 TASKSIEVE_INLINE void pass_range(Rows &rows, const GraphProblem &p, const W *wt, const double *beta, index_t begin,
                                  index_t end, double *scores, double *vt) {
@@ -309,88 +300,30 @@ TASKSIEVE_INLINE void pass_range(Rows &rows, const GraphProblem &p, const W *wt,
     }
 }
 
-#define TASKSIEVE_PASS(NAME, ROWS, W)                                                                                \
-    TASKSIEVE_MULTIVERSION void NAME(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta,             \
-                                     index_t begin, index_t end, double *scores, double *vt) {                       \
-        pass_range(rows, p, wt, beta, begin, end, scores, vt);                                                       \
-    }
-
-#define TASKSIEVE_BOTH(SUFFIX, ROWS, W)        \
-    TASKSIEVE_DESCEND(descend_##SUFFIX, ROWS, W) \
-    TASKSIEVE_PASS(pass_##SUFFIX, ROWS, W)
-
-using SparseD32 = SparseRows<double, std::int32_t>;
-using SparseD64 = SparseRows<double, std::int64_t>;
-using SparseF32 = SparseRows<float, std::int32_t>;
-using SparseF64 = SparseRows<float, std::int64_t>;
-using SparseB32 = SparseRows<std::int8_t, std::int32_t>;
-using SparseB64 = SparseRows<std::int8_t, std::int64_t>;
-using SparseU32 = SparseRows<std::uint8_t, std::int32_t>;
-using SparseU64 = SparseRows<std::uint8_t, std::int64_t>;
-TASKSIEVE_BOTH(dense_d, DenseRows<double>, double)
-TASKSIEVE_BOTH(dense_f, DenseRows<float>, double)
-TASKSIEVE_BOTH(dense_b, DenseRows<std::int8_t>, double)
-TASKSIEVE_BOTH(dense_u, DenseRows<std::uint8_t>, double)
-TASKSIEVE_BOTH(block_d, BlockRows<double>, double)
-TASKSIEVE_BOTH(block_f, BlockRows<float>, double)
-TASKSIEVE_BOTH(block_b, BlockRows<std::int8_t>, double)
-TASKSIEVE_BOTH(block_u, BlockRows<std::uint8_t>, double)
-TASKSIEVE_BOTH(sparse_d32, SparseD32, double)
-TASKSIEVE_BOTH(sparse_d64, SparseD64, double)
-TASKSIEVE_BOTH(sparse_f32, SparseF32, double)
-TASKSIEVE_BOTH(sparse_f64, SparseF64, double)
-TASKSIEVE_BOTH(sparse_b32, SparseB32, double)
-TASKSIEVE_BOTH(sparse_b64, SparseB64, double)
-TASKSIEVE_BOTH(sparse_u32, SparseU32, double)
-TASKSIEVE_BOTH(sparse_u64, SparseU64, double)
-TASKSIEVE_BOTH(strings, StringRows, float)
-
-#define TASKSIEVE_CHOOSE(SUFFIX, ROWS, W)                                                                             \
-    DescentReport run(const ROWS &rows, const GraphProblem &p, const double *squares, double *beta, W *w,             \
-                      index_t *active, index_t *counts, index_t epochs, double target, double lowest, double highest, \
-                      std::uint64_t seed) {                                                                           \
-        return descend_##SUFFIX(rows, p, squares, beta, w, active, counts, epochs, target, lowest, highest, seed);    \
+// Functions of their own for every kind of row, so that each is compiled for every processor.
+#define TASKSIEVE_ROWS(ROWS, W)                                                                                       \
+    TASKSIEVE_MULTIVERSION DescentReport run(const ROWS &rows, const GraphProblem &p, const Descent<W> &descent) {    \
+        return descend(rows, p, descent);                                                                             \
     }                                                                                                                 \
-    void pass(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta, index_t begin, index_t end,         \
-              double *scores, double *vt) {                                                                           \
-        pass_##SUFFIX(rows, p, wt, beta, begin, end, scores, vt);                                                     \
+    TASKSIEVE_MULTIVERSION void pass(ROWS &rows, const GraphProblem &p, const W *wt, const double *beta,              \
+                                     index_t begin, index_t end, double *scores, double *vt) {                        \
+        pass_range(rows, p, wt, beta, begin, end, scores, vt);                                                        \
     }
-TASKSIEVE_CHOOSE(dense_d, DenseRows<double>, double)
-TASKSIEVE_CHOOSE(dense_f, DenseRows<float>, double)
-TASKSIEVE_CHOOSE(dense_b, DenseRows<std::int8_t>, double)
-TASKSIEVE_CHOOSE(dense_u, DenseRows<std::uint8_t>, double)
-TASKSIEVE_CHOOSE(block_d, BlockRows<double>, double)
-TASKSIEVE_CHOOSE(block_f, BlockRows<float>, double)
-TASKSIEVE_CHOOSE(block_b, BlockRows<std::int8_t>, double)
-TASKSIEVE_CHOOSE(block_u, BlockRows<std::uint8_t>, double)
-TASKSIEVE_CHOOSE(sparse_d32, SparseD32, double)
-TASKSIEVE_CHOOSE(sparse_d64, SparseD64, double)
-TASKSIEVE_CHOOSE(sparse_f32, SparseF32, double)
-TASKSIEVE_CHOOSE(sparse_f64, SparseF64, double)
-TASKSIEVE_CHOOSE(sparse_b32, SparseB32, double)
-TASKSIEVE_CHOOSE(sparse_b64, SparseB64, double)
-TASKSIEVE_CHOOSE(sparse_u32, SparseU32, double)
-TASKSIEVE_CHOOSE(sparse_u64, SparseU64, double)
-TASKSIEVE_CHOOSE(strings, StringRows, float)
+template <class T>
+using SparseRows32 = SparseRows<T, std::int32_t>;
+template <class T>
+using SparseRows64 = SparseRows<T, std::int64_t>;
+#define TASKSIEVE_ROWS_OF(T)             \
+    TASKSIEVE_ROWS(DenseRows<T>, double) \
+    TASKSIEVE_ROWS(BlockRows<T>, double) \
+    TASKSIEVE_ROWS(SparseRows32<T>, double) \
+    TASKSIEVE_ROWS(SparseRows64<T>, double)
+TASKSIEVE_STORED_TYPES(TASKSIEVE_ROWS_OF)
+TASKSIEVE_ROWS(StringRows, float)
 
 // Strings are trained on single-precision tables, everything else on doubles.
 template <class Rows>
 using TableOf = std::conditional_t<std::is_same_v<Rows, StringRows>, float, double>;
-
-template <class Function>
-void each_row(const AnyRows &any, int threads, const Function &function) {
-    std::visit(
-        [&](const auto &source) {
-            parallel_for(source.rows, 4096, threads, [&](index_t begin, index_t end) {
-                auto rows = source;
-                for (index_t r = begin; r < end; ++r) {
-                    rows.load(r);
-                    function(rows, r);
-                }
-            });
-        },
-        any);
-}
 
 // Derivative and curvature (per unit of c) of a hinge max(0, u) whose kink is rounded over a width mu.
 TASKSIEVE_INLINE double ramp(double u, double mu) {
@@ -481,105 +414,19 @@ TASKSIEVE_MULTIVERSION void slope_range(const GraphProblem &p, const double *sco
 
 constexpr index_t CHUNK = 8192;
 
-// The blocks of four columns of a row with any bit set (so -0.0 counts, which does no harm): their number. The last
-// block of a row ends with it and may overlap the one before; there it holds zeros.
-template <class T>
-TASKSIEVE_INLINE index_t pack_row(const T *row, index_t features, std::uint16_t *start, T *values) {
-    constexpr index_t size = BlockRows<T>::size;
-    index_t kept = 0, j = 0;
-    for (; j + size <= features; j += size) {
-        T part[size];
-        unsigned char bytes[sizeof(part)], any = 0;
-        std::memcpy(part, row + j, sizeof(part));
-        std::memcpy(bytes, part, sizeof(part));
-        for (size_t k = 0; k < sizeof(part); ++k) any |= bytes[k];
-        start[kept] = static_cast<std::uint16_t>(j);
-        std::memcpy(values + size * kept, part, sizeof(part));
-        kept += any != 0;
-    }
-    if (j < features) {
-        const index_t from = features - size;
-        start[kept] = static_cast<std::uint16_t>(from);
-        for (index_t k = 0; k < size; ++k) values[size * kept + k] = from + k < j ? T(0) : row[from + k];
-        ++kept;
-    }
-    return kept;
-}
-
-#define TASKSIEVE_PACK(NAME, T)                                                                                \
-    TASKSIEVE_MULTIVERSION index_t NAME(const T *row, index_t features, std::uint16_t *start, T *values) {     \
-        return pack_row(row, features, start, values);                                                         \
-    }                                                                                                          \
-    index_t pack(const T *row, index_t features, std::uint16_t *start, T *values) {                            \
-        return NAME(row, features, start, values);                                                             \
-    }
-TASKSIEVE_PACK(pack_double, double)
-TASKSIEVE_PACK(pack_float, float)
-TASKSIEVE_PACK(pack_int8, std::int8_t)
-TASKSIEVE_PACK(pack_uint8, std::uint8_t)
-
 }  // namespace
 
-template <class T>
-AnyRows packed_if_sparse(const DenseRows<T> &dense, int threads) {
-    using Packed = BlockRows<T>;
-    constexpr index_t sampled = 256, narrowest = 64, widest = 1 << 16;
-    constexpr double fullest = 0.5;
-    const index_t rows = dense.rows, features = dense.features;
-    if (!rows || features < narrowest || features > widest) return dense;
-    const index_t most = features / Packed::size + 1;
-    std::vector<std::uint16_t> start(most);
-    std::vector<T> values(most * Packed::size);
-    const index_t looks = std::min(rows, sampled);
-    index_t kept = 0;
-    for (index_t k = 0; k < looks; ++k)
-        kept += pack(dense.x + k * rows / looks * features, features, start.data(), values.data());
-    if (static_cast<double>(kept) > fullest * static_cast<double>(looks * most)) return dense;
-    auto store = std::make_shared<typename Packed::Store>();
-    store->begin.resize(rows);
-    store->count.resize(rows);
-    store->start.reset(new std::uint16_t[rows * most]);
-    store->values.reset(new T[rows * most * Packed::size]);
-    const index_t piece = std::max<index_t>(512, (rows + 15) / 16);
-    parallel_for(rows, piece, threads, [&](index_t begin, index_t end) {
-        index_t at = begin * most;
-        for (index_t r = begin; r < end; ++r) {
-            store->begin[r] = at;
-            store->count[r] = pack(dense.x + r * features, features, store->start.get() + at,
-                                   store->values.get() + at * Packed::size);
-            at += store->count[r];
-        }
-    });
-    for (const index_t count : store->count) store->blocks += count;
-    Packed packed;
-    packed.rows = rows;
-    packed.features = features;
-    packed.store = std::move(store);
-    return packed;
-}
-template AnyRows packed_if_sparse(const DenseRows<double> &, int);
-template AnyRows packed_if_sparse(const DenseRows<float> &, int);
-template AnyRows packed_if_sparse(const DenseRows<std::int8_t> &, int);
-template AnyRows packed_if_sparse(const DenseRows<std::uint8_t> &, int);
-
 template <class W>
-DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const double *squares, double *beta, W *w,
-                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
-                           double highest, std::uint64_t seed) {
+DescentReport dual_descent(const AnyRows &any, const GraphProblem &p, const Descent<W> &descent) {
     return std::visit(
         [&](const auto &rows) -> DescentReport {
-            using Rows = std::decay_t<decltype(rows)>;
-            if constexpr (std::is_same_v<TableOf<Rows>, W>)
-                return run(rows, p, squares, beta, w, active, counts, max_epochs, target, lowest, highest, seed);
-            else
-                return {};  // the bindings do not let a table of the wrong kind come here
+            if constexpr (std::is_same_v<TableOf<std::decay_t<decltype(rows)>>, W>) return run(rows, p, descent);
+            return {};  // the bindings do not let a table of the wrong kind come here
         },
         any);
 }
-template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, double *,
-                                    index_t *, index_t *, index_t, double, double, double, std::uint64_t);
-template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const double *, double *, float *, index_t *,
-                                    index_t *, index_t, double, double, double, std::uint64_t);
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const Descent<double> &);
+template DescentReport dual_descent(const AnyRows &, const GraphProblem &, const Descent<float> &);
 
 template <class W>
 void graph_pass(const AnyRows &any, const GraphProblem &p, const W *w, const double *beta, int threads, double *scores,
@@ -621,10 +468,6 @@ void graph_pass(const AnyRows &any, const GraphProblem &p, const W *w, const dou
 }
 template void graph_pass(const AnyRows &, const GraphProblem &, const double *, const double *, int, double *, double *);
 template void graph_pass(const AnyRows &, const GraphProblem &, const float *, const double *, int, double *, double *);
-
-void row_squares(const AnyRows &any, int threads, double *out) {
-    each_row(any, threads, [&](const auto &rows, index_t r) { out[r] = rows.square(); });
-}
 
 LossSums fenchel_sums(const GraphProblem &p, const double *scores, const double *beta) {
     LossSums total;
@@ -669,12 +512,8 @@ TASKSIEVE_INLINE double couple_columns(const GraphProblem &p, W *w, index_t begi
 TASKSIEVE_MULTIVERSION double couple(const GraphProblem &p, double *w, index_t begin, index_t end, double *block) {
     return couple_columns(p, w, begin, end, block);
 }
-TASKSIEVE_MULTIVERSION double couple_single(const GraphProblem &p, float *w, index_t begin, index_t end,
-                                            double *block) {
+TASKSIEVE_MULTIVERSION double couple(const GraphProblem &p, float *w, index_t begin, index_t end, double *block) {
     return couple_columns(p, w, begin, end, block);
-}
-double couple(const GraphProblem &p, float *w, index_t begin, index_t end, double *block) {
-    return couple_single(p, w, begin, end, block);
 }
 
 }  // namespace
@@ -719,51 +558,38 @@ TableSquares rebuild_table(const AnyRows &any, const GraphProblem &p, const doub
 template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, double *);
 template TableSquares rebuild_table(const AnyRows &, const GraphProblem &, const double *, int, float *);
 
-LossSums smoothed_loss(const GraphProblem &p, const double *scores, double mu, int threads, double *beta,
-                       double *curvature) {
-    const index_t count = (p.samples + CHUNK - 1) / CHUNK;
-    std::vector<double> sums(2 * count);
-    parallel_for(p.samples, CHUNK, threads, [&](index_t begin, index_t end) {
+namespace {
+
+// Two sums over the samples, chunk by chunk: the order of the additions does not depend on the number of threads.
+template <class Range>
+std::pair<double, double> chunk_sums(index_t samples, int threads, const Range &range) {
+    std::vector<double> sums(2 * ((samples + CHUNK - 1) / CHUNK));
+    parallel_for(samples, CHUNK, threads, [&](index_t begin, index_t end) {
         double *at = sums.data() + 2 * (begin / CHUNK);
-        loss_range(p, scores, mu, begin, end, beta, curvature, at, at + 1);
+        range(begin, end, at, at + 1);
     });
-    LossSums total;
-    for (index_t k = 0; k < count; ++k) {
-        total.loss += sums[2 * k];
-        total.terms += sums[2 * k + 1];
+    std::pair<double, double> total{0.0, 0.0};
+    for (size_t k = 0; k < sums.size(); k += 2) {
+        total.first += sums[k];
+        total.second += sums[k + 1];
     }
     return total;
 }
 
-void smoothed_slope(const GraphProblem &p, const double *scores, const double *direction, double step, double mu,
-                    int threads, double *first, double *second) {
-    const index_t count = (p.samples + CHUNK - 1) / CHUNK;
-    std::vector<double> sums(2 * count);
-    parallel_for(p.samples, CHUNK, threads, [&](index_t begin, index_t end) {
-        double *at = sums.data() + 2 * (begin / CHUNK);
-        slope_range(p, scores, direction, step, mu, begin, end, at, at + 1);
+}  // namespace
+
+LossSums smoothed_loss(const GraphProblem &p, const double *scores, double mu, int threads, double *beta,
+                       double *curvature) {
+    const auto [loss, terms] = chunk_sums(p.samples, threads, [&](index_t begin, index_t end, double *a, double *b) {
+        loss_range(p, scores, mu, begin, end, beta, curvature, a, b);
     });
-    *first = *second = 0.0;
-    for (index_t k = 0; k < count; ++k) {
-        *first += sums[2 * k];
-        *second += sums[2 * k + 1];
-    }
+    return {loss, terms};
 }
 
-void count_hashed(const AnyRows &any, int threads, index_t *counts) {
-    each_row(any, threads, [&](const auto &rows, index_t r) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, StringRows>) counts[r] = rows.begin[rows.degree];
-    });
-}
-
-void hash_rows(const AnyRows &any, int threads, const index_t *indptr, std::int32_t *indices, double *values) {
-    each_row(any, threads, [&](const auto &rows, index_t r) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, StringRows>)
-            for (int k = 0; k < rows.degree; ++k)
-                for (index_t p = rows.begin[k]; p < rows.begin[k + 1]; ++p) {
-                    indices[indptr[r] + p] = static_cast<std::int32_t>(rows.index[p]);
-                    values[indptr[r] + p] = static_cast<double>(rows.weight[k]);
-                }
+std::pair<double, double> smoothed_slope(const GraphProblem &p, const double *scores, const double *direction,
+                                         double step, double mu, int threads) {
+    return chunk_sums(p.samples, threads, [&](index_t begin, index_t end, double *a, double *b) {
+        slope_range(p, scores, direction, step, mu, begin, end, a, b);
     });
 }
 

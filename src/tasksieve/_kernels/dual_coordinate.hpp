@@ -1,5 +1,7 @@
 // Dual coordinate descent for graph-regularised tasks (Widmer et al. 2012, with the denominators corrected).
 #pragma once
+#include <utility>
+
 #include "graph_rows.hpp"
 
 namespace tasksieve {
@@ -25,26 +27,27 @@ struct DescentReport {
     double lowest = 0.0, highest = 0.0;  // projected gradients of the last epoch: the shrinking thresholds
 };
 
-// Epochs over the active samples until the estimate of the gap is at most `target`. squares: ||x_r||^2 of every row with
-// its constant feature; null: computed at every visit, which costs strings nothing. active holds, from offsets[t] on,
-// counts[t] samples of task t; samples found to rest at a bound are moved behind them and the count goes down.
+// What descent moves, and how far it goes.
 template <class W>
-DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const double *squares, double *beta, W *w,
-                           index_t *active, index_t *counts, index_t max_epochs, double target, double lowest,
-                           double highest, std::uint64_t seed);
+struct Descent {
+    double *beta;
+    W *w;                   // tasks x width
+    index_t *active;        // from offsets[t] on counts[t] samples of task t, and behind them those that rest at a bound
+    index_t *counts;        // go down when samples are found to rest
+    const double *squares;  // ||x_r||^2 with the constant feature; null: at every visit, which costs strings nothing
+    index_t max_epochs;
+    double target, lowest, highest;
+    std::uint64_t seed;
+};
+
+// Epochs over the active samples until the estimate of the gap is at most `target`.
+template <class W>
+DescentReport dual_descent(const AnyRows &rows, const GraphProblem &problem, const Descent<W> &descent);
 
 // scores[i] = <w_t(i), x_i> (where w is given) and v_t = sum_{i in t} beta_i x_i (where beta is given).
 template <class W>
 void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
                 double *scores, double *v);
-
-// The rows themselves, or a packed copy where a sample says that most of their blocks are empty: at most half as large,
-// and several times faster to read in random order.
-template <class T>
-AnyRows packed_if_sparse(const DenseRows<T> &rows, int threads);
-
-// ||x_r||^2 of every row.
-void row_squares(const AnyRows &rows, int threads, double *out);
 
 struct LossSums {
     double loss = 0.0;   // sum of c l(z), the true loss
@@ -66,11 +69,7 @@ LossSums smoothed_loss(const GraphProblem &problem, const double *scores, double
                        double *curvature);
 
 // First and second derivative of sum_i c_i l_mu(z_i + step q_i) in the step.
-void smoothed_slope(const GraphProblem &problem, const double *scores, const double *direction, double step, double mu,
-                    int threads, double *first, double *second);
-
-// Hashed features of strings, as rows of a CSR matrix that is neither sorted nor merged: index and value of each.
-void hash_rows(const AnyRows &rows, int threads, const index_t *indptr, std::int32_t *indices, double *values);
-void count_hashed(const AnyRows &rows, int threads, index_t *counts);
+std::pair<double, double> smoothed_slope(const GraphProblem &problem, const double *scores, const double *direction,
+                                         double step, double mu, int threads);
 
 }  // namespace tasksieve

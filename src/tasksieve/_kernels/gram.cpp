@@ -1,5 +1,10 @@
 #include "gram.hpp"
 
+#include <atomic>
+
+#include "blas.hpp"
+#include "parallel.hpp"
+
 namespace tasksieve {
 
 namespace {
@@ -13,13 +18,6 @@ void scaled_gram(const double *gram, index_t capacity, const index_t *slots, con
         for (index_t i = j; i < count; ++i) target[i] = root[i] * root[j] * row[slots[i]];
         target[j] += 1.0;
     }
-}
-
-bool factor(double *b, index_t count) {
-    const int size = static_cast<int>(count);
-    int info = 0;
-    blas.dpotrf("L", &size, b, &size, &info);
-    return info == 0;
 }
 
 std::vector<double> roots(const double *a, index_t count) {
@@ -68,15 +66,13 @@ bool gram_factor(const double *gram, index_t matrices, index_t capacity, const i
         for (index_t g = begin; g < end; ++g) {
             double *b = factors + g * count * count;
             scaled_gram(gram + g * capacity * capacity, capacity, slots, root.data(), count, b);
-            if (!factor(b, count)) {
+            if (!cholesky(b, count)) {
                 ok = false;
                 continue;
             }
             for (index_t s = 0; s < together; ++s)
                 for (index_t k = 0; k < count; ++k) right[s * count + k] = root[k] * c[k * tasks + g + s];
-            const int size = static_cast<int>(count), sides = static_cast<int>(together);
-            int info = 0;
-            blas.dpotrs("L", &size, &sides, b, &size, right.data(), &size, &info);
+            cholesky_solve(b, count, together, right.data());
             for (index_t s = 0; s < together; ++s)
                 for (index_t k = 0; k < count; ++k) w[k * tasks + g + s] = root[k] * right[s * count + k];
         }

@@ -1,13 +1,13 @@
 // Rows of a data matrix as the graph models read them: one at a time, in any order, as they lie in memory.
 //
 // Every kind of row has load(r) (choose a row), dot(w) and add(scale, w) for the chosen row, prefetch(r) (and before it
-// prefetch_start(r), for what tells where the row lies) and square() = ||x_r||^2. Strings compute their hashed features in load and never store them.
+// prefetch_start(r), for what tells where the row lies) and square() = ||x_r||^2. Strings compute their hashed features
+// in load and never store them.
 #pragma once
-#include <limits>
 #include <memory>
 #include <variant>
 
-#include "common.hpp"
+#include "compressed.hpp"
 
 namespace tasksieve {
 
@@ -144,46 +144,45 @@ struct BlockRows {
 
 template <class T, class I>
 struct SparseRows {
-    const T *data = nullptr;
-    const I *indices = nullptr, *indptr = nullptr;
+    Compressed<T, I> matrix;
     index_t rows = 0, features = 0;
-    const T *value = nullptr;
-    const I *column = nullptr;
-    index_t count = 0;
+    Entries<T, I> row;
 
-    TASKSIEVE_INLINE void load(index_t r) {
-        value = data + indptr[r];
-        column = indices + indptr[r];
-        count = static_cast<index_t>(indptr[r + 1] - indptr[r]);
-    }
+    TASKSIEVE_INLINE void load(index_t r) { row = matrix[r]; }
 
-    TASKSIEVE_INLINE void prefetch_start(index_t r) const { __builtin_prefetch(indptr + r); }
+    TASKSIEVE_INLINE void prefetch_start(index_t r) const { __builtin_prefetch(matrix.indptr + r); }
 
     TASKSIEVE_INLINE void prefetch(index_t r) const {
-        const index_t begin = indptr[r], stop = std::min<index_t>(indptr[r + 1], begin + 256);
-        for (index_t k = begin; k < stop; k += 64 / static_cast<index_t>(sizeof(T))) __builtin_prefetch(data + k);
-        for (index_t k = begin; k < stop; k += 64 / static_cast<index_t>(sizeof(I))) __builtin_prefetch(indices + k);
+        const Entries<T, I> next = matrix[r];
+        const index_t count = std::min<index_t>(next.count, 256);
+        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(T))) __builtin_prefetch(next.value + k);
+        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(I))) __builtin_prefetch(next.index + k);
     }
 
     template <class W>
     TASKSIEVE_INLINE double dot(const W *w) const {
         double s = 0.0;
-        for (index_t k = 0; k < count; ++k) s += static_cast<double>(value[k]) * static_cast<double>(w[column[k]]);
+        for (index_t k = 0; k < row.count; ++k)
+            s += static_cast<double>(row.value[k]) * static_cast<double>(w[row.index[k]]);
         return s;
     }
 
     template <class W>
     TASKSIEVE_INLINE void add(double scale, W *w) const {
-        for (index_t k = 0; k < count; ++k) w[column[k]] += static_cast<W>(scale * static_cast<double>(value[k]));
+        for (index_t k = 0; k < row.count; ++k)
+            w[row.index[k]] += static_cast<W>(scale * static_cast<double>(row.value[k]));
     }
 
     TASKSIEVE_INLINE double square() const {
         double s = 0.0;
-        for (index_t k = 0; k < count; ++k) s += static_cast<double>(value[k]) * static_cast<double>(value[k]);
+        for (index_t k = 0; k < row.count; ++k)
+            s += static_cast<double>(row.value[k]) * static_cast<double>(row.value[k]);
         return s;
     }
 
-    double entries() const { return rows ? static_cast<double>(indptr[rows]) / static_cast<double>(rows) : 0.0; }
+    double entries() const {
+        return rows ? static_cast<double>(matrix.indptr[rows]) / static_cast<double>(rows) : 0.0;
+    }
 };
 
 // Weighted-degree features of strings of one length: one feature per degree k, position p and k-mer starting there.
@@ -204,10 +203,8 @@ struct StringRows {
     std::vector<std::int32_t> run;  // letters from here on that are in the alphabet
 
     void prepare() {
-        index_t total = 0;
         begin.assign(degree + 1, 0);
-        for (int k = 0; k < degree; ++k) total += std::max<index_t>(length - k, 0);
-        index.resize(total + 16);
+        index.resize(static_cast<size_t>(entries()) + 16);
         code.resize(length + degree + 1);
         run.resize(length + 1);
     }
@@ -328,5 +325,35 @@ using AnyRows =
                  SparseRows<float, std::int64_t>, SparseRows<std::int8_t, std::int32_t>,
                  SparseRows<std::int8_t, std::int64_t>, SparseRows<std::uint8_t, std::int32_t>,
                  SparseRows<std::uint8_t, std::int64_t>, StringRows>;
+
+struct GraphRows {
+    AnyRows any;
+
+    index_t rows() const {
+        return std::visit([](const auto &r) { return r.rows; }, any);
+    }
+    index_t features() const {
+        return std::visit([](const auto &r) { return r.features; }, any);
+    }
+    bool strings() const { return std::holds_alternative<StringRows>(any); }
+    bool packed() const {  // a copy without empty blocks
+        return std::holds_alternative<BlockRows<double>>(any) || std::holds_alternative<BlockRows<float>>(any) ||
+               std::holds_alternative<BlockRows<std::int8_t>>(any) ||
+               std::holds_alternative<BlockRows<std::uint8_t>>(any);
+    }
+};
+
+// The rows themselves, or a packed copy where a sample says that most of their blocks are empty: at most half as large,
+// and several times faster to read in random order.
+template <class T>
+AnyRows packed_if_sparse(const DenseRows<T> &rows, int threads);
+
+// ||x_r||^2 of every row.
+void row_squares(const AnyRows &rows, int threads, double *out);
+
+// Hashed features of strings, as rows of a CSR matrix that is neither sorted nor merged: index and value of each. Throws
+// where a row has more of them than indptr leaves room for.
+void hash_rows(const AnyRows &rows, int threads, const index_t *indptr, std::int32_t *indices, double *values);
+void count_hashed(const AnyRows &rows, int threads, index_t *counts);
 
 }  // namespace tasksieve

@@ -1,5 +1,7 @@
 #include "panel.hpp"
 
+#include "blas.hpp"
+
 // A library's matrix product copies both factors into blocks of its own before it multiplies; with some tens of vectors
 // that costs as much as the products. Here four columns are read where they lie, and their products with up to 48
 // vectors are summed in registers. The wide version is chosen when the program runs.

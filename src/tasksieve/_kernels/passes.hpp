@@ -1,6 +1,6 @@
 // Passes over the data: the only kernels that read the big matrix.
 #pragma once
-#include "common.hpp"
+#include "compressed.hpp"
 
 namespace tasksieve {
 
@@ -22,8 +22,8 @@ void first_products(const T *x, index_t rows, index_t count, const double *weigh
 
 // Segment and shared products for a compressed-sparse-column matrix. Stacked: task_of[i]; shared: task_of null, R row-major.
 template <class T, class I>
-void sparse_products(const T *data, const I *indices, const I *indptr, const index_t *columns, index_t count,
-                     const double *r, const index_t *task_of, index_t tasks, bool squares, int threads, double *out);
+void sparse_products(const Compressed<T, I> &x, const index_t *columns, index_t count, const double *r,
+                     const index_t *task_of, index_t tasks, bool squares, int threads, double *out);
 
 // out[t, j] += sum_i x[i, j]^power r[i] over a block of row-major rows: files that are stored by rows.
 template <class T>

@@ -4,18 +4,14 @@
 #include <numeric>
 
 #include "algebra.hpp"
+#include "blas.hpp"
+#include "losses.hpp"
 #include "passes.hpp"
+#include "vectors.hpp"
 
 namespace tasksieve {
 
 namespace {
-
-TASKSIEVE_MULTIVERSION double dot(const double *a, const double *b, index_t n) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (index_t i = 0; i < n; ++i) sum += a[i] * b[i];
-    return sum;
-}
 
 // a . (b - c), and |b - c|^2
 TASKSIEVE_MULTIVERSION double difference_dot(const double *a, const double *b, const double *c, index_t n) {
@@ -37,22 +33,19 @@ TASKSIEVE_MULTIVERSION void extrapolate(const double *now, const double *before,
     for (index_t i = 0; i < n; ++i) out[i] = now[i] + beta * (now[i] - before[i]);
 }
 
-TASKSIEVE_MULTIVERSION void add_scaled(const double *a, const double *b, double factor, index_t n, double *out) {
+// y += sign sum_j w_j x_j over the columns j: the output is read and written once for four of them.
+TASKSIEVE_MULTIVERSION void add_columns(const double *x, index_t n, const std::vector<index_t> &columns,
+                                        const double *w, double sign, double *y) {
+    const index_t count = columns.size();
+    index_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        const index_t *j = columns.data() + k;
+        const double *a = x + j[0] * n, *b = x + j[1] * n, *c = x + j[2] * n, *d = x + j[3] * n;
+        const double f0 = sign * w[j[0]], f1 = sign * w[j[1]], f2 = sign * w[j[2]], f3 = sign * w[j[3]];
 #pragma omp simd
-    for (index_t i = 0; i < n; ++i) out[i] = a[i] + factor * b[i];
-}
-
-TASKSIEVE_MULTIVERSION void axpy(double factor, const double *x, index_t n, double *y) {
-#pragma omp simd
-    for (index_t i = 0; i < n; ++i) y[i] += factor * x[i];
-}
-
-// y += sum of four scaled columns: the output is read and written once for four columns.
-TASKSIEVE_MULTIVERSION void axpy4(const double *f, const double *a, const double *b, const double *c, const double *d,
-                                  index_t n, double *y) {
-    const double f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
-#pragma omp simd
-    for (index_t i = 0; i < n; ++i) y[i] += f0 * a[i] + f1 * b[i] + f2 * c[i] + f3 * d[i];
+        for (index_t i = 0; i < n; ++i) y[i] += f0 * a[i] + f1 * b[i] + f2 * c[i] + f3 * d[i];
+    }
+    for (; k < count; ++k) inline_axpy(sign * w[columns[k]], x + columns[k] * n, n, y);
 }
 
 // Four dot products with one vector, which is read once.
@@ -192,17 +185,10 @@ double SortedFista::correlate(const SortedProblem &p, const double *w, double *p
         const double *row = w + j * T;
         if (std::any_of(row, row + T, [](double v) { return v != 0.0; })) support_.push_back(j);
     }
-    const index_t live = support_.size();
     if (p.gram) {
         if (T == 1) {
             std::copy(p.y_products, p.y_products + size, products);
-            index_t k = 0;
-            for (; k + 4 <= live; k += 4) {
-                const double f[4] = {-w[support_[k]], -w[support_[k + 1]], -w[support_[k + 2]], -w[support_[k + 3]]};
-                axpy4(f, p.gram + support_[k] * p.count, p.gram + support_[k + 1] * p.count,
-                      p.gram + support_[k + 2] * p.count, p.gram + support_[k + 3] * p.count, p.count, products);
-            }
-            for (; k < live; ++k) axpy(-w[support_[k]], p.gram + support_[k] * p.count, p.count, products);
+            add_columns(p.gram, p.count, support_, w, -1.0, products);
         } else {
             // products (count x T, row-major) is T x count for BLAS: W' G
             gemm('N', 'N', T, p.count, p.count, w, T, p.gram, p.count, 0.0, products, T);
@@ -215,14 +201,9 @@ double SortedFista::correlate(const SortedProblem &p, const double *w, double *p
     const index_t samples = p.offsets[T];
     if (T == 1) {
         std::fill(image, image + samples, 0.0);
-        index_t k = 0;
-        for (; k + 4 <= live; k += 4) {
-            const double f[4] = {w[support_[k]], w[support_[k + 1]], w[support_[k + 2]], w[support_[k + 3]]};
-            axpy4(f, p.x + support_[k] * p.rows, p.x + support_[k + 1] * p.rows, p.x + support_[k + 2] * p.rows,
-                  p.x + support_[k + 3] * p.rows, p.rows, image);
-        }
-        for (; k < live; ++k) axpy(w[support_[k]], p.x + support_[k] * p.rows, p.rows, image);
+        add_columns(p.x, p.rows, support_, w, 1.0, image);
     } else {
+        const index_t live = support_.size();
         support_rows_.resize(live * T);
         for (index_t k = 0; k < live; ++k)
             std::copy(w + support_[k] * T, w + support_[k] * T + T, support_rows_.data() + k * T);
@@ -339,7 +320,7 @@ void SortedSvrg::epoch(const StochasticProblem &p, double *w, double *b, const d
                        const index_t *batches, index_t steps, index_t size, double step) {
     const index_t T = p.tasks, count = p.x.count, entries = count * T;
     const double scale = double(p.x.rows) / double(size);  // the correction estimates a sum over all rows
-    const bool dense = p.x.indices == nullptr;
+    const bool dense = p.x.dense != nullptr;
     point_.resize(entries);
     z_.resize(T), old_.resize(T), centre_z_.resize(T), total_.resize(T), b_change_.resize(T);
     if (dense) change_.resize(entries), direction_.resize(entries);
@@ -363,13 +344,13 @@ void SortedSvrg::epoch(const StochasticProblem &p, double *w, double *b, const d
             const double root = p.root ? p.root[i] : 1.0;
             if (root == 0.0) continue;
             const index_t first = p.task_of ? p.task_of[i] : 0, last = p.task_of ? first + 1 : T;
+            const auto row = dense ? Entries<double, std::int32_t>{} : p.x.sparse[i];
             if (dense) {
                 for (index_t t = first; t < last; ++t)
-                    z_[t] = dot(p.x.data + i * count, direction_.data() + t * count, count);
+                    z_[t] = dot(p.x.dense + i * count, direction_.data() + t * count, count);
             } else {
                 std::fill(z_.begin(), z_.end(), 0.0);
-                for (index_t q = p.x.indptr[i]; q < p.x.indptr[i + 1]; ++q)
-                    axpy(p.x.data[q], w + p.x.indices[q] * T, T, z_.data());
+                for (index_t q = 0; q < row.count; ++q) axpy(row.value[q], w + row.index[q] * T, T, z_.data());
                 for (index_t t = 0; t < T; ++t) z_[t] = root * (z_[t] - (p.x.centre ? centre_z_[t] : 0.0));
             }
             // difference of the loss gradients in z at w and at the reference
@@ -377,30 +358,24 @@ void SortedSvrg::epoch(const StochasticProblem &p, double *w, double *b, const d
             if (!p.multinomial) {
                 for (index_t t = first; t < last; ++t) old_[t] = z_[t] - past[t - first];
             } else {
-                double top = -std::numeric_limits<double>::infinity(), top_past = top;
                 for (index_t t = 0; t < T; ++t) {
                     z_[t] = z_[t] / root + (p.intercept ? b[t] : 0.0);
                     old_[t] = past[t] / root + (p.intercept ? reference_b[t] : 0.0);
-                    top = std::max(top, z_[t]);
-                    top_past = std::max(top_past, old_[t]);
                 }
-                double sum = 0.0, sum_past = 0.0;
+                softmax(z_.data(), T);
+                softmax(old_.data(), T);
                 for (index_t t = 0; t < T; ++t) {
-                    sum += z_[t] = std::exp(z_[t] - top);
-                    sum_past += old_[t] = std::exp(old_[t] - top_past);
-                }
-                for (index_t t = 0; t < T; ++t) {
-                    const double change = z_[t] / sum - old_[t] / sum_past;
+                    const double change = z_[t] - old_[t];
                     old_[t] = root * change;
                     b_change_[t] += root * root * change;
                 }
             }
             if (dense) {
                 for (index_t t = first; t < last; ++t)
-                    axpy(old_[t], p.x.data + i * count, count, change_.data() + t * count);
+                    axpy(old_[t], p.x.dense + i * count, count, change_.data() + t * count);
             } else {
-                for (index_t q = p.x.indptr[i]; q < p.x.indptr[i + 1]; ++q)
-                    axpy(factor * root * p.x.data[q], old_.data(), T, point_.data() + p.x.indices[q] * T);
+                for (index_t q = 0; q < row.count; ++q)
+                    axpy(factor * root * row.value[q], old_.data(), T, point_.data() + row.index[q] * T);
                 if (p.x.centre) axpy(factor * root, old_.data(), T, total_.data());
             }
         }

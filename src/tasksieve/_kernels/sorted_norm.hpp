@@ -1,6 +1,6 @@
 // The sorted (Group OWL) norm: prox and polar by sorting and pooling, and the solvers whose inner loop it is.
 #pragma once
-#include "common.hpp"
+#include "compressed.hpp"
 
 namespace tasksieve {
 
@@ -70,9 +70,8 @@ class SortedFista {
 
 // One epoch of prox-SVRG (Bao et al. 2025, Algorithm 2, with the correction scaled by n / batch).
 struct RowMatrix {
-    const double *data = nullptr;  // dense: rows x count, row-major; sparse: stored entries
-    const std::int32_t *indices = nullptr;  // null: dense
-    const std::int64_t *indptr = nullptr;
+    const double *dense = nullptr;  // rows x count, row-major; null: sparse
+    Compressed<double, std::int32_t, std::int64_t> sparse;
     const double *centre = nullptr;  // count: subtracted from every (sparse) row; null: none
     index_t rows = 0, count = 0;
 };

@@ -257,32 +257,4 @@ void add_bounded(const SparseRow &row, const SparseState &state, RowState &at, d
     }
 }
 
-// --- checking --------------------------------------------------------------------------------------------------
-
-TASKSIEVE_MULTIVERSION
-std::uint64_t largest_index(const std::int32_t *index, index_t count) {
-    std::uint32_t largest = 0;
-    for (index_t i = 0; i < count; ++i) largest = std::max(largest, std::uint32_t(index[i]));
-    return largest;
-}
-
-TASKSIEVE_MULTIVERSION
-std::uint64_t largest_index(const std::int64_t *index, index_t count) {
-    std::uint64_t largest = 0;
-    for (index_t i = 0; i < count; ++i) largest = std::max(largest, std::uint64_t(index[i]));
-    return largest;
-}
-
-TASKSIEVE_MULTIVERSION
-bool all_finite(const double *values, index_t count) {
-    constexpr std::uint64_t exponent = 0x7ff0000000000000ULL;
-    std::uint64_t bad = 0;
-    for (index_t i = 0; i < count; ++i) {
-        std::uint64_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
-        bad |= std::uint64_t((bits & exponent) == exponent);
-    }
-    return bad == 0;
-}
-
 }  // namespace tasksieve

@@ -63,10 +63,4 @@ void add_normed(const SparseRow &row, const SparseState &state, RowState &at, do
 void add_bounded(const SparseRow &row, const SparseState &state, RowState &at, double g, double mean, double k,
                  const SparseRow &next);
 
-// The largest index, negative ones being the largest of all.
-std::uint64_t largest_index(const std::int32_t *index, index_t count);
-std::uint64_t largest_index(const std::int64_t *index, index_t count);
-// Whether any exponent is the one of NaN and infinity, told by integers: no arithmetic mode matters.
-bool all_finite(const double *values, index_t count);
-
 }  // namespace tasksieve

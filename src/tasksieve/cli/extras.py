@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .. import _kernels, datasets
-from ..atomic import write_atomically, write_bytes
+from .. import datasets
 from ..design import thread_count
 from ..runs.registry import MODELS, MissingModel
-from ..runs.results import csv_bytes, versions
-from ..tables import TableError
+from ..tables import write_arrays, write_table
+from ..tables.write import WRITTEN
+from ..versions import kernel_file, versions
 from .exits import OK, UsageError, say
 from .progress import working
 
@@ -127,10 +126,10 @@ def write_dataset(
             )
         else:
             arrays["X"] = np.asarray(X)
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        write_bytes(out, buffer.getvalue())
+        write_arrays(out, arrays)
         return
+    if ending not in WRITTEN:
+        raise UsageError(f"--out: a .csv, .parquet or .npz file; got {str(out)!r}")
     dense = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
     columns: dict[str, np.ndarray] = {} if task is None else {"task": np.asarray(task)}
     targets = {"y": y} if y.ndim == 1 else {f"y{t}": y[:, t] for t in range(y.shape[1])}
@@ -140,20 +139,7 @@ def write_dataset(
     else:
         names = names or [f"x{j}" for j in range(dense.shape[1])]
         columns.update({f"{name}*" if name in columns else name: dense[:, j] for j, name in enumerate(names)})
-    if ending == ".csv":
-        write_bytes(
-            out, csv_bytes(list(columns), zip(*(values.tolist() for values in columns.values()), strict=True))
-        )
-    elif ending in (".parquet", ".pq"):
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError as error:
-            raise TableError("writing Parquet needs pyarrow: pip install 'tasksieve[files]'") from error
-        table = pyarrow.table(columns)
-        write_atomically(out, lambda file: parquet.write_table(table, file))
-    else:
-        raise UsageError(f"--out: a .csv, .parquet or .npz file; got {str(out)!r}")
+    write_table(out, columns)
 
 
 # --- demo --------------------------------------------------------------------------------------------------------
@@ -189,7 +175,7 @@ def run_info() -> int:
     """Versions, kernels, threads, models and extras."""
     for name, value in versions().items():
         print(f"{name:<14} {value}")
-    print(f"{'kernel file':<14} {getattr(_kernels.kernels, '__file__', '-')}")
+    print(f"{'kernel file':<14} {kernel_file()}")
     print(f"{'threads':<14} {thread_count()} (TASKSIEVE_NUM_THREADS, --threads)")
     print(f"{'executable':<14} {sys.executable}")
     print(f"{'data folder':<14} {os.environ.get('TASKSIEVE_DATA', '(TASKSIEVE_DATA is not set)')}")

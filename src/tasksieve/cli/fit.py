@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from dataclasses import dataclass
@@ -13,22 +12,18 @@ from typing import Any, get_args
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..atomic import write_bytes
 from ..design import thread_count
+from ..fitted.arguments import check_parameters
+from ..fitted.checkpoint import FolderStore, checkpoint
+from ..fitted.progress import watch
+from ..report.from_model import task_quality
+from ..report.packing import count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
-from ..runs.folder import CONFIG, DATA, PIECES, VERSIONS, file_digest
-from ..runs.pieces import Pieces
-from ..runs.results import (
-    csv_bytes,
-    fit_quality,
-    row_labels,
-    versions,
-    write_coefficients,
-    write_path,
-    write_scores,
-)
+from ..runs.folder import CONFIG, DATA, PIECES, file_digest
+from ..runs.results import row_labels, write_coefficients, write_path, write_quality, write_scores
 from ..tables import Table, TableProblem, prepare, read_table
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
+from .folders import begin, choose_folder, held, refuse_other_options
 from .graph_file import read_graph_file
 from .options import (
     BY_KEY,
@@ -41,7 +36,7 @@ from .options import (
     read_numbers,
     split_given,
 )
-from .progress import Progress, caught_warnings, counted, working
+from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
 
 
@@ -50,12 +45,29 @@ class Fitted:
     """What an estimator has found, in the terms of a run folder."""
 
     model: Any  # of one value: the estimator to predict with
-    path: Any
-    chosen: int
-    alphas: np.ndarray | None
-    cv_scores: np.ndarray | None
-    null_objective: float
-    converged: bool
+    path: Any = None
+    chosen: int = -1
+    cv_scores: np.ndarray | None = None
+    cv_measure: str = ""
+    converged: bool = True
+
+
+class LoggedFolds(FolderStore):
+    """Finished folds of a run, and what the log says about them."""
+
+    def __init__(self, folder: RunFolder, display: Display) -> None:
+        super().__init__(folder / PIECES)
+        self.display = display
+
+    def recall(self, name: str) -> dict[str, np.ndarray] | None:
+        found = super().recall(name)
+        if found is not None:
+            self.display.log(f"{name}: taken from the interrupted run")
+        return found
+
+    def keep(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        super().keep(name, arrays)
+        self.display.log(f"{name}: finished")
 
 
 def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
@@ -66,13 +78,8 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
         asked["table"] = table
     if "out" not in call:
         raise UsageError("--out: name a folder for the run")
-    folder = RunFolder(call["out"])
     resume, overwrite = bool(call.get("resume")), bool(call.get("overwrite"))
-    if resume and overwrite:
-        raise UsageError("--resume and --overwrite: one or the other")
-    folder.refuse_strangers()
-    if folder.path.exists() and any(folder.path.iterdir()) and not (resume or overwrite):
-        raise RunError(f"{folder.path} exists: --resume goes on with it, --overwrite starts anew")
+    folder = choose_folder(call["out"], resume, overwrite)
     config = decide_config(command, asked, call.get("config"), folder if resume and folder.begun else None)
     quiet = bool(call.get("quiet"))
     if resume and folder.finished:
@@ -88,23 +95,18 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
         digest = data_digest(config)
         problem, classes = prepare_problem(kind, config, content)
     seconds_to_read = time.perf_counter() - began
-    fresh = not folder.path.exists()
-    with folder:
-        if overwrite:
-            folder.clear()
-        if resume and folder.begun:
+    estimator = make_estimator(config, kind, problem, classes)
+    with held(folder, overwrite, quiet, PIECES) as display:
+        resumed = resume and folder.begun
+        if resumed:
             refuse_other_data(folder, digest)
-        progress = Progress(quiet, folder)
-        try:
-            begin(folder, config, kind, content, problem, digest, resume, progress)
-            del content
-            return solve(folder, config, kind, problem, classes, digest, seconds_to_read, call, progress)
-        except (ValueError, ImportError):
-            if fresh and not (folder / PIECES).exists() and not folder.finished:
-                folder.remove()  # a mistake in the input: nothing was computed, nothing need be resumed
-            raise
-        finally:
-            progress.close()
+        reproduce = command_line(config, str(folder.path))
+        begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
+        describe_data(folder, content, problem, digest, reproduce)
+        del content
+        for note in problem.notes:
+            display.note(f"note: {note}")
+        return solve(folder, config, kind, estimator, problem, seconds_to_read, call, display)
 
 
 def resume_finished(folder: RunFolder, report: bool, quiet: bool) -> int:
@@ -113,7 +115,7 @@ def resume_finished(folder: RunFolder, report: bool, quiet: bool) -> int:
     if report and not (folder / REPORT).is_file():
         report_writer()
         with folder:
-            write_run_report(folder, Progress(quiet, folder))
+            write_run_report(folder, Display(quiet, folder))
     if not quiet:
         say(f"{folder.path} is finished; nothing to resume")
     return OK if folder.read_json("certificate.json").get("converged") else NOT_CONVERGED
@@ -141,13 +143,7 @@ def decide_config(
         raise UsageError("name the table to read")
     config["table"] = os.path.abspath(config["table"])
     if old is not None:
-        differing = sorted(key for key in {*config, *old} - {"table"} if config.get(key) != old.get(key))
-        if differing:
-            words = ", ".join(
-                f"{BY_KEY[key].long if key in BY_KEY else key} (was {old.get(key)!r}, is {config.get(key)!r})"
-                for key in differing
-            )
-            raise RunError(f"--resume: the run was begun with other options: {words}")
+        refuse_other_options(old, config, {"table"})
     return config
 
 
@@ -286,222 +282,118 @@ def refuse_other_data(folder: RunFolder, digest: str) -> None:
         )
 
 
-def begin(
-    folder: RunFolder,
-    config: dict[str, Any],
-    kind: ModelKind,
-    table: Table,
-    problem: TableProblem,
-    digest: str,
-    resume: bool,
-    progress: Progress,
+def describe_data(
+    folder: RunFolder, table: Table, problem: TableProblem, digest: str, reproduce: str
 ) -> None:
-    """Write what is known before the fit: the configuration comes first, so that --resume can find it."""
-    resumed = resume and folder.begun
-    folder.write_json(CONFIG, config)
-    folder.write_json(VERSIONS, versions())
-    n_tasks = problem.y.shape[1] if problem.y.ndim == 2 else 1
-    if problem.task is not None:
-        n_tasks = len(np.unique(problem.task))
+    """Write what is known of the data before the fit."""
     data: dict[str, Any] = {
         "name": os.path.basename(table.source),
         "sha256": digest,
         "table_rows": problem.n_rows,
         "rows": int(problem.X.shape[0]),
         "features": int(problem.X.shape[1]),
-        "tasks": int(n_tasks),
+        "tasks": len(problem.tasks),
         "notes": list(problem.notes),
-        "reproduce": command_line(config, str(folder.path)),
+        "reproduce": reproduce,
     }
     folder.write_json(DATA, data)
-    progress.log(("resumed: " if resumed else "begun: ") + data["reproduce"])
-    for note in problem.notes:
-        progress.note(f"note: {note}")
 
 
 # --- solving -----------------------------------------------------------------------------------------------------
 
 
-def piece_key(config: dict[str, Any], digest: str) -> str:
-    """What a finished fold depends on."""
-    found = versions()
-    same = {key: value for key, value in config.items() if key != "table"}
-    parts = [
-        same,
-        digest,
-        {name: found[name] for name in ("tasksieve", "numpy", "scipy", "scikit-learn", "kernels")},
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProblem, classes: bool) -> Any:
+    """The estimator that was asked for; an error, before any folder is touched, where it cannot be."""
+    params, cv = estimator_parameters(config), bool(config.get("cv"))
+    if config.get("graph") is not None:
+        params.update(read_graph_file(config["graph"], problem.tasks))
+    if cv:
+        known = kind.parameters(cv=True)
+        params.update({"cv": config["cv"], **read_grid(config)})
+        if "selection_rule" in config:
+            params["selection_rule"] = config["selection_rule"]
+        for key in params:
+            if key not in known:
+                raise UsageError(
+                    f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
+                )
+    estimator = kind.estimator(classes, cv)(**params)
+    check_parameters(estimator)
+    return estimator
+
+
+def read_grid(config: dict[str, Any]) -> dict[str, Any]:
+    """Values of alpha as `path` and the cross-validation take them."""
+    n_alphas, alphas = read_alphas(config.get("alphas"))
+    grid: dict[str, Any] = {"alphas": alphas} if alphas else {"n_alphas": n_alphas} if n_alphas else {}
+    if "eps" in config:
+        grid["eps"] = config["eps"]
+    return grid
 
 
 def solve(
     folder: RunFolder,
     config: dict[str, Any],
     kind: ModelKind,
+    estimator: Any,
     problem: TableProblem,
-    classes: bool,
-    digest: str,
     seconds_to_read: float,
     call: dict[str, Any],
-    progress: Progress,
+    display: Display,
 ) -> int:
-    params = estimator_parameters(config)
-    if config.get("graph") is not None:
-        params.update(read_graph_file(config["graph"], problem.task, problem.y))
-    pieces = Pieces(folder, piece_key(config, digest), progress.log)
     started = time.perf_counter()
-    with caught_warnings() as said:
-        fitted = fit_estimator(config, kind, params, problem, classes, pieces, progress)
+    with caught_warnings() as said, watch(display.show), checkpoint(LoggedFolds(folder, display)):
+        fitted = fit_estimator(config, kind, estimator, problem)
     seconds = time.perf_counter() - started
-    progress.close()
-    if fitted.path is not None and getattr(fitted.path, "interrupted", False):
-        return keep_interrupted(folder, fitted.path, progress)
-    for text in said:
-        progress.note(f"warning: {text}")
+    display.close()
+    if fitted.path is not None and fitted.path.interrupted:
+        return keep_interrupted(folder, fitted.path, display)
+    if fitted.path is None:
+        fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
+    for warning in said:
+        display.note(f"warning: {warning}")
     data = folder.read_json(DATA)
-    data["notes"] = [*problem.notes, *said]
+    data["notes"] = [*problem.notes, *map(str, said)]
     if fitted.cv_scores is not None:
-        data["cv_measure"] = "held-out " + ("loss" if classes else "squared error") + ", mean over tasks"
+        data["cv_measure"] = fitted.cv_measure
     folder.write_json(DATA, data)
     with working("writing results", bool(call.get("quiet"))):
-        write_results(folder, config, kind, problem, classes, fitted)
+        write_results(folder, config, kind, problem, fitted)
     folder.write_json("timing.json", {"read": seconds_to_read, "fit": seconds, "threads": config["threads"]})
     folder.finish()
     if call.get("report", True):
-        write_run_report(folder, progress)
-    progress.log(f"finished in {seconds:.2f} s")
+        write_run_report(folder, display)
+    display.log(f"finished in {seconds:.2f} s")
     if not call.get("quiet"):
         summary(folder, kind, fitted, problem, seconds)
-    if folder.log_failed:
-        say(f"tasksieve: {folder / 'log.txt'} could not be written completely")
     return OK if fitted.converged else NOT_CONVERGED
 
 
-def fit_estimator(
-    config: dict[str, Any],
-    kind: ModelKind,
-    params: dict[str, Any],
-    problem: TableProblem,
-    classes: bool,
-    pieces: Pieces,
-    progress: Progress,
-) -> Fitted:
-    X, y = problem.X, problem.y
+def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: TableProblem) -> Fitted:
     rows: dict[str, Any] = {}
     if problem.task is not None:
         rows["task"] = problem.task
     if problem.sample_weight is not None:
         rows["sample_weight"] = problem.sample_weight
-    n_alphas, alphas = read_alphas(config.get("alphas"))
-    grid: dict[str, Any] = {"alphas": alphas} if alphas else {"n_alphas": n_alphas} if n_alphas else {}
-    if "eps" in config:
-        grid["eps"] = config["eps"]
-    if config.get("cv"):
-        known = kind.parameters(cv=True)
-        more = {"cv": config["cv"], **grid}
-        if "selection_rule" in config:
-            more["selection_rule"] = config["selection_rule"]
-        for key in [*params, *more]:
-            if key not in known:
-                raise UsageError(
-                    f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
-                )
-        model = kind.estimator(classes, cv=True)(**params, **more)
-        model._store, model._watcher = pieces, progress.watch
-        model.fit(X, y, **rows)
-        path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        changed = {name: getattr(model, f"{name}_") for name in COMPARED if hasattr(model, f"{name}_")}
-        scores = model.cv_scores_
-        if scores.ndim == 3:  # one table of scores for each value compared: that of the one chosen
-            name = next(name for name in COMPARED if isinstance(params.get(name), list))
-            scores = scores[params[name].index(changed[name])]
-        return Fitted(
-            as_single(kind.estimator(classes)(**{**params, **changed, "alpha": model.alpha_}), model),
-            path,
-            k,
-            path.alphas,
-            scores,
-            path.null_objective,
-            bool(path.converged[k]),
-        )
-    model = kind.estimator(classes)(**params)
-    if kind.has_path:
-        model._watcher = progress.watch
     if config["command"] == "path":
-        path = model.path(X, y, **rows, **grid)
-        single = kind.estimator(classes)(**{**params, "alpha": float(path.alphas[-1])}) if len(path) else None
-        if single is not None and not path.interrupted:
-            from_path(single, path, len(path) - 1, y, problem.task, classes)
+        path = model.path(problem.X, problem.y, **rows, **read_grid(config))
         return Fitted(
-            single,
-            path,
-            len(path) - 1,
-            path.alphas,
-            None,
-            path.null_objective,
-            bool(len(path) and path.converged.all()),
+            path.model(-1) if len(path) else None, path, len(path) - 1, converged=bool(path.converged.all())
         )
-    import warnings
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, y, **rows)
-    for warning in caught:  # on to whoever listens outside
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    model.fit(problem.X, problem.y, **rows)
+    if config.get("cv"):
+        path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
+        return Fitted(path.model(k), path, k, model.path_scores_, model.cv_measure, bool(path.converged[k]))
     if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))
-    converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    return Fitted(model, None, -1, None, None, float(getattr(model, "_null_objective", np.nan)), converged)
+    return Fitted(model)
 
 
-FITTED = (
-    "coef_",
-    "intercept_",
-    "tasks_",
-    "classes_",
-    "objective_",
-    "dual_gap_",
-    "n_iter_",
-    "n_features_in_",
-    "_single",
-)
-
-
-def as_single(single: Any, fitted: Any) -> Any:
-    """The model of one strength, with what the cross-validated one has found."""
-    for name in FITTED:
-        if hasattr(fitted, name):
-            setattr(single, name, getattr(fitted, name))
-    return single
-
-
-def from_path(single: Any, path: Any, k: int, y: np.ndarray, task: Any, classes: bool) -> None:
-    """Make an estimator the solution at one value of a path."""
-    single.coef_, single.intercept_ = path.coef(k).toarray(), path.intercept(k)
-    single.tasks_, single.n_features_in_ = path.tasks, path.n_features
-    single._single = y.ndim == 1 and task is None and len(single.coef_) == 1
-    single.objective_, single.dual_gap_ = float(path.objectives[k]), float(path.dual_gaps[k])
-    single.n_iter_ = max(1, int(path.n_iter[k]))
-    if classes:
-        single.classes_ = classes_of(y, task, path.tasks)
-
-
-def classes_of(y: np.ndarray, task: Any, tasks: np.ndarray) -> Any:
-    """Class labels as the estimators define them: sorted over all tasks, or a pair for each task."""
-    flat = y.ravel()
-    seen = flat[[label is not None and label == label for label in flat.tolist()]]
-    labels = np.unique(seen.astype(str) if seen.dtype == object else seen)
-    if len(labels) <= 2 or (task is None and y.ndim == 1):
-        return labels
-    parts = [y[:, t] for t in range(y.shape[1])] if y.ndim == 2 else [y[task == label] for label in tasks]
-    return [classes_of(part, None, tasks) for part in parts]
-
-
-def keep_interrupted(folder: RunFolder, path: Any, progress: Progress) -> int:
+def keep_interrupted(folder: RunFolder, path: Any, display: Display) -> int:
     """A path that was stopped: the values solved so far are written, the run stays unfinished."""
     if len(path):
         write_path(folder, path)
-    progress.log(f"interrupted after {len(path)} values")
+    display.log(f"interrupted after {len(path)} values")
     say(
         f"tasksieve: interrupted; the {len(path)} values solved so far are in {folder / 'path.csv'}, "
         "--resume solves the whole path"
@@ -517,7 +409,6 @@ def write_results(
     config: dict[str, Any],
     kind: ModelKind,
     problem: TableProblem,
-    classes: bool,
     fitted: Fitted,
 ) -> None:
     model = fitted.model
@@ -527,33 +418,26 @@ def write_results(
     write_coefficients(folder, coef, model.intercept_, labels, names)
     if fitted.path is not None:
         write_path(folder, fitted.path)
-    if fitted.cv_scores is not None and fitted.alphas is not None:
-        write_scores(folder, fitted.alphas, fitted.cv_scores)
-    null = fitted.null_objective
-    relative = model.dual_gap_ / null if null > 0 else float("nan") if null != null else 0.0
+    if fitted.cv_scores is not None:
+        write_scores(folder, fitted.path.alphas, fitted.cv_scores)
+    null = model.null_objective_
     folder.write_json(
         "certificate.json",
         {
             "objective": float(model.objective_),
             "dual_gap": float(model.dual_gap_),
-            "relative_gap": float(relative),
+            "relative_gap": float(model.dual_gap_ / null) if null > 0 else 0.0,
             "tol": float(model.tol),
             "null_objective": float(null),
             "converged": bool(fitted.converged),
         },
     )
-    quality = fit_quality(model, problem.X, problem.y, problem.task, problem.sample_weight, classes)
-    measure = "accuracy on the training rows" if classes else "R² on the training rows"
-    tasks = labels if len(labels) == len(quality) else [str(label) for label in getattr(model, "tasks_", [])]
-    tasks = tasks if len(tasks) == len(quality) else [problem.targets[0]]
-    write_bytes(
-        folder / "quality.csv",
-        csv_bytes(
-            ("task", "rows", measure),
-            [(name, n, value) for name, (n, value) in zip(tasks, quality, strict=True)],
-        ),
+    quality = task_quality(
+        model, problem.X, problem.y, problem.task, problem.sample_weight, where="the rows learnt from"
     )
-    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit", "classes": classes}
+    tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
+    write_quality(folder, quality, tasks)
+    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     save_model(
         folder,
         SavedModel(
@@ -573,20 +457,20 @@ def summary(
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
     lines = [
-        f"{type(model).__name__}: {counted(problem.X.shape[0], 'row')}, {counted(n_tasks, 'task')}, "
-        f"{counted(coef.shape[1], 'feature')}; {seconds:.2f} s",
-        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {counted(len(chosen), 'feature')} selected",
+        f"{type(model).__name__}: {count(problem.X.shape[0], 'row')}, {count(n_tasks, 'task')}, "
+        f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
     ]
     if fitted.path is not None and fitted.cv_scores is None:
         lines[1] = (
-            f"{counted(len(fitted.path), 'value')} of alpha, "
-            f"up to {counted(int(fitted.path.n_selected.max()), 'feature')} selected"
+            f"{count(len(fitted.path), 'value')} of alpha, "
+            f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
         )
     strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
     if len(strongest):
         shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
         lines.append(f"strongest: {shown}")
-    null = fitted.null_objective
+    null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(
         f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"

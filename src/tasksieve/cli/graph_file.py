@@ -13,7 +13,7 @@ from ..tables.encode import as_words
 from .exits import UsageError
 
 
-def read_graph_file(graph: str, task: np.ndarray | None, y: np.ndarray) -> dict[str, Any]:
+def read_graph_file(graph: str, labels: np.ndarray) -> dict[str, Any]:
     """Parameters ``graph`` and ``graph_tasks`` of a graph machine.
 
     Parameters
@@ -21,20 +21,15 @@ def read_graph_file(graph: str, task: np.ndarray | None, y: np.ndarray) -> dict[
     graph : str
         "none", "complete", or a CSV file: edges with columns from, to and (optionally) weight, or a square matrix
         whose header names the tasks.
-    task : array of shape (n,), optional
-        Task labels of the rows, in whose type the names of the file are read.
-    y : array
+    labels : array of shape (T,)
+        Labels of the tasks, in whose type the names of the file are read.
     """
     if graph == "none":
         return {}
     if graph == "complete":
-        n_tasks = y.shape[1] if y.ndim == 2 else 1 if task is None else len(np.unique(task))
-        return {"graph": complete_graph(n_tasks)}
+        return {"graph": complete_graph(len(labels))}
     if not Path(graph).is_file():
         raise UsageError(f"--graph: 'complete', 'none' or a file; there is no file {graph}")
-    labels = (
-        np.arange(y.shape[1]) if y.ndim == 2 else np.zeros(1, dtype=int) if task is None else np.unique(task)
-    )
     by_word = {str(label): label for label in labels.tolist()}
     table = read_table(graph)
     names = list(table.columns)

@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..atomic import write_atomically, write_bytes
+from ..fitted.restore import set_state
 from ..runs import RunError, RunFolder, SavedModel, load_model
-from ..runs.results import csv_bytes, read_path
-from ..tables import Table, TableError, prepare_rows, read_table
+from ..runs.folder import STREAM
+from ..runs.results import read_path
+from ..tables import Table, TableError, prepare_rows, read_table, write_table
+from ..tables.write import WRITTEN, table_bytes
 from .exits import OK, UsageError, say
 from .progress import working
 from .stream import load_stream
@@ -34,7 +36,7 @@ def run_predict(
     """One line of predictions for each row of the table, in its order."""
     folder = RunFolder(run)
     folder.verify()
-    if (folder / "stream.npz").is_file():
+    if (folder / STREAM).is_file():
         if alpha is not None:
             raise UsageError("--alpha: a run of stream has one model")
         saved = load_stream(folder)
@@ -70,8 +72,14 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
             f"--alpha: the path has no value within 1 % of {alpha:g}; the nearest is {path.alphas[k]:.6g} "
             f"(all are in {folder / 'path.csv'})"
         )
-    saved.estimator.coef_ = path.coefs[k].toarray()
-    saved.estimator.intercept_ = path.intercepts[k]
+    set_state(
+        saved.estimator.set_params(alpha=float(path.alphas[k])),
+        coef=path.coefs[k].toarray(),
+        intercept=path.intercepts[k],
+        objective=float(path.objectives[k]),
+        dual_gap=float(path.dual_gaps[k]),
+        n_iter=int(path.n_iter[k]),
+    )
 
 
 def predictions(
@@ -102,7 +110,7 @@ def predictions(
     keywords = {} if labels is None else {"task": labels}
     columns: dict[str, list[Any]] = {}
     if task is not None:
-        columns["task"] = spread(labels, np.arange(len(rows)), rows, table.n_rows)
+        columns["task"] = spread(labels, rows, table.n_rows)
     found = model.predict(X, **keywords) if len(rows) else np.zeros((0,))
     add(columns, "prediction", found, saved, rows, table.n_rows)
     if probabilities and len(rows):
@@ -123,41 +131,31 @@ def add(
     """A column, or one for each task."""
     values = np.asarray(values)
     if values.ndim == 1:
-        columns[title] = spread(values, np.arange(len(values)), rows, n_rows)
+        columns[title] = spread(values, rows, n_rows)
         return
     names = (
         saved.targets if len(saved.targets) > 1 else [str(label) for label in saved.estimator.tasks_.tolist()]
     )
     for t, name in enumerate(names):
-        columns[f"{title} ({name})"] = spread(values[:, t], np.arange(len(values)), rows, n_rows)
+        columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
 
 
-def spread(values: Any, order: np.ndarray, rows: np.ndarray, n_rows: int) -> list[Any]:
+def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:
     """Values of some rows in the places of all rows."""
     out: list[Any] = [None] * n_rows
-    for row, value in zip(rows[order].tolist(), np.asarray(values).tolist(), strict=True):
+    for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
         out[row] = value
     return out
 
 
 def write_predictions(out: str | None, columns: dict[str, list[Any]]) -> None:
-    rows = zip(*columns.values(), strict=True)
     if out is None or out == "-":
-        sys.stdout.write(csv_bytes(list(columns), rows).decode())
+        sys.stdout.write(table_bytes(columns).decode())
         sys.stdout.flush()
         return
     file = Path(out)
     if not file.parent.is_dir():
         raise RunError(f"--out: there is no folder {file.parent}")
-    if file.suffix.lower() in (".parquet", ".pq"):
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError as error:
-            raise TableError("writing Parquet needs pyarrow: pip install 'tasksieve[files]'") from error
-        table = pyarrow.table(columns)
-        write_atomically(file, lambda stream: parquet.write_table(table, stream))
-    elif file.suffix.lower() == ".csv":
-        write_bytes(file, csv_bytes(list(columns), rows))
-    else:
+    if file.suffix.lower() not in WRITTEN:
         raise UsageError(f"--out: a .csv or .parquet file, or - for standard output; got {out!r}")
+    write_table(file, columns)

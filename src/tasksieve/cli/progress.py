@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..fitted.progress import Lines, Progress
+from ..report.packing import plural
 from ..runs.folder import RunFolder
 from .exits import say
 
@@ -18,12 +20,7 @@ PATIENCE = 1.0
 BETWEEN_LINES = 5.0
 
 
-def counted(n: int, noun: str) -> str:
-    """A number and what it counts: 1 task, 2 tasks."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-class Progress:
+class Display:
     """Tells the user and the log of a run how far it is.
 
     Parameters
@@ -37,7 +34,8 @@ class Progress:
     def __init__(self, quiet: bool, folder: RunFolder | None = None) -> None:
         self.quiet = quiet
         self.folder = folder
-        self.began = self.last = time.monotonic()
+        self._began = time.monotonic()
+        self._line = Lines(BETWEEN_LINES, last=False)
         self._bar: Any = None
         self._lines: dict[str, Any] = {}
 
@@ -54,22 +52,13 @@ class Progress:
     def log(self, message: str) -> None:
         self.note(message, shown=False)
 
-    def watch(self, label: str, k: int, n_values: int, point: Any) -> None:
-        """One more value of a path is solved."""
-        self.step(label, k + 1, n_values, f"{len(point.features)} features")
-
-    def step(self, label: str, done: int, total: int | None, detail: str = "") -> None:
-        now = time.monotonic()
-        if self.quiet or now - self.began < PATIENCE:
+    def show(self, progress: Progress) -> None:
+        """What `watch` calls: a bar on a terminal, a line now and then elsewhere."""
+        if self.quiet or time.monotonic() - self._began < PATIENCE:
             return
-        if sys.stderr.isatty():
-            self._show(label, done, total, detail)
-        elif now - self.last >= BETWEEN_LINES:
-            self.last = now
-            share = f"{done:,} of {total:,}" if total is not None else f"{done:,}"
-            say(f"{label}: {share}{', ' + detail if detail else ''}, {now - self.began:.0f} s")
-
-    def _show(self, label: str, done: int, total: int | None, detail: str) -> None:
+        if not sys.stderr.isatty():
+            self._line(progress)
+            return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
@@ -85,10 +74,13 @@ class Progress:
                 transient=True,
             )
             self._bar.start()
+        label, total = progress.label, progress.total
         if label not in self._lines:
-            self._lines[label] = self._bar.add_task(label, total=total, detail=detail)
-        self._bar.update(self._lines[label], completed=done, total=total, detail=detail)
-        if done == total:
+            self._lines[label] = self._bar.add_task(label, total=total, detail="")
+        speed = progress.done / max(progress.seconds, 1e-9)
+        detail = progress.detail or f"{speed:,.0f} {plural(progress.unit)} a second"
+        self._bar.update(self._lines[label], completed=progress.done, total=total, detail=detail)
+        if progress.done == total:
             self._bar.remove_task(self._lines.pop(label))
 
     def close(self) -> None:
@@ -120,13 +112,11 @@ def working(label: str, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def caught_warnings() -> Iterator[list[str]]:
-    """The library's warnings as a list of words instead of lines on stderr."""
-    said: list[str] = []
+def caught_warnings() -> Iterator[list[Warning]]:
+    """The library's warnings as a list, known at the end, instead of lines on stderr."""
+    said: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield said
-    for warning in caught:
-        text = str(warning.message)
-        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | ResourceWarning):
-            said.append(text)
+    idle = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
+    said += [warning.message for warning in caught if not isinstance(warning.message, (str, *idle))]

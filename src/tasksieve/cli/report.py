@@ -10,8 +10,9 @@ from pathlib import Path
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
+from ..runs.folder import STREAM
 from .exits import OK
-from .progress import Progress, working
+from .progress import Display, working
 
 REPORT = "report.html"
 
@@ -30,12 +31,12 @@ def report_writer() -> Callable[[ReportContent, Path], object]:
     return writer
 
 
-def write_run_report(folder: RunFolder, progress: Progress) -> None:
+def write_run_report(folder: RunFolder, display: Display) -> None:
     """Write ``report.html`` into a run folder, atomically."""
     write_report = report_writer()
-    with working("writing the report", progress.quiet):
+    with working("writing the report", display.quiet):
         _write(folder, write_report)
-    progress.log("report.html written")
+    display.log("report.html written")
 
 
 def _write(folder: RunFolder, write_report: Callable[[ReportContent, Path], object]) -> None:
@@ -50,11 +51,11 @@ def run_report(run: str, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    if (folder / "stream.npz").is_file():
+    if (folder / STREAM).is_file():
         raise RunError(f"{folder.path} is a run of stream: its model has no certificate, and so no report")
     folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json"))
     with folder:
-        write_run_report(folder, Progress(quiet, folder))
+        write_run_report(folder, Display(quiet, folder))
     if not quiet:
         print(folder / REPORT)
     return OK

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from .. import online
+from ..fitted.arguments import check_parameters
+from ..fitted.progress import watch
+from ..report.packing import count
 from ..runs import RunError, RunFolder, SavedModel
-from ..runs.folder import CONFIG, DATA, VERSIONS
-from ..runs.results import versions, write_coefficients
+from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
+from ..runs.results import write_coefficients
 from ..tables import Encoding, TableError, read_arrays, table_format
 from ..tables.chunks import STREAMED, ChunkReader
-from .exits import OK, State, UsageError, say
-from .progress import Progress, caught_warnings, counted
+from .exits import OK, State, UsageError
+from .folders import begin, choose_folder, held, refuse_other_options
+from .progress import Display, caught_warnings
 
-CHECKPOINT = "stream.npz"
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
 
 
@@ -35,37 +38,23 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
     call : dict
         out, resume, overwrite, quiet, checkpoint_every, max_rows.
     """
-    folder = RunFolder(call["out"])
-    folder.refuse_strangers()
-    resume, overwrite, quiet = call["resume"], call["overwrite"], call["quiet"]
-    if resume and overwrite:
-        raise UsageError("--resume and --overwrite: one or the other")
-    if folder.path.exists() and any(folder.path.iterdir()) and not (resume or overwrite):
-        raise RunError(f"{folder.path} exists: --resume goes on with it, --overwrite starts anew")
+    resume = call["resume"]
+    folder = choose_folder(call["out"], resume, call["overwrite"])
+    if call["checkpoint_every"] < 1:
+        raise UsageError(f"--checkpoint-every: at least 1, got {call['checkpoint_every']}")
     reader = open_reader(config)
     model = getattr(online, ESTIMATORS[config["model"]])(**params)
-    model._check_parameters()
+    check_parameters(model)
     whole = {"command": "stream", **config, "params": params}
-    fresh = not folder.path.exists()
-    with folder:
-        if overwrite:
-            folder.clear()
+    with held(folder, call["overwrite"], call["quiet"], STREAM) as display:
         if resume and folder.begun:
-            refuse_other(folder, whole)
+            refuse_other_options(folder.read_json(CONFIG), whole, {"table", "chunk_rows"})
             if folder.finished and call["max_rows"] is None and config["table"] == "-":
                 raise RunError(
                     f"{folder.path} is finished, and standard input cannot tell whether there is more"
                 )
-        (folder / "manifest.json").unlink(missing_ok=True)
-        progress = Progress(quiet, folder)
-        try:
-            return learn(folder, whole, model, reader, call, progress)
-        except (ValueError, ImportError):
-            if fresh and not (folder / CHECKPOINT).exists():
-                folder.remove()  # a mistake in the input: nothing was learned
-            raise
-        finally:
-            progress.close()
+        (folder / MANIFEST).unlink(missing_ok=True)
+        return learn(folder, whole, model, reader, call, display)
 
 
 def open_reader(config: dict[str, Any]) -> ChunkReader:
@@ -99,58 +88,40 @@ def open_reader(config: dict[str, Any]) -> ChunkReader:
     )
 
 
-def refuse_other(folder: RunFolder, config: dict[str, Any]) -> None:
-    old = folder.read_json(CONFIG)
-    differing = sorted(
-        key for key in {*old, *config} - {"table", "chunk_rows"} if old.get(key) != config.get(key)
-    )
-    if differing:
-        words = ", ".join(f"{key} (was {old.get(key)!r}, is {config.get(key)!r})" for key in differing)
-        raise RunError(f"--resume: the run was begun with other options: {words}")
-
-
 def learn(
     folder: RunFolder,
     config: dict[str, Any],
     model: Any,
     reader: ChunkReader,
     call: dict[str, Any],
-    progress: Progress,
+    display: Display,
 ) -> int:
-    resumed = folder.begun and (folder / CHECKPOINT).is_file()
-    folder.write_json(CONFIG, config)
-    folder.write_json(VERSIONS, versions())
-    progress.log("resumed" if resumed else "begun")
+    resumed = folder.begun and (folder / STREAM).is_file()
+    begin(folder, config, "resumed" if resumed else "begun", display)
     if resumed:
         load_online(folder)  # a spoilt checkpoint must not be taken for a state
-    if call["checkpoint_every"] < 1:
-        raise UsageError(f"--checkpoint-every: at least 1, got {call['checkpoint_every']}")
     began = time.perf_counter()
     total = Path(config["table"]).stat().st_size if config["table"] != "-" else None
 
-    def tell(rows: int, seconds: float) -> None:
-        progress.step("stream", rows, None, f"rows, {rows / max(seconds, 1e-9):,.0f} a second")
-
-    with caught_warnings() as said:
+    with caught_warnings() as said, watch(display.show):
         model.fit_stream(
             reader,
             format="iterable",
-            checkpoint=folder / CHECKPOINT,
+            checkpoint=folder / STREAM,
             checkpoint_every=call["checkpoint_every"],
             max_rows=call["max_rows"],
-            progress=tell,
         )
-    progress.close()
+    display.close()
     seconds = time.perf_counter() - began
-    if not hasattr(model, "_learner"):
+    if not hasattr(model, "n_rows_seen_"):
         raise TableError(f"{reader.name} has no rows")
-    if not (folder / CHECKPOINT).is_file():
-        model.save(folder / CHECKPOINT)
-    for text in said:
-        progress.note(f"warning: {text}")
+    if not (folder / STREAM).is_file():
+        model.save(folder / STREAM)
+    for warning in said:
+        display.note(f"warning: {warning}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
     for note in notes:
-        progress.note(f"note: {note}")
+        display.note(f"note: {note}")
     labels = (
         [str(label) for label in model.tasks_.tolist()] if config["task"] else [config["target"] or "label"]
     )
@@ -165,22 +136,20 @@ def learn(
             "feature_names": reader.feature_names,
             "tasks": len(labels),
             "libsvm": reader.format == "libsvm",
-            "notes": [*notes, *said],
+            "notes": [*notes, *map(str, said)],
         },
     )
     folder.write_json("timing.json", {"fit": seconds})
     folder.finish()
-    progress.log(f"finished: {model.n_rows_seen_} rows in {seconds:.2f} s")
+    display.log(f"finished: {model.n_rows_seen_} rows in {seconds:.2f} s")
     if not call["quiet"]:
         selected = int(np.count_nonzero(np.any(model.coef_, axis=0)))
         print(
-            f"{type(model).__name__}: {counted(model.n_rows_seen_, 'row')}, {counted(len(labels), 'task')}; "
-            f"{selected:,} of {counted(model.n_features_in_, 'feature')} selected; {seconds:.1f} s\n"
+            f"{type(model).__name__}: {count(model.n_rows_seen_, 'row')}, {count(len(labels), 'task')}; "
+            f"{selected:,} of {count(model.n_features_in_, 'feature')} selected; {seconds:.1f} s\n"
             f"everything is in {folder.path}{os.sep}",
             flush=True,
         )
-    if folder.log_failed:
-        say(f"tasksieve: {folder / 'log.txt'} could not be written completely")
     return OK
 
 
@@ -191,15 +160,15 @@ def load_online(folder: RunFolder) -> Any:
     if name is None:
         raise RunError(f"{folder / CONFIG} is not that of a stream")
     try:
-        read_arrays(folder / CHECKPOINT, stored=True)  # sizes and types, before anything is made of them
-        return getattr(online, name).load(folder / CHECKPOINT)
+        read_arrays(folder / STREAM, stored=True)  # sizes and types, before anything is made of them
+        return getattr(online, name).load(folder / STREAM)
     except OSError:
         raise
     except Exception as error:  # whatever a spoilt state makes of the loader
         if State.debug:
             raise
         raise RunError(
-            f"{folder / CHECKPOINT} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
+            f"{folder / STREAM} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
         ) from None
 
 

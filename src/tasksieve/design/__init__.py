@@ -1,25 +1,32 @@
-"""The data as three verbs: ``norms``, ``correlate``, ``take``.
+"""What the engine sees of the data: a `Design`, made of shards of features and the samples they share.
 
-A `Storage` knows how the numbers lie in memory or on disk; a `Design` adds tasks, weights, intercepts and scaling.
-Nothing above this layer sees a data matrix.
+A storage knows how the numbers lie in memory or on disk; a shard adds weights, intercepts and scaling, and keeps all
+that is features x tasks. Nothing above this layer sees a data matrix. `Storage` is the base of a storage of your own.
 """
 
 from .design import Design
 from .packed import ColumnBlock, PackedColumns
+from .samples import Samples
+from .shard import LocalShard
 from .sparse_columns import SparseColumns
-from .storage import DenseStorage, MappedRowStorage, SparseStorage, Storage, as_storage
+from .sparse_format import compressed
+from .storage import DenseStorage, MappedRowStorage, RowVectors, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
 __all__ = [
     "ColumnBlock",
     "DenseStorage",
     "Design",
+    "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
+    "RowVectors",
+    "Samples",
     "SparseColumns",
     "SparseStorage",
     "Storage",
     "as_storage",
+    "compressed",
     "one_blas_thread",
     "thread_count",
 ]

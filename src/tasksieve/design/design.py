@@ -10,7 +10,7 @@ import numpy as np
 from .anchored import Anchored
 from .samples import Samples
 from .shard import LocalShard
-from .storage import Storage
+from .storage import ColumnStorage
 from .threads import thread_count
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ class Design:
 
     Parameters
     ----------
-    storage : Storage, or list of storages
+    storage : ColumnStorage, or list of storages
         The raw numbers, rows in task order; several storages hold successive ranges of the features.
     offsets : array of int, shape (n_tasks + 1,)
         Where each task starts in a flat vector.
@@ -42,7 +42,7 @@ class Design:
 
     def __init__(
         self,
-        storage: Storage | Sequence[Storage],
+        storage: ColumnStorage | Sequence[ColumnStorage],
         offsets: Array,
         *,
         shared: bool = False,
@@ -52,7 +52,7 @@ class Design:
         standardize: bool = False,
         n_threads: int | None = None,
     ) -> None:
-        storages = list(storage) if isinstance(storage, list | tuple) else [storage]
+        storages: list[Any] = list(storage) if isinstance(storage, list | tuple) else [storage]
         self.n_threads = thread_count() if n_threads is None else n_threads
         self._starts = np.cumsum([0] + [part.n_features for part in storages])
         self.n_features = int(self._starts[-1])

@@ -13,7 +13,7 @@ import numpy as np
 from .._kernels import kernels
 from .anchored import Anchored, AnchorShelf
 from .samples import Samples
-from .storage import DenseStorage, Storage
+from .storage import ColumnStorage, DenseStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ class LocalShard:
 
     Parameters
     ----------
-    storage : Storage
+    storage : ColumnStorage
         The raw numbers, rows in task order.
     samples : Samples
     standardize : bool
@@ -45,7 +45,7 @@ class LocalShard:
     """
 
     def __init__(
-        self, storage: Storage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
+        self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
     ) -> None:
         self.storage = storage
         self.samples = samples
@@ -204,7 +204,8 @@ class LocalShard:
             n = self.storage.n_rows
             samples, offsets, shared, width = slice(0, n), np.array([0, n]), False, 1
         else:
-            samples, offsets, shared, width = slice(None), self.samples.offsets, self.samples.shared, self.samples.n_tasks
+            samples, offsets, shared = slice(None), self.samples.offsets, self.samples.shared
+            width = self.samples.n_tasks
         columns = DenseStorage(raw)
         loadings = np.empty((len(self.samples.solvers), len(features), self.samples.n_tasks))
         for z, row in enumerate(self.samples.solvers):
@@ -232,7 +233,8 @@ class LocalShard:
         All of it is one reading of the data where rows are stacked; a matrix shared by all tasks is measured once for
         all of them, which costs next to nothing.
         """
-        weights = np.ones(self.samples.n_samples) if self.samples.root_weights is None else np.square(self.samples.root_weights)
+        root = self.samples.root_weights
+        weights = np.ones(self.samples.n_samples) if root is None else np.square(root)
         vectors = [*self.samples.basis] if projected is None else [*self.samples.basis, projected]
         # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
         with np.errstate(invalid="ignore", over="ignore"):

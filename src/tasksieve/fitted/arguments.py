@@ -1,9 +1,7 @@
-"""Arguments of the estimators, checked and read; progress and warnings about them."""
+"""Arguments of the estimators, checked and read; warnings about them."""
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -83,24 +81,16 @@ def given_grid(alphas: Any) -> np.ndarray:
     return grid
 
 
-class Progress:
-    """Progress of a path on stderr: about one line per second."""
+def check_parameters(estimator: Any) -> None:
+    """Raise what ``fit`` would raise about the parameters of an estimator, whatever the data.
 
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, k: int, n_values: int, point: Any) -> None:
-        now = time.monotonic()
-        if now - self.last < 1.0 and k + 1 < n_values:
-            return
-        self.last = now
-        print(
-            f"{self.label}: value {k + 1} of {n_values}, {len(point.features)} features selected, "
-            f"{now - self.start:.1f} s",
-            file=sys.stderr,
-            flush=True,
-        )
+    Parameters
+    ----------
+    estimator : estimator of this library
+    """
+    for check in ("_check_alpha", "_check_parameters"):
+        if hasattr(estimator, check):
+            getattr(estimator, check)()
 
 
 def warn_one_class(data: TaskData) -> None:

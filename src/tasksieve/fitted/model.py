@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..losses import Loss, as_loss
 from ..plotting import coefficient_map
 from ..tasks import TaskData, TaskLabels, count_rows, is_task_list, linear_scores, read_labels, read_tasks
 from .arguments import feature_names
@@ -174,7 +175,12 @@ class SelectingModel(SelectorMixin, FittedModel):
 class TaskLinearModel(SelectingModel):
     """Model fitted to all rows at once, by a solver that answers with a solution point."""
 
-    _loss: ClassVar[LossName]
+    _loss: ClassVar[LossName | Loss]
+
+    @property
+    def _member(self) -> Loss:
+        """The loss of the model."""
+        return as_loss(self._loss)
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         return read_tasks(
@@ -186,7 +192,7 @@ class TaskLinearModel(SelectingModel):
 
     def _unit(self, data: TaskData) -> float:
         """The engine minimises this times the estimator's objective."""
-        return data.n_bar
+        return self._member.unit(data.n_bar)
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         self.coef_ = np.zeros((data.n_tasks, data.n_features))

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 
+from .restore import DataFacts, set_state
 from .state import LinearState
 
 # Features drawn in the panel of coefficients: more lines than this cannot be told apart.
@@ -34,6 +36,9 @@ class RegularizationPath:
         The objective without any penalised coefficient, in the units of the engine.
     passes : float
     interrupted : bool
+    estimator : estimator with ``alpha``, optional
+        Whose path it is, and with it ``facts`` about the data: what `model` makes estimators of.
+    facts : DataFacts, optional
 
     Attributes
     ----------
@@ -97,6 +102,8 @@ class RegularizationPath:
         null_objective: float = np.nan,
         passes: float = 0.0,
         interrupted: bool = False,
+        estimator: Any = None,
+        facts: DataFacts | None = None,
     ) -> None:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.tasks = tasks
@@ -118,6 +125,8 @@ class RegularizationPath:
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
         self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
         self._points = tuple(points)
+        self._estimator = None if estimator is None else clone(estimator)
+        self._facts = facts
 
     @property
     def relative_gaps(self) -> np.ndarray:
@@ -164,6 +173,40 @@ class RegularizationPath:
     def intercept(self, k: int) -> np.ndarray:
         """Intercepts at value k, of shape (T,)."""
         return np.array(self._points[k].intercept, dtype=np.float64)
+
+    def model(self, k: int) -> Any:
+        """The fitted estimator of value k.
+
+        Parameters
+        ----------
+        k : int
+            Position in ``alphas``; negative numbers count from the end.
+
+        Returns
+        -------
+        estimator
+            Of the class whose path this is (of a cross-validation: the model that was repeated), with that alpha and
+            the solution on the path: `predict`, `score` and all attributes of a fitted model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tasksieve as ts
+        >>> X = np.random.default_rng(0).standard_normal((30, 4))
+        >>> path = ts.MultiTaskLasso().path(X, X[:, 0], alphas=[1.0, 0.5, 0.1])
+        >>> path.model(1)
+        MultiTaskLasso(alpha=0.5)
+        >>> path.model(1).predict(X).shape
+        (30,)
+        """
+        if self._estimator is None or self._facts is None:
+            raise ValueError("this path was not made by an estimator: it has coef(k) and intercept(k) only.")
+        model = clone(self._estimator).set_params(alpha=float(self.alphas[k]))
+        model._chosen_alpha(self._facts, None)  # some keep it as an attribute, too
+        model._set_solution(self._facts, self._points[k])
+        if self.feature_names is not None:
+            model.feature_names_in_ = self.feature_names
+        return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
 
     def predict(self, X: Any, k: int, task: Any = None) -> Any:
         """Linear predictions x . w_t + b_t of the solution at value k.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from ..losses import Loss
 from ..tasks import TaskData
 from .arguments import warn_column, warn_one_class
 from .model import LossName
@@ -23,7 +24,7 @@ def gives_probabilities(model: Any) -> bool:
 class TaskRegression(RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
-    _loss: ClassVar[LossName] = "squared"
+    _loss: ClassVar[LossName | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     def predict(self, X: Any, task: Any = None) -> Any:
@@ -69,7 +70,7 @@ class TaskRegression(RegressorMixin):
 class TaskClassification(ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
-    _loss: ClassVar[LossName] = "logistic"
+    _loss: ClassVar[LossName | Loss] = "logistic"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any

@@ -85,6 +85,8 @@ class GraphSVC(TaskClassification, GraphModel):
         The objective at the fitted model (summed over the classes of one-vs-rest).
     dual_gap_ : float
         ``objective_`` minus the optimum is at most this.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
         Epochs of the descent, or Newton steps.
     n_visits_ : int

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from ..design import compressed
+
 
 def complete_graph(n_tasks: int, weight: float = 1.0) -> np.ndarray:
     """Every task beside every other.
@@ -286,7 +288,7 @@ def read_graph(graph: Any) -> tuple[np.ndarray, list[Any] | None]:
             if one != other:
                 weights[place[other], place[one]] += float(weight)
     elif scipy.sparse.issparse(graph):
-        weights = graph.toarray().astype(np.float64)
+        weights = compressed(graph, "graph").toarray().astype(np.float64)
     else:
         try:
             weights = np.array(graph, dtype=np.float64)

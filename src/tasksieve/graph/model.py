@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from typing import Any, ClassVar
 
@@ -15,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
+from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
@@ -142,7 +141,7 @@ class GraphModel(FittedModel):
                 solve(
                     problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
                     seed=seed, start=start,
-                    progress=_Progress(type(self).__name__) if self.verbose else None,
+                    progress=self._progress(),
                 )
             )  # fmt: skip
             kept, squares = problem.rows, problem.squares
@@ -151,6 +150,12 @@ class GraphModel(FittedModel):
         if self.warm_start:
             self._warm = warm
         return self
+
+    def _progress(self) -> Any:
+        tell = reporter(type(self).__name__, "step", self.verbose)
+        if tell is None:
+            return None
+        return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
 
     def _set_solution(
         self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
@@ -169,7 +174,7 @@ class GraphModel(FittedModel):
         self._single = labels.form == "single" and len(tasks) == 1
         self.objective_ = float(sum(found.objective for found in solutions))
         self.dual_gap_ = float(sum(found.gap for found in solutions))
-        self._null_objective = float(sum(found.null for found in solutions))
+        self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
@@ -277,21 +282,3 @@ def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
     back[..., labels.order] = flat
     rows[labels.order] = used
     return back, np.flatnonzero(rows)
-
-
-class _Progress:
-    """Progress on stderr: about one line per second."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, method: str, step: int, gap: float) -> None:
-        now = time.monotonic()
-        if now - self.last >= 1.0:
-            self.last = now
-            print(
-                f"{self.label}: {method}, step {step}, relative gap {gap:.1e}, {now - self.start:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )

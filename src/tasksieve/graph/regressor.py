@@ -42,6 +42,8 @@ class GraphSVR(TaskRegression, GraphModel):
         Rows whose dual coefficient is not 0.
     objective_, dual_gap_ : float
         The objective at the fitted model; it minus the optimum is at most the gap.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_visits_ : int
         Rows that the descent has read, in all epochs.

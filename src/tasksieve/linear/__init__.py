@@ -2,6 +2,7 @@
 
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
+from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
@@ -18,6 +19,8 @@ __all__ = [
     "MultiTaskLogisticRegressionCV",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
+    "MultiTaskRegressor",
+    "MultiTaskRegressorCV",
     "MultiTaskSparseGroupLasso",
     "MultiTaskSparseGroupLassoCV",
     "MultinomialOWL",

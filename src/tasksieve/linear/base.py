@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design
 from ..fitted.arguments import (
-    Progress,
     check_number,
     default_grid,
     feature_names,
@@ -28,6 +26,8 @@ from ..fitted.arguments import (
 from ..fitted.model import LossName, TaskLinearModel
 from ..fitted.path import RegularizationPath
 from ..fitted.predicting import TaskClassification, TaskRegression
+from ..fitted.progress import reporter
+from ..fitted.restore import DataFacts
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
@@ -37,7 +37,6 @@ __all__ = [
     "SCREENING",
     "LossName",
     "PathEstimator",
-    "Progress",
     "TaskClassification",
     "TaskLinearModel",
     "TaskRegression",
@@ -78,9 +77,6 @@ class PathEstimator(TaskLinearModel):
     n_jobs: int | None
     verbose: int
 
-    #: ``watcher(label, k, n_values, point)`` is told of each value instead of stderr; the command line sets it
-    _watcher: Callable[[str, int, int, Any], None] | None = None
-
     def _penalty(self) -> dict[str, Any]:
         """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
         return {}
@@ -91,7 +87,9 @@ class PathEstimator(TaskLinearModel):
 
     def _row_weights(self, data: TaskData) -> np.ndarray:
         """Weights of the rows in the loss of the problem."""
-        return data.sample_weights
+        if data.task_weights_rule is None:
+            return data.weights
+        return self._member.row_weights(data.weights, np.repeat(data.task_weights, np.diff(data.offsets)))
 
     def _engine_options(self) -> dict[str, Any]:
         """Further arguments of `solve_path`."""
@@ -139,7 +137,7 @@ class PathEstimator(TaskLinearModel):
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
-        self._null_objective = float(solution.null_objective) / data.n_bar
+        self.null_objective_ = float(solution.null_objective) / self._unit(data)
         if not point.converged:
             self._warn_not_converged(solution, data)
         return self
@@ -208,10 +206,11 @@ class PathEstimator(TaskLinearModel):
             )
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
-        label = label or type(self).__name__
-        if self._watcher is not None:
-            return partial(self._watcher, label)
-        return Progress(label) if self.verbose else None
+        """Whom the engine tells of each value, if anybody listens."""
+        tell = reporter(label or type(self).__name__, "value", self.verbose)
+        if tell is None:
+            return None
+        return lambda k, n_values, point: tell(k + 1, n_values, f"{len(point.features)} features selected")
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
@@ -247,7 +246,7 @@ class PathEstimator(TaskLinearModel):
         return Problem(
             design,
             data.y,
-            loss=self._loss,
+            loss=self._member,
             feature_weights=feature_weights,
             positive=self.positive,
             unit=self._unit(data),
@@ -301,6 +300,8 @@ class PathEstimator(TaskLinearModel):
             null_objective=solution.null_objective,
             passes=problem.design.passes,  # those that found alpha_max, too
             interrupted=solution.interrupted,
+            estimator=self,
+            facts=DataFacts.of(data),
         )
         if solution.interrupted:
             warnings.warn(

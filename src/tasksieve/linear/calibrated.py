@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
+from ..losses import Loss
 from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
 from ..tasks import TaskData
@@ -23,10 +24,7 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss: ClassVar[LossName] = "square-root"
-
-    def _unit(self, data: TaskData) -> float:
-        return float(np.sqrt(data.n_bar))
+    _loss: ClassVar[LossName | Loss] = "square-root"
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         super()._set_solution(data, point)
@@ -102,6 +100,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
@@ -255,12 +255,6 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     def _penalty(self) -> dict[str, Any]:
         return {"fixed_ridge": self.l2}
 
-    def _row_weights(self, data: TaskData) -> np.ndarray:
-        # v ||sqrt(s) r|| = ||sqrt(v^2 s) r||
-        if data.task_weights_rule is None:
-            return data.weights
-        return data.weights * np.repeat(np.square(data.task_weights), np.diff(data.offsets))
-
     def _engine_options(self) -> dict[str, Any]:
         if self.solver == "auto":
             return {"screening": self.screening}
@@ -330,6 +324,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         Mean over tasks of the held-out root mean squared error.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
 

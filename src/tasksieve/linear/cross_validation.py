@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted.checkpoint import keeping, kept
 from ..fitted.model_selection import TaskKFold
 from ..fitted.path import RegularizationPath
+from ..fitted.progress import carried
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
 from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
@@ -26,14 +28,8 @@ PACKED_ENTRIES = 1 << 25
 Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
 
 
-class FoldStore(Protocol):
-    """Keeps the scores of finished folds, so that an interrupted cross-validation need not solve them again."""
-
-    def recall(self, name: str) -> tuple[np.ndarray, int] | None:
-        """What `keep` was given under this name, if anything."""
-
-    def keep(self, name: str, scores: np.ndarray, n_open: int) -> None:
-        """A fold is finished: its held-out losses, and the number of values that did not converge."""
+# Parameters that change no number.
+IDLE = ("n_jobs", "verbose", "warm_start")
 
 
 class PathEstimatorCV(TaskLinearModel):
@@ -57,11 +53,8 @@ class PathEstimatorCV(TaskLinearModel):
     alpha_: float
     alphas_: np.ndarray
     cv_scores_: np.ndarray
+    path_scores_: np.ndarray
     path_: RegularizationPath
-
-    #: set by the command line: where finished folds are kept, and who is told of progress
-    _store: FoldStore | None = None
-    _watcher: Any = None
 
     def _candidates(self) -> list[PathEstimator]:
         """The models compared, each along its own path: one, or one per value of another parameter."""
@@ -70,9 +63,20 @@ class PathEstimatorCV(TaskLinearModel):
     def _model(self, **changed: Any) -> PathEstimator:
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
-        model = self._estimator(**{**shared, **changed})
-        model._watcher = self._watcher
-        return model
+        return self._estimator(**{**shared, **changed})
+
+    def _check_parameters(self) -> None:
+        if self.selection_rule not in ("min", "1se"):
+            raise ValueError(
+                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
+            )
+        for model in self._candidates():
+            model._check_parameters()
+
+    @property
+    def cv_measure(self) -> str:
+        """What ``cv_scores_`` are, in words: the smaller, the better."""
+        return f"held-out {self._member.label}"
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
@@ -95,13 +99,8 @@ class PathEstimatorCV(TaskLinearModel):
         -------
         self
         """
-        if self.selection_rule not in ("min", "1se"):
-            raise ValueError(
-                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
-            )
+        self._check_parameters()
         models = self._candidates()
-        for model in models:
-            model._check_parameters()
         data = self._read(X, y, task, sample_weight)
         folds = self._folds(X, y, data)
         threads = max(1, kernel_threads() // effective_n_jobs(self.n_jobs))
@@ -110,9 +109,11 @@ class PathEstimatorCV(TaskLinearModel):
 
         # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        solve_fold = carried(kept_scores)
+        known_by = sketch(data, threads) if keeping() else None
         results = parallel(
-            delayed(self._held_out_scores)(
-                f"fold-{m}-{f}", model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}"
+            delayed(solve_fold)(
+                f"fold-{m}-{f}", known_by, model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}"
             )
             for m, (model, grid) in enumerate(zip(models, grids, strict=True))
             for f, fold in enumerate(folds)
@@ -140,18 +141,10 @@ class PathEstimatorCV(TaskLinearModel):
         self.alpha_ = float(grid[k])
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])
+        self.null_objective_ = self.path_.null_objective
+        self.path_scores_ = scores[best]
         self._set_scores(best, models, grids, scores)
         return self
-
-    def _held_out_scores(self, name: str, *arguments: Any) -> tuple[np.ndarray, int]:
-        """`held_out_scores`, or what the store remembers of them."""
-        known = None if self._store is None else self._store.recall(name)
-        if known is not None:
-            return known
-        found = held_out_scores(*arguments)
-        if self._store is not None:
-            self._store.keep(name, *found)
-        return found
 
     def _set_scores(
         self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
@@ -177,9 +170,10 @@ class PathEstimatorCV(TaskLinearModel):
         -------
         matplotlib axes
         """
-        check_is_fitted(self, "cv_scores_")
-        loss = {"squared": "squared error", "logistic": "logistic loss"}.get(self._loss, "loss")
-        return score_curve(self.alphas_, self.cv_scores_, self.alpha_, loss, ax=ax, owner=type(self))
+        check_is_fitted(self, "path_scores_")
+        return score_curve(
+            self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure, ax=ax, owner=type(self)
+        )
 
     def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
         """Folds as flat sample weights; every task must keep a row to be learned from."""
@@ -239,6 +233,34 @@ def strata(data: TaskData) -> np.ndarray:
     return groups
 
 
+def sketch(data: TaskData, threads: int) -> np.ndarray:
+    """X as one number per column, its product with a fixed random vector: other data give other numbers."""
+    vector = np.random.default_rng(2015).standard_normal(data.n_rows)
+    return data.storage.products(vector, np.array([0, data.n_rows]), False, None, False, threads)
+
+
+def kept_scores(
+    name: str,
+    known_by: np.ndarray | None,
+    model: PathEstimator,
+    data: TaskData,
+    alphas: np.ndarray,
+    fold: Weights,
+    n_threads: int,
+    label: str,
+) -> tuple[np.ndarray, int]:
+    """`held_out_scores`, or what the `checkpoint` block around the fit remembers of them."""
+
+    def compute() -> dict[str, np.ndarray]:
+        scores, n_open = held_out_scores(model, data, alphas, fold, n_threads, label)
+        return {"scores": scores, "open": np.array(n_open)}
+
+    params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
+    facts = [type(model).__name__, params, known_by, data.y, data.offsets, data.form, alphas, fold, n_threads]
+    found = kept(name, facts, compute)
+    return found["scores"], int(found["open"])
+
+
 def held_out_scores(
     model: PathEstimator, data: TaskData, alphas: np.ndarray, fold: Weights, n_threads: int, label: str
 ) -> tuple[np.ndarray, int]:
@@ -253,20 +275,12 @@ def held_out_scores(
     )
     if solution.interrupted:
         raise KeyboardInterrupt
-    if model._loss == "multinomial":
+    loss = model._member
+    if loss.joint:
         scores = path_log_losses(data, test, solution.points)
     else:
-        loss = logistic_loss if model._loss == "logistic" else squared_error
-        scores = path_losses(data, test, solution.points, loss, root=model._loss == "square-root")
+        scores = path_losses(data, test, solution.points, loss.deviance, root=loss.rooted)
     return scores, sum(not point.converged for point in solution.points)
-
-
-def squared_error(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    return (y - scores) ** 2
-
-
-def logistic_loss(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0.0, -y * scores)
 
 
 def path_scores(

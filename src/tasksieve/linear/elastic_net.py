@@ -67,6 +67,8 @@ class MultiTaskElasticNet(TaskRegression, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -184,6 +186,8 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
         Mean over tasks of the held-out mean squared error.
     path_ : RegularizationPath
         The path with ``l1_ratio_`` on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskElasticNet`, of the model with ``alpha_`` and ``l1_ratio_`` on all rows.
 

@@ -64,6 +64,8 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -168,6 +170,8 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         Mean over tasks of the held-out logistic loss.
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskLogisticRegression`, of the model with ``alpha_`` on all rows.
 

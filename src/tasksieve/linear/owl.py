@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..losses import Loss
 from ..penalties import Sorted
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
 from .base import (
@@ -137,6 +138,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -238,6 +241,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Mean over tasks of the held-out mean squared error.
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
 
@@ -310,7 +315,7 @@ class ManyClasses(ClassifierMixin):
     Inside, classes are the tasks of a shared matrix with one-hot labels, so every storage and the whole engine serve.
     """
 
-    _loss: ClassVar[LossName] = "multinomial"
+    _loss: ClassVar[LossName | Loss] = "multinomial"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: np.ndarray
@@ -477,6 +482,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -587,6 +594,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Held-out mean of -log p(class).
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
 

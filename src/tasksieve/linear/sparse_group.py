@@ -208,6 +208,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
         The objective above at the fitted model.
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -350,6 +352,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         Mean over tasks of the held-out loss.
     path_ : RegularizationPath
         The path on all rows.
+    path_scores_ : ndarray of shape (K, n_folds)
+        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskSparseGroupLasso`, of the model with ``alpha_`` on all rows.
 

@@ -18,6 +18,17 @@ BY_NAME: dict[str, type[Loss]] = {
     "multinomial": Multinomial,
 }
 
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """A loss, or the one of a name."""
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in BY_NAME:
+        raise ValueError(f"loss must be one of {sorted(BY_NAME)} or a tasksieve.losses.Loss; got {loss!r}")
+    return BY_NAME[loss]()
+
+
 __all__ = [
     "BY_NAME",
     "DataLoss",
@@ -29,4 +40,5 @@ __all__ = [
     "SquareRoot",
     "Squared",
     "TaskNorms",
+    "as_loss",
 ]

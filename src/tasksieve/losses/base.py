@@ -34,10 +34,30 @@ class Evaluation:
 class Loss:
     """A loss by its parameters alone; `on` puts it on data."""
 
-    #: words for reports and plots
+    #: what a held-out score of this loss is, in words
     label = "loss"
     #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
     labels = "values"
+    #: a held-out score is the root of the mean `deviance`
+    rooted = False
+    #: the tasks are classes of the same rows, judged together
+    joint = False
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        """What a held-out row counts in cross-validation."""
+        raise NotImplementedError
+
+    def link(self, z: Array) -> Array:
+        """A prediction in the units of y, from ``x . w + b``."""
+        return z
+
+    def unit(self, mean_rows: float) -> float:
+        """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""
+        return mean_rows
+
+    def row_weights(self, samples: Array, tasks: Array) -> Array:
+        """Weights of the rows in the sum, from those of samples and of their tasks."""
+        return samples * tasks
 
     def on(self, design: Design, y: Array) -> DataLoss:
         """The loss of given labels."""

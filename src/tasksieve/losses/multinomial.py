@@ -22,8 +22,9 @@ class Multinomial(Loss):
     Intercepts are minimised out by Newton's method; they are determined up to a common constant and sum to zero.
     """
 
-    label = "log loss"
+    label = "multinomial logistic loss"
     labels = "one-hot"
+    joint = True
 
     def on(self, design: Design, y: Array) -> DataLoss:
         return _MultinomialOnData(design, y)

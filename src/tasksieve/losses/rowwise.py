@@ -57,10 +57,6 @@ class RowLoss(Loss):
         """The second derivative of f in z, or something between it and the smoothness."""
         return np.full(np.shape(z), self.smoothness)
 
-    def link(self, z: Array) -> Array:
-        """A prediction in the units of y."""
-        return z
-
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation: the loss itself unless said otherwise."""
         return self.value(y, z)
@@ -101,9 +97,9 @@ class RowLossOnData(DataLoss):
         self._totals = design.task_sums(self._weights)
         self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * self._totals
         self.floor = max(float(self._negligible.sum()), 0.0)
-        self._inside = np.zeros(design.n_samples)  # a dual point well inside the domain: zero, then that of W = 0
+        self._inside = np.zeros(design.n_samples)  # a dual point well inside the domain: zero, then half that of W = 0
         self.null = self.evaluate(np.zeros(design.n_samples))
-        self._inside = self.null.residual * self._inverse_root
+        self._inside = 0.5 * self.null.residual * self._inverse_root
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design, loss = self.design, self.of

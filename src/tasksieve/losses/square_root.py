@@ -11,8 +11,9 @@ Fenchel's inequality ``Omega(W) + Omega*(X'u*) >= <X'u*, W>``,
 
 and ``1 - <u, v> >= ||u - v||^2/2`` for ``||u|| <= 1 = ||v||``. So the u_t* lie in an ellipsoid with half-axes
 ``sqrt(2 G/||r_t||)`` around the directions of the residuals. Nothing but (*) is used: neither a ridge (the published
-models are strongly convex, this needs no strong convexity), nor a lower bound on the residuals of the optimum, nor that
-the pair is anywhere near it. A task that is fitted so well that (*) says less than ``||u_t*|| <= 1`` is bounded by that.
+models are strongly convex, this needs no strong convexity), nor a lower bound on the residuals of the optimum, nor
+that the pair is anywhere near it. A task that is fitted so well that (*) says less than ``||u_t*|| <= 1`` is bounded by
+that.
 """
 
 from __future__ import annotations
@@ -38,6 +39,17 @@ class SquareRoot(Loss):
     """
 
     label = "root mean squared error"
+    rooted = True
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        return np.square(y - z)
+
+    def unit(self, mean_rows: float) -> float:
+        return float(np.sqrt(mean_rows))
+
+    def row_weights(self, samples: Array, tasks: Array) -> Array:
+        """``v ||sqrt(s) r|| = ||sqrt(v^2 s) r||``."""
+        return samples * np.square(tasks)
 
     def on(self, design: Design, y: Array) -> DataLoss:
         return TaskNorms(design, y)

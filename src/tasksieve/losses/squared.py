@@ -51,6 +51,9 @@ class Squared(Loss):
 
     label = "squared error"
 
+    def deviance(self, y: Array, z: Array) -> Array:
+        return np.square(y - z)
+
     def on(self, design: Design, y: Array) -> DataLoss:
         return _SquaredOnData(design, y)
 

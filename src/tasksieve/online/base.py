@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
@@ -17,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels import kernels
 from ..fitted.arguments import check_choice, check_l1, check_number
 from ..fitted.model import SelectingModel
+from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
 from .river import register
@@ -221,9 +220,8 @@ class OnlineLinearModel(SelectingModel):
 
     # -- learning from matrices -------------------------------------------------------------------------------------
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, fresh: bool = False) -> RowBatch:
-        """Rows, with the codes of tasks already known unless the model is to begin afresh."""
-        table = None if fresh else self.__dict__.get("_table")
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
+        table = self.__dict__.get("_table") if known else None
         return read_rows(X, y, task, sample_weight, self._raw_targets, table)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
@@ -283,7 +281,7 @@ class OnlineLinearModel(SelectingModel):
                 return False
             learn, rows = self._learner.learn_plain_dense, (X,)
         elif isinstance(X, scipy.sparse.csr_matrix | scipy.sparse.csr_array):
-            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES or not X.has_canonical_format:
+            if X.dtype != np.float64 or X.data.size > BLOCK_ENTRIES:
                 return False
             learn, rows = self._learner.learn_plain_sparse, (X.data, X.indices, X.indptr)
         else:
@@ -335,9 +333,9 @@ class OnlineLinearModel(SelectingModel):
         self
         """
         self._check_parameters()
-        fresh = not (self.warm_start and hasattr(self, "_learner"))
-        batch = self._read_rows(X, y, task, sample_weight, fresh)
-        if fresh:
+        goes_on = self.warm_start and hasattr(self, "_learner")
+        batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
+        if not goes_on:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)
@@ -346,20 +344,14 @@ class OnlineLinearModel(SelectingModel):
             kept = np.flatnonzero(batch.weights > 0)
         else:
             kept = np.arange(len(batch.y))
-        began = last = time.monotonic()
+        tell = reporter(type(self).__name__, "pass", self.verbose)
         for epoch in range(self.max_iter):
             order = rng.permutation(kept) if self.shuffle else kept
             if self.missing == "rounds":
                 order = by_rounds(order, batch.codes)
             self._learn(batch, order)
-            now = time.monotonic()
-            if self.verbose and (now - last > 1.0 or epoch + 1 == self.max_iter):
-                last = now
-                print(
-                    f"{type(self).__name__}: pass {epoch + 1} of {self.max_iter}, {now - began:.1f} s",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            if tell is not None:
+                tell(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
         return self
 

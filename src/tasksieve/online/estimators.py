@@ -356,10 +356,10 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         super()._begin(dense_features)
         self._classes = ClassRegister()
 
-    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any) -> RowBatch:
+    def _read_rows(self, X: Any, y: Any, task: Any, sample_weight: Any, known: bool = True) -> RowBatch:
         if task is None:
             warn_column(y)
-        return super()._read_rows(X, y, task, sample_weight)
+        return super()._read_rows(X, y, task, sample_weight, known)
 
     def _take_in(self, X: Any, batch: RowBatch, classes: Any = None) -> None:
         super()._take_in(X, batch)

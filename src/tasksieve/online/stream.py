@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import itertools
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_atomically
+from ..fitted.progress import reporter
 from .classes import ClassRegister
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
@@ -25,29 +23,15 @@ FORMAT = 1
 # --- sources ---------------------------------------------------------------------------------------------------
 
 
-def read_csv(
-    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
+def read_table_rows(
+    path: Any, format: str, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
 ) -> Iterator[Chunk]:
-    """Chunks of a CSV file with a header."""
-    import pandas as pd
+    """Chunks of a CSV file with a header, or of a Parquet file."""
+    from ..tables.frames import read_frames
 
-    with pd.read_csv(path, chunksize=chunk_rows) as frames:
-        for frame in frames:
-            yield _columns(frame, target, task, weight, features)
-
-
-def read_parquet(
-    path: Any, chunk_rows: int, target: Any, task: Any, weight: Any, features: Any
-) -> Iterator[Chunk]:
-    """Chunks of a Parquet file."""
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        wanted = (
-            None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
-        )
-        for batch in file.iter_batches(batch_size=chunk_rows, columns=wanted):
-            yield _columns(batch.to_pandas(), target, task, weight, features)
+    only = None if features is None else [*features, target, *(n for n in (task, weight) if n is not None)]
+    for frame in read_frames(path, format, chunk_rows=chunk_rows, only=only):
+        yield _columns(frame, target, task, weight, features)
 
 
 def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> Chunk:
@@ -63,21 +47,6 @@ def _columns(frame: Any, target: Any, task: Any, weight: Any, features: Any) -> 
         None if task is None else frame[task].to_numpy(),
         None if weight is None else frame[weight].to_numpy(),
     )
-
-
-def read_libsvm(
-    path: Any, chunk_rows: int, n_features: int, zero_based: bool, tasks: bool
-) -> Iterator[Chunk]:
-    """Chunks of a libsvm (svmlight) file; the task is the ``qid`` of a row."""
-    from sklearn.datasets import load_svmlight_file
-
-    with open(path, "rb") as file:
-        while lines := list(itertools.islice(file, chunk_rows)):
-            loaded = load_svmlight_file(
-                io.BytesIO(b"".join(lines)), n_features=n_features, zero_based=zero_based, query_id=tasks
-            )
-            if loaded[0].shape[0]:
-                yield loaded[0], loaded[1], loaded[2] if tasks else None, None
 
 
 def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
@@ -171,7 +140,7 @@ class StreamMixin:
             A CSV (with a header), Parquet or libsvm file; or an iterable of tuples (X, y), (X, y, task) or (X, y,
             task, sample_weight), each a chunk, or a single row with X a dict. To resume, an iterable must begin anew.
         format : {"csv", "parquet", "libsvm", "iterable"}, optional
-            By default from the name of the file (.csv, .csv.gz, .parquet, .libsvm, .svm, .svmlight).
+            By default from the name of the file, as on the command line (.csv, .csv.gz, .parquet, .libsvm, ...).
         target : column name
             For CSV and Parquet.
         task, sample_weight : column names, optional
@@ -217,7 +186,7 @@ class StreamMixin:
         chunks = self._open(
             source, format, target, task, sample_weight, features, n_features, zero_based, chunk_rows
         )
-        began = last = time.monotonic()
+        began, tell = time.monotonic(), reporter(type(self).__name__, "row", self.verbose)
         saved_at = rows
         if max_rows is None or rows < max_rows:
             for X, y, labels, weight in skipped(chunks, rows):
@@ -232,16 +201,10 @@ class StreamMixin:
                 if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:
                     self.save(checkpoint)
                     saved_at = rows
-                now = time.monotonic()
                 if progress is not None:
-                    progress(rows, now - began)
-                if self.verbose and now - last > 1.0:
-                    last = now
-                    print(
-                        f"{type(self).__name__}: {rows} rows, {now - began:.1f} s",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    progress(rows, time.monotonic() - began)
+                if tell is not None:
+                    tell(rows)
                 if max_rows is not None and rows >= max_rows:
                     break
         if checkpoint is not None and rows > saved_at:
@@ -260,25 +223,17 @@ class StreamMixin:
         zero_based: bool,
         chunk_rows: int,
     ) -> Iterator[Chunk]:
+        from ..tables.frames import read_libsvm_rows, table_format
+
         if format is None:
             if not isinstance(source, str | os.PathLike):
                 format = "iterable"
             else:
-                name = str(source).lower().removesuffix(".gz")
-                ending = name.rpartition(".")[2]
-                known = {
-                    "csv": "csv",
-                    "parquet": "parquet",
-                    "libsvm": "libsvm",
-                    "svm": "libsvm",
-                    "svmlight": "libsvm",
-                }
-                format = known.get(ending)
+                format = table_format(source)
         if format in ("csv", "parquet"):
             if target is None:
                 raise ValueError(f"target: name the column of {source} that is to be predicted.")
-            read = read_csv if format == "csv" else read_parquet
-            return read(source, chunk_rows, target, task, weight, features)
+            return read_table_rows(source, format, chunk_rows, target, task, weight, features)
         if format == "libsvm":
             if n_features is None:
                 raise ValueError("n_features: a libsvm file does not say how many features there are.")
@@ -286,7 +241,10 @@ class StreamMixin:
                 raise ValueError(
                     f"task: a libsvm file has tasks as query ids only, task='qid'; got {task!r}."
                 )
-            return read_libsvm(source, chunk_rows, n_features, zero_based, task == "qid")
+            rows = read_libsvm_rows(
+                source, chunk_rows=chunk_rows, n_features=n_features, zero_based=zero_based
+            )
+            return ((X, label, qid if task == "qid" else None, None) for X, label, qid in rows)
         if format == "iterable":
             return read_iterable(source, chunk_rows)
         raise ValueError(

@@ -457,7 +457,14 @@ class Engine:
         rows[effects <= _ROUNDING * self.loss.size] = 0.0
 
     def _measure(
-        self, vector: Array, penalty: RowPenalty, lam: float, features: Array, gauges: Array, known: Array, everything: bool
+        self,
+        vector: Array,
+        penalty: RowPenalty,
+        lam: float,
+        features: Array,
+        gauges: Array,
+        known: Array,
+        everything: bool,
     ) -> None:
         """Exact gauges of some features, or of all in a full pass that is remembered."""
         if everything:

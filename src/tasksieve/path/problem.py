@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from ..losses import BY_NAME, DataLoss, Loss
+from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from .anchors import Anchors
 
@@ -56,12 +56,8 @@ class Problem:
         fixed_ridge: float = 0.0,
         unit: float = 1.0,
     ) -> None:
-        if isinstance(loss, str):
-            if loss not in BY_NAME:
-                raise ValueError(f"loss must be one of {sorted(BY_NAME)}; got {loss!r}")
-            loss = BY_NAME[loss]()
         self.design = design
-        self.loss: DataLoss = loss.on(design, np.asarray(y, dtype=np.float64))
+        self.loss: DataLoss = as_loss(loss).on(design, np.asarray(y, dtype=np.float64))
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)

@@ -1,7 +1,7 @@
 """Screening along a path: balls that hold the dual optimum, tested on all features through the anchors, without a pass.
 
-A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a ridge too:
-where a row of the optimum is not zero, its correlations ``c = ridge w + s`` with ``<s, w> = Omega(w)`` have gauge
+A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a ridge
+too: where a row of the optimum is not zero, its correlations ``c = ridge w + s`` with ``<s, w> = Omega(w)`` have gauge
 ``>= <c, w>/Omega(w) >= 1``; so neither the correlations nor the norms need to know of the ridge.
 
 Rows are tested wherever they are. Single entries, where the penalty has an l1 part, are tested in the rows that carry

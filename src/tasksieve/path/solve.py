@@ -10,9 +10,9 @@ import numpy as np
 
 from ..design import one_blas_thread
 from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
+from .choose import choose_strategy
 from .engine import Engine, Value
 from .problem import Problem
-from .strategies import choose_strategy
 
 Array = np.ndarray[Any, Any]
 

@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns, SparseColumns
-from ..solvers import (
-    Accelerated,
-    CoordinateDescent,
-    ProximalNewton,
-    Solution,
-    SortedFista,
-    StochasticGradient,
-    VariationalNewton,
-    WorkingProblem,
-)
+from ..solvers import CoordinateDescent, ProximalNewton, Solution, VariationalNewton, WorkingProblem
 from .pair import Pair
 from .problem import Problem
 
@@ -64,7 +55,7 @@ class Strategy:
         self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
     ) -> Solution:
         """Solve on a working set; `now` and `before` are the pairs of the last two values."""
-        return self.solver.solve(work, rows, tol, max_iter)  # type: ignore[no-any-return]
+        return self.solver.solve(work, rows, tol, max_iter)
 
     def patience(self, remaining: int) -> int:
         """Iterations for one call."""
@@ -157,50 +148,3 @@ class CoordinateOrNewton(Strategy):
         self._costly = self._costly + 1 if self._coordinate.work / _COORDINATE_RATE > newton else 0
         if self._costly >= 2:
             self._switch()
-
-
-def choose_strategy(problem: Problem, solver: str) -> Strategy:
-    """The strategy of a name; "auto" is the fastest that loss and penalty allow.
-
-    Raises
-    ------
-    ValueError
-        If the solver needs what loss or penalty do not have.
-    """
-    from .calibrated import PUBLISHED, Calibrated  # the calibrated model's own strategy builds on this one
-
-    loss, penalty = problem.loss, problem.penalty
-    by_name: dict[str, tuple[Any, Any]] = {
-        "cd": (CoordinateDescent, lambda: CoordinateOrNewton(problem, "cd")),
-        "newton": (VariationalNewton, lambda: CoordinateOrNewton(problem, "newton")),
-        "prox-newton": (ProximalNewton, lambda: Proximal(problem)),
-        "apgd": (Accelerated, lambda: Whole(problem, Accelerated())),
-        "spgd": (StochasticGradient, lambda: Whole(problem, StochasticGradient())),
-    }
-    if loss.name == "square-root":
-        by_name = {name: (Calibrated, lambda name=name: Calibrated(problem, name)) for name in ("newton", *PUBLISHED)}
-    automatic: list[tuple[Any, Any]] = [
-        (CoordinateDescent, lambda: CoordinateOrNewton(problem, "auto")),
-        (Calibrated, lambda: Calibrated(problem, "auto")),
-        (ProximalNewton, lambda: Proximal(problem)),
-        (SortedFista, lambda: Sorted(problem, SortedFista())),
-        (Accelerated, lambda: (Strategy if penalty.separable else Sorted)(problem, Accelerated(adaptive=True))),
-    ]
-
-    def unmet(kind: Any) -> str | None:
-        packed = penalty.separable or not problem.design.sparse
-        return kind.needs.unmet(loss, penalty, packed)  # type: ignore[no-any-return]
-
-    if solver == "auto":
-        for kind, make in automatic:
-            if unmet(kind) is None:
-                return make()  # type: ignore[no-any-return]
-        raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
-    if solver not in by_name:
-        raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")
-    kind, make = by_name[solver]
-    reason = unmet(kind)
-    if reason is not None:
-        others = [name for name, (other, _) in by_name.items() if unmet(other) is None]
-        raise ValueError(f"solver={solver!r} {reason}; use {', '.join(map(repr, ['auto', *others]))}")
-    return make()  # type: ignore[no-any-return]

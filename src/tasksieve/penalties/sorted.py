@@ -96,6 +96,7 @@ class Sorted(RowPenalty):
     label = "sorted rows"
     separable = False
     tests = tuple(SORTED_TESTS)
+    _kernel: Any
 
     def __init__(
         self, weights: Any = "oscar", *, oscar_ratio: float = 1.0, fdr: float = 0.1, test: str = "cumulative"

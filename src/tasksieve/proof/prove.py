@@ -70,7 +70,7 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
         zero[penalty.inactive(upper)] = True
         zero[design.unpenalised] = False
     gap = loss.floored(gap) + max(objective - best, 0.0)
-    return Proof(objective, min(best, objective), gap, zero.all(axis=1), zero.T)
+    return Proof(objective, min(best, objective), gap, np.asarray(zero.all(axis=1)), zero.T)
 
 
 def raw_scores(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -13,20 +11,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import is_classifier
 
-from .._kernels import compiled
 from ..fitted.path import RegularizationPath
 from ..linear.base import accuracy, r2
 from ..tasks import is_task_list, read_labels
+from ..versions import versions
 from .content import Array, FitQuality, ReportContent
-from .packing import plural
+from .packing import count, plural
 from .page import small
-
-# The measure of each model's cross-validation, by the name of its loss.
-HELD_OUT_LOSS = {
-    "squared": "Squared error on held-out rows",
-    "logistic": "Logistic loss on held-out rows",
-    "multinomial": "Multinomial loss on held-out rows",
-}
 
 
 def content_from_model(
@@ -117,7 +108,7 @@ def content_from_model(
         quality.append(task_quality(model, *held_out, where="held-out rows"))
 
     certificate = _certificate(model, path)
-    scores = getattr(model, "cv_scores_", None) if path is getattr(model, "path_", None) else None
+    scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = ReportContent(
         title=title
         or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'class' if by_class else 'task')}",
@@ -137,9 +128,7 @@ def content_from_model(
         reproduce=_code(model, task is not None) if reproduce is None else reproduce,
         versions=versions(),
         cv_scores=scores,
-        cv_measure=HELD_OUT_LOSS.get(getattr(model, "_loss", ""), "Loss on held-out rows")
-        if scores is not None
-        else "",
+        cv_measure="" if scores is None else model.cv_measure,
         quality=quality,
         row_noun="class" if by_class else "task",
         warnings=[] if path is None else _path_warnings(path),
@@ -206,26 +195,6 @@ def task_quality(
         if counts[at] >= least:
             values[at] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
     return FitQuality(f"{name} on {where}", values, counts)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computed the answer."""
-    import sklearn
-
-    return {
-        "tasksieve": import_module(__name__.partition(".")[0]).__version__,
-        "kernels": "compiled" if compiled else "NumPy",
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def count(n: int, noun: str) -> str:
-    """ "1 feature", "5,000 features" """
-    return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------
@@ -317,9 +286,10 @@ def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, fl
         value = getattr(model, attribute, None)
         if value is not None:
             found[name] = float(value)
-    if path is not None and "dual_gap" in found:
-        found["null_objective"] = path.null_objective
-        found["relative_gap"] = found["dual_gap"] / (path.null_objective or 1.0)
+    null = getattr(model, "null_objective_", None if path is None else path.null_objective)
+    if null is not None and "dual_gap" in found:
+        found["null_objective"] = float(null)
+        found["relative_gap"] = found["dual_gap"] / (null or 1.0)
         if "tol" in found:
             found["converged"] = found["relative_gap"] <= found["tol"]
     return found
@@ -334,9 +304,9 @@ def _facts(
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     if alpha is not None:
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
-    if hasattr(model, "cv_scores_"):
+    if hasattr(model, "path_scores_"):
         rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
-        facts.append(("How it was chosen", f"{model.cv_scores_.shape[1]} folds, rule: {rule}"))
+        facts.append(("How it was chosen", f"{model.path_scores_.shape[1]} folds, rule: {rule}"))
     if path is not None:
         facts += _path_facts(path)
     return facts

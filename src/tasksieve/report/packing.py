@@ -139,6 +139,11 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith("s") else "s")
 
 
+def count(n: int, noun: str) -> str:
+    """ "1 feature", "5,000 features" """
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
 def capital(text: str) -> str:
     """The first letter large, the others as they are."""
     return text[:1].upper() + text[1:]

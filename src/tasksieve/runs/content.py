@@ -11,7 +11,7 @@ from ..report.content import FitQuality, ReportContent
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, read_lines, read_numbers, read_path, row_labels, rows_are_classes
+from .results import SavedPath, read_columns, read_path, row_labels, rows_are_classes
 
 
 def report_content(folder: RunFolder) -> ReportContent:
@@ -58,8 +58,8 @@ def report_content(folder: RunFolder) -> ReportContent:
         content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
         content.chosen = _chosen(saved, path)
     if (folder / "cv_scores.csv").is_file():
-        content.cv_scores = read_numbers(folder, "cv_scores.csv", skip=1)
-        content.cv_measure = str(data.get("cv_measure", "held-out loss, mean over tasks"))
+        content.cv_scores = np.column_stack(list(read_columns(folder, "cv_scores.csv").values()))
+        content.cv_measure = str(data.get("cv_measure", "held-out loss"))
     return content
 
 
@@ -149,10 +149,8 @@ def _facts(
 def _quality(folder: RunFolder) -> FitQuality | None:
     if not (folder / "quality.csv").is_file():
         return None
-    lines = read_lines(folder, "quality.csv")
-    try:
-        rows = np.array([int(line[1]) for line in lines[1:]])
-        values = np.array([float(line[2]) for line in lines[1:]])
-        return FitQuality(lines[0][2], values, rows)
-    except (ValueError, IndexError) as error:
-        raise RunError(f"{folder / 'quality.csv'} is not readable: {error}") from None
+    columns = read_columns(folder, "quality.csv")
+    if len(columns) != 2:
+        raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
+    (_, rows), (measure, values) = columns.items()
+    return FitQuality(measure, values, rows)

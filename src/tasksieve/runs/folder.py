@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from ..atomic import PART, remove_parts, sync_folder, write_bytes, write_json
+from ..fitted.checkpoint import ENDING
 
 # Files of a run. `manifest.json` comes last and lists the others with their digests: a run that has it is finished.
 CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
@@ -21,6 +22,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     ".lock",
     "manifest.json",
 )
+STREAM = "stream.npz"  # the state of an online model
 RESULTS = (
     "model.json",
     "model.npz",
@@ -34,7 +36,7 @@ RESULTS = (
     "certificate.json",
     "timing.json",
     "report.html",
-    "stream.npz",
+    STREAM,
 )
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}
@@ -137,7 +139,7 @@ class RunFolder:
         pieces = self / PIECES
         if pieces.is_dir() and not pieces.is_symlink():
             for file in pieces.iterdir():
-                if file.suffix == ".piece" or file.name.endswith(PART):
+                if file.suffix == ENDING or file.name.endswith(PART):
                     file.unlink(missing_ok=True)
             try:
                 pieces.rmdir()

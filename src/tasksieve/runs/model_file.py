@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..atomic import write_bytes
+from ..fitted.restore import get_state, set_state
 from ..online.stream import label_from, plain_label
-from ..tables import Encoding, TableError, read_arrays
+from ..tables import Encoding, TableError, read_arrays, write_arrays
 from ..tasks import label_array
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
 from .registry import MODELS
 
 FORMAT = 1
+NUMBERS = ("objective", "dual_gap", "null_objective")
 # Parameters that are arrays go into the npz file.
 ARRAY_PARAMETERS = ("graph", "feature_weights", "weights", "l1")
 
@@ -71,34 +71,30 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
             params[name] = {"labels": [plain_label(item) for item in value]}
         elif isinstance(value, np.generic):
             params[name] = value.item()
-    coef = np.asarray(model.coef_)
+    state = get_state(model)
+    coef = np.asarray(state["coef"])
     arrays.update(pack_rows(scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))))
     arrays["coef_shape"] = np.array(coef.shape)
-    arrays["intercept"] = np.asarray(model.intercept_, dtype=np.float64)
+    arrays["intercept"] = np.asarray(state["intercept"], dtype=np.float64)
     arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
     if saved.fill is not None:
         arrays["fill"] = saved.fill
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
     content = {
         "format": FORMAT,
         "model": saved.kind,
         "class": type(model).__name__,
         "params": params,
-        "tasks": None
-        if not hasattr(model, "tasks_")
-        else [plain_label(label) for label in model.tasks_.tolist()],
-        "classes": _plain_classes(getattr(model, "classes_", None)),
-        "single": bool(getattr(model, "_single", False)),
-        "objective": float(model.objective_),
-        "dual_gap": float(model.dual_gap_),
-        "n_iter": int(model.n_iter_),
+        "tasks": [plain_label(label) for label in state["tasks"].tolist()] if "tasks" in state else None,
+        "classes": _plain_classes(state.get("classes")),
+        "single": bool(state.get("single", False)),
+        **{name: float(state[name]) for name in NUMBERS if name in state},
+        "n_iter": int(state["n_iter"]),
         "encoding": saved.encoding.to_json(),
         "targets": saved.targets,
         "task": saved.task,
         "facts": saved.facts,
     }
-    write_bytes(folder / "model.npz", buffer.getvalue())
+    write_arrays(folder / "model.npz", arrays)
     folder.write_json("model.json", content)
 
 
@@ -154,19 +150,22 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
         raise ValueError("shape of the coefficients")
     if intercept.dtype != np.float64:
         raise ValueError("type of the intercepts")
-    model.coef_ = unpack_rows(arrays, (int(np.prod(shape[:-1])), shape[-1])).toarray().reshape(shape)
-    model.intercept_ = intercept
-    model.n_features_in_ = len(names)
+    state: dict[str, Any] = {name: float(content[name]) for name in NUMBERS if name in content}
     if content["tasks"] is not None:
-        model.tasks_ = label_array([label_from(label) for label in content["tasks"]])
+        state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
     if content["classes"] is not None:
-        model.classes_ = _classes_from(content["classes"])
-    rows = model.tasks_ if hasattr(model, "tasks_") and kind.tasks else model.classes_
-    if len(rows) != shape[-2]:
+        state["classes"] = _classes_from(content["classes"])
+    if len(state["tasks" if "tasks" in state and kind.tasks else "classes"]) != shape[-2]:
         raise ValueError("number of tasks")
-    model._single = bool(content["single"])
-    model.objective_, model.dual_gap_ = float(content["objective"]), float(content["dual_gap"])
-    model.n_iter_ = int(content["n_iter"])
+    set_state(
+        model,
+        coef=unpack_rows(arrays, (int(np.prod(shape[:-1])), shape[-1])).toarray().reshape(shape),
+        intercept=intercept,
+        n_features=len(names),
+        single=bool(content["single"]),
+        n_iter=int(content["n_iter"]),
+        **state,
+    )
     fill = arrays.get("fill")
     if fill is not None and (fill.shape != (len(names),) or fill.dtype != np.float64):
         raise ValueError("means to fill in")

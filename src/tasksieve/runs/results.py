@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import platform
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from .._kernels import compiled
-from ..atomic import write_atomically, write_bytes
-from ..linear.base import accuracy, r2
+from ..report.content import FitQuality
 from ..report.from_model import multinomial
-from ..tables import TableError, read_arrays
+from ..tables import TableError, read_arrays, read_table, write_arrays, write_table
 from .arrays import pack_rows, unpack_rows
 from .folder import RunError, RunFolder
 
@@ -35,32 +28,7 @@ PATH_ARRAYS = (
 )
 
 
-def versions() -> dict[str, str]:
-    """Versions of everything that can change an answer."""
-    found = {"python": platform.python_version(), "system": platform.platform()}
-    for name in ("tasksieve", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    if found["tasksieve"] == "not installed":  # run from a checkout
-        from tasksieve import __version__
-
-        found["tasksieve"] = __version__
-    found["kernels"] = "compiled" if compiled else "reference"
-    return found
-
-
 # --- tables ------------------------------------------------------------------------------------------------------
-
-
-def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """A CSV file; floats are written so that they can be read back exactly."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def rows_are_classes(model: Any, targets: Sequence[str]) -> bool:
@@ -91,29 +59,10 @@ def write_coefficients(
     order = np.lexsort((entries.col, entries.row))
     tasks = [labels[t] for t in entries.row[order].tolist()]
     features = [names[j] for j in entries.col[order].tolist()]
-    values = entries.data[order].astype(np.float64)
-    header = ("task", "feature", "coefficient")
-    write_bytes(
-        folder / "coefficients.csv", csv_bytes(header, zip(tasks, features, values.tolist(), strict=True))
-    )
-    write_parquet(folder, "coefficients.parquet", dict(zip(header, (tasks, features, values), strict=True)))
-    write_bytes(
-        folder / "intercepts.csv",
-        csv_bytes(("task", "intercept"), zip(labels, np.ravel(intercept).tolist(), strict=True)),
-    )
-
-
-def write_parquet(folder: RunFolder, name: str, columns: dict[str, Any]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise TableError(f"writing {name} needs pyarrow: pip install 'tasksieve[files]'") from error
-    types = {"coefficient": pyarrow.float64()}
-    table = pyarrow.table(
-        {key: pyarrow.array(values, type=types.get(key, pyarrow.string())) for key, values in columns.items()}
-    )
-    write_atomically(folder / name, lambda file: parquet.write_table(table, file))
+    columns = {"task": tasks, "feature": features, "coefficient": entries.data[order].astype(np.float64)}
+    for ending in ("csv", "parquet"):
+        write_table(folder / f"coefficients.{ending}", columns)
+    write_table(folder / "intercepts.csv", {"task": list(labels), "intercept": np.ravel(intercept)})
 
 
 # --- paths -------------------------------------------------------------------------------------------------------
@@ -145,11 +94,8 @@ def write_path(folder: RunFolder, path: Any) -> None:
     arrays.update(pack_rows(coefs))
     arrays["coef_shape"] = np.array(path.coef(0).shape)
     arrays["intercepts"] = np.stack([path.intercept(k) for k in range(len(path))])
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    rows = zip(*(arrays[name].tolist() for name in PATH_ARRAYS), strict=True)
-    write_bytes(folder / "path.csv", csv_bytes(PATH_ARRAYS, rows))
-    write_bytes(folder / "path.npz", buffer.getvalue())
+    write_table(folder / "path.csv", {name: arrays[name] for name in PATH_ARRAYS})
+    write_arrays(folder / "path.npz", arrays)
 
 
 def read_path(folder: RunFolder) -> SavedPath:
@@ -183,56 +129,23 @@ def read_path(folder: RunFolder) -> SavedPath:
 
 
 def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> None:
-    header = ("alpha", *(f"fold {f + 1}" for f in range(scores.shape[1])))
-    rows = np.column_stack([alphas, scores]).tolist()
-    write_bytes(folder / "cv_scores.csv", csv_bytes(header, rows))
+    folds = {f"fold {f + 1}": scores[:, f] for f in range(scores.shape[1])}
+    write_table(folder / "cv_scores.csv", {"alpha": alphas, **folds})
 
 
-def read_numbers(folder: RunFolder, name: str, skip: int = 0) -> np.ndarray:
-    """The numbers of a CSV file of a run, without its first columns."""
-    lines = read_lines(folder, name)
+def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) -> None:
+    columns = {"task": list(tasks), "rows": quality.rows, quality.measure: quality.values}
+    write_table(folder / "quality.csv", columns)
+
+
+def read_columns(folder: RunFolder, name: str) -> dict[str, np.ndarray]:
+    """The numbers of a CSV file of a run, but for its first column."""
     try:
-        return np.array([[float(cell) for cell in line[skip:]] for line in lines[1:]], dtype=np.float64)
-    except ValueError as error:
-        raise RunError(f"{folder / name} is not readable: {error}") from None
-
-
-def read_lines(folder: RunFolder, name: str) -> list[list[str]]:
-    try:
-        csv.field_size_limit(sys.maxsize)
-        with open(folder / name, encoding="utf-8", newline="") as file:
-            return list(csv.reader(file))
-    except (OSError, ValueError, csv.Error) as error:
-        raise RunError(f"{folder / name} is not readable: {error}") from None
-
-
-def fit_quality(
-    model: Any, X: Any, y: np.ndarray, task: Any, weights: Any, classes: bool
-) -> list[tuple[int, float]]:
-    """Labels, and R² or accuracy on the rows of the fit, of each task (the whole, where there are no tasks)."""
-    predicted = model.predict(X) if task is None else model.predict(X, task=task)
-    metric = accuracy if classes else r2
-    weight = np.ones(len(y)) if weights is None else weights
-    if y.ndim == 2:
-        parts = [(y[:, t], predicted[:, t], weight) for t in range(y.shape[1])]
-    elif task is None:
-        parts = [(y, predicted, weight)]
-    else:
-        places = [np.flatnonzero(task == label) for label in model.tasks_]
-        parts = [(y[rows], predicted[rows], weight[rows]) for rows in places]
-    quality = []
-    for labels, guesses, own in parts:
-        seen = (own > 0) & ~_missing(labels)
-        value = float("nan")
-        if np.count_nonzero(seen) >= (1 if classes else 2):
-            value = metric(labels[seen], guesses[seen], own[seen])
-        quality.append((int(np.count_nonzero(seen)), value))
-    return quality
-
-
-def _missing(labels: np.ndarray) -> np.ndarray:
-    if labels.dtype.kind == "f":
-        return np.isnan(labels)
-    if labels.dtype == object:
-        return np.array([label is None or label != label for label in labels], dtype=bool)
-    return np.zeros(len(labels), dtype=bool)
+        table = read_table(folder / name, "csv")
+    except TableError as error:
+        raise RunError(str(error)) from None
+    columns = dict(list(table.columns.items())[1:])
+    words = [column for column, content in columns.items() if content.kind != "number"]
+    if words or not columns:
+        raise RunError(f"{folder / name} is not readable: numbers are missing {words}")
+    return {column: content.values for column, content in columns.items()}

@@ -1,6 +1,7 @@
 """Accelerated proximal gradient, with safe screening on the way: any smooth loss, any penalty with a prox.
 
-For Group OWL it is Algorithm 1 of Bao et al. (2025); for row penalties the kind of solver the screening papers speed up.
+For Group OWL it is Algorithm 1 of Bao et al. (2025); for row penalties the kind of solver that the screening papers
+speed up.
 """
 
 from __future__ import annotations

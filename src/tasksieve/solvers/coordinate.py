@@ -35,7 +35,7 @@ class CoordinateDescent:
         return self.minimise(
             problem.columns,
             problem.places,
-            problem.penalty,  # type: ignore[arg-type]
+            problem.penalty,
             problem.loss.target,
             start,
             tol,

@@ -28,7 +28,7 @@ class WorkingProblem:
     places : array of int
         The columns that take part.
     penalty : RowPenalty
-        Of those rows.
+        Of those rows; of the kind that the solver `needs`.
     loss : DataLoss
     zero : boolean array, a row for each of them and a column for each task, optional
         Coefficients that are known to be zero: a solver may leave them out.
@@ -40,7 +40,7 @@ class WorkingProblem:
 
     columns: Any
     places: Array
-    penalty: RowPenalty
+    penalty: Any
     loss: DataLoss
     zero: Array | None = None
     nuisance: Array | None = None

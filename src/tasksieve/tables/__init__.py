@@ -1,10 +1,12 @@
 """Tables on disk (CSV, Parquet, Arrow, npz, libsvm) as matrices, targets and task labels."""
 
 from .encode import Encoding
+from .frames import FORMATS, table_format
 from .npz import read_arrays
 from .problem import TableProblem, prepare, prepare_rows
-from .read import FORMATS, read_table, table_format
+from .read import read_table
 from .table import Column, Table, TableError
+from .write import write_arrays, write_table
 
 __all__ = [
     "FORMATS",
@@ -18,4 +20,6 @@ __all__ = [
     "read_arrays",
     "read_table",
     "table_format",
+    "write_arrays",
+    "write_table",
 ]

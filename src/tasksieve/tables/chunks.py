@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ..online.stream import read_libsvm
 from .encode import is_number
-from .problem import read_labels_column, read_target
-from .read import broken_file, check_header, check_width, csv_separator, from_frame, need, read_header
+from .frames import read_frames, read_libsvm_rows
+from .problem import read_labels_column, read_target, tidy_labels
+from .read import from_frame
 from .table import Column, Table, TableError, row_number
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
@@ -67,59 +65,14 @@ class ChunkReader:
             return
         if self.target is None:
             raise TableError("--target: name the column to predict")
-        for frame in self._csv() if self.format == "csv" else self._parquet():
+        for frame in read_frames(
+            self.source, self.format, name=self.name, separator=self.separator, chunk_rows=self.chunk_rows
+        ):
             if not len(frame):
                 continue
             table = from_frame(frame, self.name)
             yield self._chunk(table)
             self.n_read += table.n_rows
-
-    def _csv(self) -> Iterator[Any]:
-        pandas = need("pandas")
-        sep = csv_separator(self.name, self.separator)
-        with broken_file(Path(self.name), "csv"):
-            frames = self._typed(pandas, sep)
-        while True:
-            with broken_file(Path(self.name), "csv"):
-                frame = next(frames, None)
-            if frame is None:
-                return
-            yield frame
-
-    def _typed(self, pandas: Any, sep: str) -> Iterator[Any]:
-        if hasattr(self.source, "readline"):
-            line = self.source.readline().decode("utf-8-sig")
-            header, first = next(csv.reader([line], delimiter=sep), []), None
-        else:
-            header, first = read_header(Path(self.source), sep), 0
-        names = check_header(header, self.name)
-        options = {
-            "sep": sep,
-            "header": first,
-            "names": names,
-            "chunksize": self.chunk_rows,
-            "low_memory": False,
-        }
-        with pandas.read_csv(self.source, **options) as frames:
-            for frame in frames:
-                check_width(frame, len(names), self.name)
-                yield frame.reset_index(drop=True)
-
-    def _parquet(self) -> Iterator[Any]:
-        parquet = need("pyarrow.parquet")
-        need("pandas")
-        with broken_file(Path(self.name), "parquet"):
-            file = parquet.ParquetFile(self.source)
-            check_header(list(file.schema_arrow.names), self.name)
-            batches = file.iter_batches(batch_size=self.chunk_rows, use_threads=False)
-        with file:
-            while True:
-                with broken_file(Path(self.name), "parquet"):
-                    batch = next(batches, None)
-                    frame = None if batch is None else batch.to_pandas()
-                if frame is None:
-                    return
-                yield frame
 
     def _libsvm(self) -> Iterator[Chunk]:
         if (
@@ -133,16 +86,13 @@ class ChunkReader:
             )
         if self.n_features is None:
             raise TableError("--n-features: a libsvm file does not say how many features there are")
-        # counted from 0, so that the number in the file is the number in the name
-        chunks = read_libsvm(self.source, self.chunk_rows, self.n_features + 1, True, self.task == "qid")
         self.feature_names = [f"f{j}" for j in range(self.n_features + 1)]
-        while True:
-            with broken_file(Path(self.name), "libsvm"):
-                chunk = next(chunks, None)
-            if chunk is None:
-                return
-            yield chunk
-            self.n_read += len(chunk[1])
+        # counted from 0, so that the number in the file is the number in the name
+        for X, label, qid in read_libsvm_rows(
+            self.source, chunk_rows=self.chunk_rows, n_features=self.n_features + 1
+        ):
+            yield X, label, qid if self.task == "qid" else None, None
+            self.n_read += len(label)
 
     def _chunk(self, table: Table) -> Chunk:
         assert self.target is not None
@@ -181,9 +131,10 @@ class ChunkReader:
             raise TableError(
                 f"{self.name}: row {row_number(self.n_read + rows[row])}, column {self.feature_names[k]!r} is infinite"
             )
+        labels = read_target(target, self.target, self.name, self.classes)[rows]
         return (
             X,
-            self._labels(read_target(target, self.target, self.name, self.classes)[rows]),
+            tidy_labels(labels) if self.classes else labels,
             None if task is None else self._tasks(read_labels_column(task, str(self.task), self.name)[rows]),
             None if weights is None else weights.values[rows].astype(np.float64),
         )
@@ -205,27 +156,14 @@ class ChunkReader:
             "from numbers (the words of a column are not known beforehand). Leave it out with --features, or code it."
         )
 
-    def _labels(self, values: np.ndarray) -> np.ndarray:
-        if not self.classes:
-            return values
-        return self._steady(values, "target")
-
     def _tasks(self, values: np.ndarray) -> np.ndarray:
-        return self._steady(values, "task")
-
-    def _steady(self, values: np.ndarray, role: str) -> np.ndarray:
-        """Labels in one type throughout: whole numbers as integers, else numbers, else words."""
-        if values.dtype == object:
-            kind, values = "words", values.astype(str)
-        elif np.all(values == np.floor(values)):
-            kind, values = "numbers", values.astype(np.int64)
-        else:
-            kind = "numbers"
-        if role == "task":
-            self.task_kind = self.task_kind or kind
-            if kind != self.task_kind:
-                raise TableError(
-                    f"{self.name}: column {self.task!r} held {self.task_kind} first, and {kind} in the rows from "
-                    f"{row_number(self.n_read)}: make its labels all words or all numbers"
-                )
+        """Task labels in one type throughout: a task is called the same in all chunks."""
+        values = tidy_labels(values)
+        kind = "words" if values.dtype.kind == "U" else "numbers"
+        self.task_kind = self.task_kind or kind
+        if kind != self.task_kind:
+            raise TableError(
+                f"{self.name}: column {self.task!r} held {self.task_kind} first, and {kind} in the rows from "
+                f"{row_number(self.n_read)}: make its labels all words or all numbers"
+            )
         return values

@@ -48,6 +48,13 @@ class TableProblem:
     n_rows: int
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def tasks(self) -> Array:
+        """The labels of the tasks, as the estimators will have them."""
+        if self.task is not None:
+            return np.unique(self.task)
+        return np.arange(self.y.shape[1] if self.y.ndim == 2 else 1)
+
 
 def prepare(
     table: Table,

@@ -1,60 +1,20 @@
-"""Readers: CSV, Parquet, Arrow, npz and libsvm files as a `Table`.
-
-A file may be anything: random bytes, half a file, lies about sizes. Whatever the libraries underneath say to that
-becomes a `TableError`.
-"""
+"""Whole files, CSV, Parquet, Arrow, npz and libsvm, as a `Table`."""
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
-import lzma
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from .frames import FORMATS, need, read_frames, read_libsvm_rows, table_format
 from .npz import read_arrays
 from .table import Column, Table, TableError
 
-ENDINGS = {
-    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow",
-    ".feather": "arrow", ".npz": "npz", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
-}  # fmt: skip
-FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
-PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # A feature number beyond this is taken for a mistake: names are kept, and coefficients are dense.
 LARGEST_INDEX = 1 << 24
-
-
-def need(module: str) -> Any:
-    """An optional library, or an error that says which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise TableError(
-            f"reading tables needs {module.partition('.')[0]}: pip install 'tasksieve[files]'"
-        ) from error
-
-
-def table_format(path: str | os.PathLike[str]) -> str:
-    """The format of a file, from its name."""
-    endings = [ending.lower() for ending in Path(path).suffixes]
-    while endings and endings[-1] in PACKED:
-        endings.pop()
-    found = ENDINGS.get(endings[-1]) if endings else None
-    if found is None:
-        raise TableError(
-            f"{path}: the format cannot be told from the name; known endings are {', '.join(ENDINGS)}. "
-            f"Say it with --format ({', '.join(FORMATS)})."
-        )
-    return found
 
 
 def read_table(
@@ -87,106 +47,21 @@ def read_table(
         raise TableError(f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty")
-    readers: dict[str, Callable[[Path], Table]] = {
-        "csv": lambda path: read_csv(path, separator),
-        "parquet": read_parquet,
-        "arrow": read_arrow,
-        "npz": read_npz,
-        "libsvm": read_libsvm,
-    }
     if separator is not None and format != "csv":
         raise TableError(f"a separator is for CSV files; {path} is read as {format}")
-    table = readers[format](path)
+    if format == "npz":
+        table = read_npz(path)
+    elif format == "libsvm":
+        table = read_libsvm(path)
+    else:
+        [frame] = read_frames(path, format, separator=separator)
+        table = from_frame(frame, str(path))
     if table.n_rows == 0:
         raise TableError(f"{path} has no rows")
     return table
 
 
-@contextmanager
-def broken_file(path: Path, format: str) -> Iterator[None]:
-    """Whatever a parser raises becomes one kind of error, with the file's name and the parser's first line."""
-    try:
-        yield
-    except (TableError, PermissionError):
-        raise
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path} is not UTF-8 text (byte {error.start}): is it really {format}?") from None
-    except Exception as error:
-        lines = str(error).strip().splitlines()
-        said = lines[0][:300] if lines else type(error).__name__
-        raise TableError(f"{path} cannot be read as {format}: {said}") from None
-
-
-# --- text and Arrow ----------------------------------------------------------------------------------------------
-
-
-def csv_separator(path: str | os.PathLike[str], separator: str | None) -> str:
-    if separator is not None:
-        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
-        if len(separator) != 1:
-            raise TableError(f"the separator must be one character (or 'tab'), got {separator!r}")
-        return separator
-    return "\t" if ".tsv" in str(path).lower() else ","
-
-
-def check_header(names: list[Any], source: str) -> list[str]:
-    """Column names as strings, each once."""
-    words = [str(name) for name in names]
-    seen: set[str] = set()
-    for k, word in enumerate(words):
-        if not word.strip():
-            raise TableError(f"{source}: column {k + 1} has no name in the header")
-        if word in seen:
-            raise TableError(f"{source}: column {word!r} occurs twice in the header")
-        seen.add(word)
-    if len(words) == 1 and (other := next((sign for sign in ";\t|" if sign in words[0]), None)):
-        raise TableError(f"{source}: the header is one column, {words[0][:60]!r}; try --separator '{other}'")
-    return words
-
-
-def read_csv(path: Path, separator: str | None = None) -> Table:
-    pandas = need("pandas")
-    sep = csv_separator(path, separator)
-    with broken_file(path, "csv"):
-        names = check_header(read_header(path, sep), str(path))
-        frame = pandas.read_csv(path, sep=sep, low_memory=False)
-        check_width(frame, len(names), str(path))
-        frame.columns = names
-        return from_frame(frame, str(path))
-
-
-def read_header(path: Path, separator: str) -> list[str]:
-    """The first record of a CSV file, unpacked where it must be."""
-    with PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file, delimiter=separator), [])
-
-
-def check_width(frame: Any, width: int, source: str) -> None:
-    """pandas takes surplus fields at the start of every row for an index: here they are a mistake."""
-    if frame.shape[1] != width or type(frame.index).__name__ != "RangeIndex":
-        raise TableError(f"{source}: rows have more fields than the header has names ({width})")
-
-
-def read_parquet(path: Path) -> Table:
-    parquet = need("pyarrow.parquet")
-    need("pandas")
-    with broken_file(path, "parquet"):
-        table = parquet.read_table(path, use_threads=False)
-        return from_arrow(table, str(path))
-
-
-def read_arrow(path: Path) -> Table:
-    feather = need("pyarrow.feather")
-    need("pandas")
-    with broken_file(path, "arrow"):
-        table = feather.read_table(path, memory_map=False, use_threads=False)
-        return from_arrow(table, str(path))
-
-
-def from_arrow(table: Any, source: str) -> Table:
-    check_header(list(table.column_names), source)
-    table.validate(full=True)  # a crafted file may point outside its buffers
-    return from_frame(table.to_pandas(ignore_metadata=True), source)
+# --- data frames -----------------------------------------------------------------------------------------------
 
 
 def from_frame(frame: Any, source: str) -> Table:
@@ -310,18 +185,13 @@ def _sparse_from(arrays: dict[str, np.ndarray], source: str) -> Any:
 
 def read_libsvm(path: Path) -> Table:
     """Columns ``label`` and, where rows have them, ``qid``; features are called ``f`` and their number in the file."""
-    from sklearn.datasets import load_svmlight_file
-
-    with broken_file(path, "libsvm"):
-        matrix, label, qid = load_svmlight_file(str(path), zero_based=True, query_id=True)
-        if matrix.shape[1] >= LARGEST_INDEX:
-            raise TableError(f"{path}: feature number {matrix.shape[1] - 1} is too large")
-        matrix.check_format(full_check=True)
+    [(matrix, label, qid)] = read_libsvm_rows(path)
+    if matrix.shape[1] >= LARGEST_INDEX:
+        raise TableError(f"{path}: feature number {matrix.shape[1] - 1} is too large")
     columns = {"label": Column("number", label)}
     if len(qid) == len(label) and np.any(qid != 0):
         columns["qid"] = Column("number", np.asarray(qid, dtype=np.int64))
-    first = (
-        0 if matrix.shape[1] and matrix[:, [0]].nnz else min(1, matrix.shape[1])
-    )  # most files count from 1
+    # most files count from 1
+    first = 0 if matrix.shape[1] and matrix[:, [0]].nnz else min(1, matrix.shape[1])
     names = [f"f{j}" for j in range(first, matrix.shape[1])]
     return Table(str(path), matrix.shape[0], columns, matrix[:, first:], names)

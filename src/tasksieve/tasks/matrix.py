@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
+from ..design import Storage, compressed
+
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
 
@@ -51,11 +53,16 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     search : bool
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
+    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
+
     Notes
     -----
     The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
-    if scipy.sparse.issparse(X) or _is_sparse_frame(X):
+    matrix: Any
+    if isinstance(X, Storage):
+        matrix = X
+    elif scipy.sparse.issparse(X) or _is_sparse_frame(X):
         matrix = _read_sparse(X, name)
     else:
         matrix = _read_dense(X, name)
@@ -66,7 +73,7 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
         )
     if n_features < 1:
         raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    if search and not get_config()["assume_finite"]:
+    if search and not isinstance(matrix, Storage) and not get_config()["assume_finite"]:
         refuse_not_finite(matrix, name)
     return matrix
 
@@ -97,6 +104,12 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
 
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
+    if isinstance(matrix, Storage):
+        for feature in range(matrix.n_features):
+            rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
+            if len(rows):
+                raise ValueError(f"Input {name} contains NaN or infinity: row {rows[0]}, feature {feature}.")
+        return
     if matrix.dtype.kind != "f":
         return
     bad = _first_not_finite(matrix.data if scipy.sparse.issparse(matrix) else matrix)
@@ -151,8 +164,7 @@ def _read_sparse(X: Any, name: str) -> Any:
     matrix = X if scipy.sparse.issparse(X) else X.sparse.to_coo()
     if len(matrix.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(matrix.shape)}D sparse array instead for {name}.")
-    if matrix.format not in ("csr", "csc"):
-        matrix = matrix.tocsc()
+    matrix = compressed(matrix, name)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's matrix is never modified
         matrix.sum_duplicates()

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..design import Storage
+
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
 
@@ -20,7 +22,7 @@ def linear_scores(
 
     Parameters
     ----------
-    matrix : ndarray or CSR/CSC matrix of shape (n, d), as `read_matrix` returns it
+    matrix : ndarray, CSR/CSC matrix or Storage of shape (n, d), as `read_matrix` returns it
     coef : ndarray of shape (T, d)
     intercept : ndarray of shape (T,)
     codes : int ndarray of shape (n,), optional
@@ -33,6 +35,9 @@ def linear_scores(
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
     n_rows = matrix.shape[0]
+    if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
+        matrix, coef = np.asarray(matrix.take(support)), packed
+        support = np.arange(len(support))
     scores = np.empty((n_rows, len(coef)) if codes is None else n_rows)
     sparse = scipy.sparse.issparse(matrix)
     whole = not sparse and len(support) == matrix.shape[1]

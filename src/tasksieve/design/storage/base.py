@@ -22,8 +22,8 @@ def for_kernels(dtype: np.dtype[Any]) -> bool:
     return dtype.type in KERNEL_TYPES and dtype.isnative
 
 
-class Storage(Protocol):
-    """What a design needs from the numbers."""
+class ColumnStorage(Protocol):
+    """What a shard needs from the numbers."""
 
     n_rows: int
     n_features: int
@@ -53,9 +53,9 @@ class Storage(Protocol):
 
 
 def one_by_one(
-    storage: Storage, weights: Array, vectors: Array, offsets: Array, threads: int
+    storage: ColumnStorage, weights: Array, vectors: Array, offsets: Array, threads: int
 ) -> tuple[Array, list[Array]]:
-    """`Storage.first_products` by a pass each."""
+    """`ColumnStorage.first_products` by a pass each."""
     squares = storage.products(weights, offsets, False, None, True, threads)
     products = [storage.products(vector, offsets, False, None, False, threads) for vector in vectors]
     return squares, products

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .base import BLOCK_BYTES, Storage, for_kernels
+from ..sparse_format import compressed
+from .base import BLOCK_BYTES, ColumnStorage, for_kernels
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
+from .own import OwnStorage, Storage
 from .sparse import SparseStorage
 
 Array = np.ndarray[Any, Any]
@@ -38,17 +40,22 @@ def _kernel_type(x: Array) -> Array:
     return x if for_kernels(x.dtype) else x.astype(np.float64)
 
 
-def as_storage(blocks: Any, row_order: Array | None = None) -> Storage:
-    """Storage for one matrix, or for a list of matrices stacked on top of each other.
+def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
+    """ColumnStorage for one matrix, or for a list of matrices stacked on top of each other.
 
     Parameters
     ----------
-    blocks : array, memory map, sparse matrix, or list of these
+    blocks : array, memory map, sparse matrix, or list of these; or a `Storage`
         float64, float32, int8 and uint8 are kept as they are, other numbers become float64.
     row_order : array of int, optional
         Permutation that brings the stacked rows into task order.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
+    if any(isinstance(part, Storage) for part in parts):
+        if len(parts) > 1:
+            raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
+        return OwnStorage(parts[0], row_order)
+    parts = [compressed(part, "X") if sparse.issparse(part) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         stacked = parts[0]
         if len(parts) > 1:

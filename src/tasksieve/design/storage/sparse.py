@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..._kernels import kernels
 from .base import for_kernels, one_by_one
@@ -19,7 +18,7 @@ class SparseStorage:
     reads_once = False
     sparse = True
 
-    def __init__(self, x: sparse.csc_array) -> None:
+    def __init__(self, x: Any) -> None:
         if not for_kernels(x.data.dtype):
             x = x.astype(np.float64)
         self.x = x

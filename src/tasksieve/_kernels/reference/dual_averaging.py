@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .losses import sigmoid
+
 L21, L11, L1_L21 = 0, 1, 2
 PER_TASK, IMPORTANCE, ROUNDS = 0, 1, 2
 SQUARED, LOGISTIC, HINGE = 0, 1, 2
@@ -21,7 +23,7 @@ def derivative(loss, z, y):
     if loss == SQUARED:
         return z - y
     if loss == LOGISTIC:
-        return -y * np.exp(-np.logaddexp(0.0, y * z))
+        return -y * sigmoid(-y * z)
     return -y if y * z < 1.0 else 0.0
 
 
@@ -138,7 +140,8 @@ class DualAveraging:
                 return i
         return len(indptr) - 1
 
-    # Chunks in the plainest form: -1, with nothing done, if an entry is not finite or a label has no code.
+    # Chunks in the plainest form: -1, with nothing done, if an entry is not finite, an index out of range or a label
+    # has no code.
 
     def learn_plain_dense(self, x, y, label, table):
         codes = self._codes(label, table)
@@ -148,7 +151,9 @@ class DualAveraging:
     def learn_plain_sparse(self, data, indices, indptr, y, label, table):
         codes = self._codes(label, table)
         plain = np.all(np.isfinite(data)) and np.all(np.isfinite(y)) and np.all(codes >= 0)
-        return self.learn_sparse(data, indices, indptr, y, codes, None) if plain else -1
+        inside = indptr[0] == 0 and indptr[-1] <= len(indices) and np.all(np.diff(indptr) >= 0)
+        inside = inside and np.all((indices >= 0) & (indices < self.features))
+        return self.learn_sparse(data, indices, indptr, y, codes, None) if plain and inside else -1
 
     @staticmethod
     def _codes(label, table):

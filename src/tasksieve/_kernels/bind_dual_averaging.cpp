@@ -1,47 +1,30 @@
-// Bindings of the online learner: rows are checked here, once, and learned without the interpreter lock.
-#include <algorithm>
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-
 #include <limits>
-#include <optional>
-#include <stdexcept>
-#include <type_traits>
 
+#include "arrays.hpp"
 #include "dual_averaging.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace tasksieve {
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using OutRows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Weights = std::optional<Vector<double>>;
-
-void require(bool condition, const char *message) {
-    if (!condition) throw std::invalid_argument(message);
-}
+using Weights = Maybe<Vector<double>>;
 
 template <class T>
-nb::object to_array(std::vector<T> &&values) {
+nb::object to_array(std::vector<T> values) {
     auto *kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-void check_rows(const DualAveraging &model, index_t count, const Vector<double> &y, const Vector<index_t> &task,
+void check_task(const DualAveraging &model, index_t task) {
+    require(task >= 0 && task < model.tasks, "task out of range");
+}
+
+void check_rows(const DualAveraging &model, index_t count, const Vector<double> &y, const Indices &task,
                 const Weights &weight) {
-    require(index_t(y.size()) == count && index_t(task.size()) == count, "one y and one task a row");
-    require(!weight || index_t(weight->size()) == count, "one weight a row");
-    for (index_t i = 0; i < count; ++i)
-        require(task.data()[i] >= 0 && task.data()[i] < model.tasks, "task out of range");
+    require(length(y) == count && length(task) == count, "one y and one task a row");
+    require(!weight || length(*weight) == count, "one weight a row");
+    check_indices(task, model.tasks, "task out of range");
 }
 
 // A NaN for l1 leaves it as it is: `set_l1` then says it, feature by feature.
@@ -63,7 +46,7 @@ void configure(DualAveraging &model, int penalty, int rule, int loss, double alp
 }
 
 void set_l1(DualAveraging &model, Vector<double> values) {
-    require(index_t(values.size()) == model.features, "one l1 a feature");
+    require(length(values) == model.features, "one l1 a feature");
     if (std::equal(values.data(), values.data() + values.size(), model.l1.begin())) return;
     std::copy_n(values.data(), values.size(), model.l1.begin());
     model.l1_uniform = false;
@@ -71,7 +54,7 @@ void set_l1(DualAveraging &model, Vector<double> values) {
 }
 
 // Each learn_... returns the number of rows learned: fewer than given if a gradient was not finite.
-index_t learn_dense(DualAveraging &model, Rows x, Vector<double> y, Vector<index_t> task, Weights weight) {
+index_t learn_dense(DualAveraging &model, Rows<double> x, Vector<double> y, Indices task, Weights weight) {
     const index_t count = x.shape(0);
     require(index_t(x.shape(1)) == model.features, "x has the wrong number of features");
     check_rows(model, count, y, task, weight);
@@ -86,57 +69,54 @@ index_t learn_dense(DualAveraging &model, Rows x, Vector<double> y, Vector<index
 }
 
 template <class I>
-index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indices, Vector<I> indptr,
-                     Vector<double> y, Vector<index_t> task, Weights weight) {
-    const index_t count = index_t(indptr.size()) - 1;
-    require(count >= 0 && data.size() == indices.size() && index_t(indptr.data()[count]) <= index_t(data.size()) &&
-                indptr.data()[0] >= 0,
-            "inconsistent sparse rows");
-    check_rows(model, count, y, task, weight);
-    for (index_t i = 0; i < count; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
-    const index_t entries = index_t(indices.size());
-    require(entries == 0 || largest_index(indices.data(), entries) < std::uint64_t(model.features),
-            "feature out of range");
+index_t learn_rows(DualAveraging &model, const Compressed<double, I> &rows, const Vector<double> &y,
+                   const Indices &task, const Weights &weight) {
+    check_rows(model, rows.lines, y, task, weight);
     nb::gil_scoped_release release;
     model.arrange_for_sparse();
-    return model.learn_rows(OnlineRows<I>{data.data(), indices.data(), indptr.data(), count}, y.data(), task.data(),
-                            weight ? weight->data() : nullptr);
+    return model.learn_rows(rows, y.data(), task.data(), data_or_null(weight));
+}
+
+template <class I>
+index_t learn_sparse(DualAveraging &model, Vector<double> data, Vector<I> indices, Vector<I> indptr,
+                     Vector<double> y, Indices task, Weights weight) {
+    return learn_rows(model, compressed(data, indices, indptr, model.features), y, task, weight);
 }
 
 // --- chunks in the plainest form ---------------------------------------------------------------------------------
 
 // The codes of integer labels, from a table (-1: none); false if one has no code.
-bool read_codes(const Vector<index_t> &label, const Vector<index_t> &table, std::vector<index_t> &codes) {
+bool read_codes(const Indices &label, const Indices &table, std::vector<index_t> &codes) {
     codes.resize(label.size());
-    const size_t known = table.size();
     bool all = true;
     for (size_t i = 0; i < label.size(); ++i) {
-        const bool inside = size_t(label.data()[i]) < known;
+        const bool inside = size_t(label.data()[i]) < table.size();
         codes[i] = inside ? table.data()[label.data()[i]] : -1;
         all = all && codes[i] >= 0;
     }
     return all;
 }
 
-// Each learns like learn_..., or returns -1 without having done anything where an entry is not finite, or a label has
-// no code: the caller then looks closer.
-index_t learn_plain_dense(DualAveraging &model, Rows x, Vector<double> y, Vector<index_t> label,
-                          Vector<index_t> table) {
+// Each learns like learn_..., or returns -1 without having done anything where an entry is not finite, an index out of
+// range, or a label has no code: the caller then looks closer.
+index_t learn_plain_dense(DualAveraging &model, Rows<double> x, Vector<double> y, Indices label, Indices table) {
     static thread_local std::vector<index_t> codes;
-    if (x.shape(0) != y.size() || !all_finite(x.data(), index_t(x.size())) ||
-        !all_finite(y.data(), index_t(y.size())) || !read_codes(label, table, codes))
+    if (x.shape(0) != y.size() || !all_finite(x.data(), length(x)) || !all_finite(y.data(), length(y)) ||
+        !read_codes(label, table, codes))
         return -1;
-    return learn_dense(model, x, y, Vector<index_t>(codes.data(), {codes.size()}), {});
+    return learn_dense(model, x, y, Indices(codes.data(), {codes.size()}), {});
 }
 
 template <class I>
 index_t learn_plain_sparse(DualAveraging &model, Vector<double> data, Vector<I> indices, Vector<I> indptr,
-                           Vector<double> y, Vector<index_t> label, Vector<index_t> table) {
+                           Vector<double> y, Indices label, Indices table) {
     static thread_local std::vector<index_t> codes;
-    if (indptr.size() != y.size() + 1 || !all_finite(data.data(), index_t(data.size())) ||
-        !all_finite(y.data(), index_t(y.size())) || !read_codes(label, table, codes))
+    if (indptr.size() != y.size() + 1 || !consistent(data, indices, indptr) ||
+        !all_inside(indices.data(), length(indices), model.features) || !all_finite(data.data(), length(data)) ||
+        !all_finite(y.data(), length(y)) || !read_codes(label, table, codes))
         return -1;
-    return learn_sparse<I>(model, data, indices, indptr, y, Vector<index_t>(codes.data(), {codes.size()}), {});
+    const Compressed<double, I> rows{data.data(), indices.data(), indptr.data(), length(y)};
+    return learn_rows(model, rows, y, Indices(codes.data(), {codes.size()}), {});
 }
 
 // --- one row a call ---------------------------------------------------------------------------------------------
@@ -153,7 +133,7 @@ void check_finite(const double *values, index_t count) {
 
 bool learn_array(DualAveraging &model, Vector<double> x, double y, index_t task, double weight) {
     if (index_t(x.size()) != model.features) throw nb::value_error("x has the wrong number of features");
-    require(task >= 0 && task < model.tasks, "task out of range");
+    check_task(model, task);
     check_finite(x.data(), model.features);
     model.set_layout(true);
     return model.learn(OnlineRow<std::int32_t>{x.data(), nullptr, model.features}, y, task, weight);
@@ -191,7 +171,7 @@ index_t read_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, bool gr
 
 bool learn_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, double y, index_t task, double weight) {
     const index_t features = read_dict(model, x, vocabulary, true);
-    require(task >= 0 && task < model.tasks, "task out of range");
+    check_task(model, task);
     model.set_layout(false);
     if (features > model.features) model.resize(features, model.tasks);
     const OnlineRow<std::int64_t> row{buffers.value.data(), buffers.index.data(), index_t(buffers.index.size())};
@@ -200,46 +180,48 @@ bool learn_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, double y,
 
 template <class Row>
 double shown_score(DualAveraging &model, const Row &row, index_t task) {
-    if (model.round_task.empty()) return model.score(row, task);
-    DualAveraging closed = model;  // as if the open round ended now
-    closed.close_round();
-    return closed.score(row, task);
+    return model.round_task.empty() ? model.score(row, task) : model.closed().score(row, task);
 }
 
 double score_array(DualAveraging &model, Vector<double> x, index_t task) {
     if (index_t(x.size()) != model.features) throw nb::value_error("x has the wrong number of features");
-    require(task >= 0 && task < model.tasks, "task out of range");
+    check_task(model, task);
     check_finite(x.data(), model.features);
     model.set_layout(true);
     return shown_score(model, OnlineRow<std::int32_t>{x.data(), nullptr, model.features}, task);
 }
 
 double score_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, index_t task) {
-    require(task >= 0 && task < model.tasks, "task out of range");
+    check_task(model, task);
     read_dict(model, x, vocabulary, false);
     model.set_layout(false);
     const OnlineRow<std::int64_t> row{buffers.value.data(), buffers.index.data(), index_t(buffers.index.size())};
     return shown_score(model, row, task);
 }
 
-double score_sparse(DualAveraging &model, Vector<double> value, Vector<std::int64_t> index, index_t task) {
-    require(task >= 0 && task < model.tasks && value.size() == index.size(), "one value an index");
-    for (size_t k = 0; k < index.size(); ++k)
-        require(index.data()[k] >= 0 && index.data()[k] < model.features, "feature out of range");
+double score_sparse(DualAveraging &model, Vector<double> value, Indices index, index_t task) {
+    check_task(model, task);
+    require(value.size() == index.size(), "one value an index");
+    check_indices(index, model.features, "feature out of range");
     model.arrange_for_sparse();
-    return shown_score(model, OnlineRow<std::int64_t>{value.data(), index.data(), index_t(index.size())}, task);
+    return shown_score(model, OnlineRow<std::int64_t>{value.data(), index.data(), length(index)}, task);
+}
+
+void flip(DualAveraging &model, index_t task) {
+    check_task(model, task);
+    model.flip(task);
 }
 
 // --- what it has learned ----------------------------------------------------------------------------------------
 
-void coefficients(const DualAveraging &model, OutRows out) {
-    require(index_t(out.shape(0)) == model.tasks && index_t(out.shape(1)) == model.features, "out: tasks x features");
+void coefficients(const DualAveraging &model, OutRows<double> out) {
+    require(shaped(out, model.tasks, model.features), "out: tasks x features");
     nb::gil_scoped_release release;
     model.weights(out.data());
 }
 
-void intercepts(const DualAveraging &model, OutVector out) {
-    require(index_t(out.size()) == model.tasks, "out: one entry a task");
+void intercepts(const DualAveraging &model, OutVector<double> out) {
+    require(length(out) == model.tasks, "out: one entry a task");
     model.intercepts(out.data());
 }
 
@@ -253,6 +235,19 @@ std::vector<double> by_task(const DualAveraging &model, const Cells &cells) {
     return out;
 }
 
+// What is kept as it is.
+template <class Model, class Each>
+void each_field(Model &model, const Each &each) {
+    each("weight", model.weight);
+    each("offset_sums", model.offset_sums);
+    each("offset_total", model.offset_total);
+    each("round_task", model.round_task);
+    each("round_start", model.round_start);
+    each("round_index", model.round_index);
+    each("round_gradient", model.round_gradient);
+    each("round_value", model.round_value);
+}
+
 nb::dict state(const DualAveraging &model) {
     nb::dict d;
     d["shape"] = to_array(std::vector<index_t>{model.features, model.tasks, model.steps, model.rows,
@@ -262,14 +257,7 @@ nb::dict state(const DualAveraging &model) {
     d["total"] = to_array(model.settings.average ? by_task(model, model.total) : std::vector<double>());
     d["sizes"] = to_array(std::vector<double>(model.sizes.begin(), model.sizes.begin() + model.features));
     d["l1"] = to_array(std::vector<double>(model.l1.begin(), model.l1.begin() + model.features));
-    d["weight"] = to_array(std::vector<double>(model.weight));
-    d["offset_sums"] = to_array(std::vector<double>(model.offset_sums));
-    d["offset_total"] = to_array(std::vector<double>(model.offset_total));
-    d["round_task"] = to_array(std::vector<index_t>(model.round_task));
-    d["round_start"] = to_array(std::vector<index_t>(model.round_start));
-    d["round_index"] = to_array(std::vector<index_t>(model.round_index));
-    d["round_gradient"] = to_array(std::vector<double>(model.round_gradient));
-    d["round_value"] = to_array(std::vector<double>(model.round_value));
+    each_field(model, [&](const char *name, const auto &field) { d[name] = to_array(field); });
     return d;
 }
 
@@ -287,13 +275,19 @@ void restore(DualAveraging &model, nb::dict d) {
     const auto sums = from_state<double>(d, "sums"), total = from_state<double>(d, "total");
     // Nothing is allocated on the word of a number alone: the arrays that are here must bear it out (no products, which
     // could overflow).
-    require(from_state<double>(d, "sizes").size() == size_t(features) && from_state<double>(d, "weight").size() == size_t(tasks),
-            "broken state: tasks or features");
+    const auto sizes = from_state<double>(d, "sizes"), l1 = from_state<double>(d, "l1");
+    DualAveraging fresh;
+    each_field(fresh, [&](const char *name, auto &field) {
+        field = from_state<typename std::decay_t<decltype(field)>::value_type>(d, name);
+    });
+    require(length(sizes) == features && length(l1) == features, "broken state: features");
+    require(length(fresh.weight) == tasks && length(fresh.offset_sums) == tasks && length(fresh.offset_total) == tasks,
+            "broken state: tasks");
     require((tasks == 0 ? sums.empty() : sums.size() % tasks == 0 && index_t(sums.size() / tasks) == features) &&
                 (total.empty() || total.size() == sums.size()),
             "broken state: sums");
-    require(shape[2] >= 0 && shape[3] >= 0 && shape[6] >= 0 && shape[6] <= 4 * tasks + 64, "broken state");
-    DualAveraging fresh;
+    require(shape[2] >= 0 && shape[3] >= 0, "broken state: steps");
+    require(shape[6] >= 0 && shape[6] <= 4 * tasks + 64 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
     fresh.resize(features, tasks);
@@ -317,75 +311,64 @@ void restore(DualAveraging &model, nb::dict d) {
     }
     fresh.steps = shape[2];
     fresh.rows = shape[3];
-    const auto sizes = from_state<double>(d, "sizes"), l1 = from_state<double>(d, "l1");
-    require(index_t(sizes.size()) == features && index_t(l1.size()) == features, "broken state: features");
     std::copy(sizes.begin(), sizes.end(), fresh.sizes.begin());
     std::copy(l1.begin(), l1.end(), fresh.l1.begin());
     for (double r : l1) fresh.l1_uniform = fresh.l1_uniform && r == fresh.l1_default;
-    fresh.weight = from_state<double>(d, "weight");
-    fresh.offset_sums = from_state<double>(d, "offset_sums");
-    fresh.offset_total = from_state<double>(d, "offset_total");
-    require(index_t(fresh.weight.size()) == tasks && index_t(fresh.offset_sums.size()) == tasks && index_t(fresh.offset_total.size()) == tasks,
-            "broken state: tasks");
     fresh.sizes_ready = shape[5] != 0;
     if (!fresh.global())
         for (index_t q = 0; q < tasks; ++q) fresh.inverse[q] = fresh.weight[q] > 0.0 ? 1.0 / fresh.weight[q] : 0.0;
-    fresh.round_task = from_state<index_t>(d, "round_task");
-    fresh.round_start = from_state<index_t>(d, "round_start");
-    fresh.round_index = from_state<index_t>(d, "round_index");
-    fresh.round_gradient = from_state<double>(d, "round_gradient");
-    fresh.round_value = from_state<double>(d, "round_value");
     require(fresh.round_task.size() == fresh.round_start.size() &&
                 fresh.round_task.size() == fresh.round_gradient.size() &&
                 fresh.round_index.size() == fresh.round_value.size(),
             "broken state: open round");
-    for (index_t q : fresh.round_task) {
-        require(q >= 0 && q < tasks, "broken state: open round");
-        fresh.in_round[q] = 1;
-    }
-    for (index_t j : fresh.round_index) require(j >= 0 && j < features, "broken state: open round");
-    for (index_t k : fresh.round_start)
-        require(k >= 0 && k <= index_t(fresh.round_index.size()), "broken state: open round");
+    const auto within = [](const std::vector<index_t> &values, index_t end) {
+        require(all_inside(values.data(), length(values), end), "broken state: open round");
+    };
+    within(fresh.round_task, tasks);
+    within(fresh.round_index, features);
+    within(fresh.round_start, length(fresh.round_index) + 1);
     require(std::is_sorted(fresh.round_start.begin(), fresh.round_start.end()), "broken state: open round");
+    for (index_t q : fresh.round_task) fresh.in_round[q] = 1;
     model = fresh;
+}
+
+template <class I>
+void bind_sparse(nb::class_<DualAveraging> &learner) {
+    learner
+        .def("learn_sparse", &learn_sparse<I>, array("data"), array("indices"), array("indptr"), array("y"),
+             array("task"), maybe("weight"))
+        .def("learn_plain_sparse", &learn_plain_sparse<I>, array("data"), array("indices"), array("indptr"),
+             array("y"), array("label"), array("table"));
 }
 
 }  // namespace
 
-void bind_online(nb::module_ &m) {
-    nb::class_<DualAveraging>(m, "DualAveraging")
-        .def(nb::init<>())
+void bind_dual_averaging(nb::module_ &m) {
+    nb::class_<DualAveraging> learner(m, "DualAveraging");
+    learner.def(nb::init<>())
         .def("configure", &configure, "penalty"_a, "rule"_a, "loss"_a, "alpha"_a, "gamma"_a, "ridge"_a, "enhanced"_a,
              "intercept"_a, "average"_a, "l1"_a)
-        .def("set_l1", &set_l1, "values"_a.noconvert())
+        .def("set_l1", &set_l1, array("values"))
         .def("resize", &DualAveraging::resize, "features"_a, "tasks"_a)
-        .def("flip", &DualAveraging::flip, "task"_a)
+        .def("flip", &flip, "task"_a)
         .def("close_round", &DualAveraging::close_round)
         .def_ro("features", &DualAveraging::features)
         .def_ro("tasks", &DualAveraging::tasks)
         .def_ro("steps", &DualAveraging::steps)
         .def_ro("rows", &DualAveraging::rows)
-        .def("learn_dense", &learn_dense, "x"_a.noconvert(), "y"_a.noconvert(), "task"_a.noconvert(),
-             "weight"_a.none().noconvert())
-        .def("learn_sparse", &learn_sparse<std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-             "indptr"_a.noconvert(), "y"_a.noconvert(), "task"_a.noconvert(), "weight"_a.none().noconvert())
-        .def("learn_sparse", &learn_sparse<std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-             "indptr"_a.noconvert(), "y"_a.noconvert(), "task"_a.noconvert(), "weight"_a.none().noconvert())
-        .def("learn_plain_dense", &learn_plain_dense, "x"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(),
-             "table"_a.noconvert())
-        .def("learn_plain_sparse", &learn_plain_sparse<std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-             "indptr"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(), "table"_a.noconvert())
-        .def("learn_plain_sparse", &learn_plain_sparse<std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-             "indptr"_a.noconvert(), "y"_a.noconvert(), "label"_a.noconvert(), "table"_a.noconvert())
-        .def("learn_array", &learn_array, "x"_a.noconvert(), "y"_a, "task"_a, "weight"_a)
+        .def("learn_dense", &learn_dense, array("x"), array("y"), array("task"), maybe("weight"))
+        .def("learn_plain_dense", &learn_plain_dense, array("x"), array("y"), array("label"), array("table"))
+        .def("learn_array", &learn_array, array("x"), "y"_a, "task"_a, "weight"_a)
         .def("learn_dict", &learn_dict, "x"_a, "vocabulary"_a, "y"_a, "task"_a, "weight"_a)
-        .def("score_array", &score_array, "x"_a.noconvert(), "task"_a)
+        .def("score_array", &score_array, array("x"), "task"_a)
         .def("score_dict", &score_dict, "x"_a, "vocabulary"_a, "task"_a)
-        .def("score_sparse", &score_sparse, "value"_a.noconvert(), "index"_a.noconvert(), "task"_a)
-        .def("coefficients", &coefficients, "out"_a.noconvert())
-        .def("intercepts", &intercepts, "out"_a.noconvert())
+        .def("score_sparse", &score_sparse, array("value"), array("index"), "task"_a)
+        .def("coefficients", &coefficients, array("out"))
+        .def("intercepts", &intercepts, array("out"))
         .def("state", &state)
         .def("restore", &restore, "state"_a);
+    bind_sparse<std::int32_t>(learner);
+    bind_sparse<std::int64_t>(learner);
 }
 
 }  // namespace tasksieve

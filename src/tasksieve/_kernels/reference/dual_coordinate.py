@@ -1,7 +1,6 @@
-"""NumPy twins of the graph models' kernels: rows, dual coordinate descent, passes, smoothed losses, hashing.
+"""NumPy twins of `dual_coordinate.cpp`: descent, passes and smoothed losses of the graph models.
 
-A row is a pair (indices, values). The twins draw the same random numbers as the compiled kernels, so their iterates
-agree up to rounding.
+The twins draw the same random numbers as the compiled kernels, so their iterates agree up to rounding.
 """
 
 from __future__ import annotations
@@ -11,100 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .graph_rows import WORD
+from .losses import log1p_exp, sigmoid
+
 HINGE, SQUARED_HINGE, LOGISTIC, EPSILON, SQUARED_EPSILON = range(5)
-WORD = (1 << 64) - 1
-
-
-# --- rows ------------------------------------------------------------------------------------------------------
-
-
-class DenseRows:
-    def __init__(self, x):
-        self.x = x
-        self.rows, self.features = x.shape
-        self.entries = float(self.features)
-
-    def row(self, r):
-        return slice(None, self.features), np.asarray(self.x[r], dtype=np.float64)
-
-
-class SparseRows:
-    def __init__(self, data, indices, indptr, features):
-        self.data, self.indices, self.indptr = data, indices, indptr
-        self.rows, self.features = len(indptr) - 1, features
-        self.entries = len(data) / max(self.rows, 1)
-
-    def row(self, r):
-        span = slice(self.indptr[r], self.indptr[r + 1])
-        return self.indices[span], np.asarray(self.data[span], dtype=np.float64)
-
-
-class StringRows:
-    """Feature (k, p, k-mer): offset[k-1] + p 2^(bits k) + code up to degree `direct`, hashed beyond it."""
-
-    def __init__(self, text, letters, bits, direct, offset, weight, features):
-        self.text, self.letters, self.bits, self.direct = text, letters, bits, direct
-        self.offset, self.weight, self.features = offset, weight, features
-        self.rows, self.length = text.shape
-        self.entries = float(sum(max(self.length - k, 0) for k in range(len(weight))))
-
-    def row(self, r):
-        codes = [int(c) for c in self.letters[self.text[r]]]
-        base = int(self.offset[self.direct])
-        room = self.features - base
-        indices, values = [], []
-        for k in range(1, len(self.weight) + 1):
-            for p in range(self.length - k + 1):
-                word = codes[p : p + k]
-                if 255 in word:
-                    continue
-                value = 0
-                for c in word:
-                    value = (value << self.bits) | c
-                if k <= self.direct:
-                    indices.append(int(self.offset[k - 1]) + (p << (self.bits * k)) + value)
-                else:
-                    h = ((value + k * 0x9E3779B97F4A7C15) & WORD) ^ ((p * 0xD6E8FEB86659FD93) & WORD)
-                    h = (h * 0xBF58476D1CE4E5B9) & WORD
-                    h ^= h >> 32
-                    h = ((h * 0x94D049BB133111EB) & WORD) >> 32
-                    indices.append(base + ((h * room) >> 32))
-                values.append(float(self.weight[k - 1]))
-        return np.array(indices, dtype=np.int64), np.array(values)
-
-
-def dense_rows(x, threads):
-    return DenseRows(x)
-
-
-def sparse_rows(data, indices, indptr, features):
-    return SparseRows(data, indices, indptr, features)
-
-
-def string_rows(text, letters, bits, direct, offset, weight, features):
-    return StringRows(text, letters, bits, direct, offset, weight, features)
-
-
-def row_squares(rows, threads, out):
-    """``out[r] = ||x_r||^2`` (strings: without the cross terms of features that collide)."""
-    for r in range(rows.rows):
-        out[r] = np.sum(rows.row(r)[1] ** 2)
-
-
-def count_hashed(rows, threads, counts):
-    """Features of each string."""
-    for r in range(rows.rows):
-        counts[r] = len(rows.row(r)[0])
-
-
-def hash_rows(rows, threads, indptr, indices, values):
-    """Features and values of all strings, neither sorted nor merged."""
-    for r in range(rows.rows):
-        span = slice(indptr[r], indptr[r + 1])
-        indices[span], values[span] = rows.row(r)
-
-
-# --- the problem -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -133,16 +42,8 @@ def graph_problem(rows, loss, epsilon, bias, offsets, row_of, y, c, m):
     return GraphProblem(rows, loss, epsilon, bias, offsets, row_of, y, c, m)
 
 
-def _log1p_exp(x):
-    return np.logaddexp(0.0, x)
-
-
 def _x_log_x(x):
     return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)
-
-
-def _sigmoid(x):
-    return np.exp(-np.logaddexp(0.0, -x))
 
 
 def _fenchel(loss, epsilon, z, y, c, beta):
@@ -153,7 +54,7 @@ def _fenchel(loss, epsilon, z, y, c, beta):
     if loss == SQUARED_HINGE:
         return c * np.maximum(1 - y * z, 0) ** 2 - a * (1 - y * z) + a * a / (4 * c)
     if loss == LOGISTIC:
-        return c * (_log1p_exp(-y * z) + _x_log_x(a / c) + _x_log_x(1 - a / c)) + a * y * z
+        return c * (log1p_exp(-y * z) + _x_log_x(a / c) + _x_log_x(1 - a / c)) + a * y * z
     over = np.maximum(np.abs(z - y) - epsilon, 0)
     base = beta * (z - y) + epsilon * np.abs(beta)
     return c * over + base if loss == EPSILON else c * over**2 + base + beta**2 / (4 * c)
@@ -167,7 +68,7 @@ def _logistic_root(margin, q, c, share):
     if not low < u < high:
         u = 0.5 * (low + high)
     for _ in range(100):
-        s = _sigmoid(u)
+        s = sigmoid(u)
         h = margin + reach * (s - share) + u
         low, high = (low, u) if h > 0 else (u, high)
         following = u - h / (1 + reach * s * (1 - s))
@@ -199,7 +100,7 @@ def _step(loss, epsilon, z, y, c, q, beta, lowest, highest):
         new, projected = y * max(a - g / (q + k), 0.0), min(g, 0.0) if a <= 0 else g
         return new, projected, a <= 0 and g > highest, a <= 0 and g >= 0
     if loss == LOGISTIC:
-        return y * c * _sigmoid(_logistic_root(y * z, q, c, a / c)), 0.0, False, False
+        return y * c * sigmoid(_logistic_root(y * z, q, c, a / c)), 0.0, False, False
     k, top = (0.0, c) if loss == EPSILON else (0.5 / c, np.inf)
     g, h = z - y + beta * k, q + k
     up, down = g + epsilon, g - epsilon
@@ -351,7 +252,7 @@ def _derivatives(problem, z, mu):
         u = 1 - y * z
         return np.where(u > 0, -2 * y * u, 0.0), np.where(u > 0, 2.0, 0.0)
     if problem.loss == LOGISTIC:
-        s = _sigmoid(-y * z)
+        s = sigmoid(-y * z)
         return -y * s, s * (1 - s)
     r = z - y
     if problem.loss == EPSILON:
@@ -366,7 +267,7 @@ def _loss(problem, z):
         u = np.maximum(1 - problem.y * z, 0)
         return u if problem.loss == HINGE else u * u
     if problem.loss == LOGISTIC:
-        return _log1p_exp(-problem.y * z)
+        return log1p_exp(-problem.y * z)
     over = np.maximum(np.abs(z - problem.y) - problem.epsilon, 0)
     return over if problem.loss == EPSILON else over * over
 

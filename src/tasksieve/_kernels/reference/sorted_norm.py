@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .losses import softmax
+
 
 def _norms(rows, positive):
     rows = np.maximum(rows, 0.0) if positive else rows
@@ -123,11 +125,6 @@ class SortedFista:
         return iterations, gap, curvature
 
 
-def _softmax(z):
-    p = np.exp(z - z.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
-
-
 class SortedSvrg:
     """One epoch of prox-SVRG for a *sum* of losses (Bao et al. 2025, Algorithm 2).
 
@@ -166,8 +163,8 @@ class SortedSvrg:
                 own = z[np.arange(len(batch)), task_of[batch]] - reference_z[batch, 0]
                 np.add.at(change.T, task_of[batch], own[:, None] * x)
             elif multinomial:
-                now = _softmax(z / q[:, None] + (b if intercept else 0.0))
-                then = _softmax(reference_z[batch] / q[:, None] + (start if intercept else 0.0))
+                now = softmax(z / q[:, None] + (b if intercept else 0.0))
+                then = softmax(reference_z[batch] / q[:, None] + (start if intercept else 0.0))
                 change = x.T @ (q[:, None] * (now - then))
                 b_change = np.sum(np.square(q)[:, None] * (now - then), axis=0)
             else:

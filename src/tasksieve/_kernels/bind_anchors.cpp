@@ -1,0 +1,69 @@
+#include "anchors.hpp"
+#include "arrays.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+void py_moment_bounds(Rows<double> moments, Rows<double> first, Vector<double> longest, Vector<double> group,
+                      double alpha, double beta, double first_unit, double radius, double rounding,
+                      OutVector<double> upper) {
+    const index_t count = length(upper);
+    require(shaped(moments, count, 3), "moments: three a feature");
+    require(shaped(first, count, 3), "first: three a feature");
+    require(length(longest) == count && length(group) == count, "one entry a feature");
+    nb::gil_scoped_release release;
+    moment_bounds(moments.data(), first.data(), longest.data(), group.data(), count, alpha, beta, first_unit, radius,
+                  rounding, upper.data());
+}
+
+double py_largest_magnitude(Rows<double> values, int threads) {
+    nb::gil_scoped_release release;
+    return largest_magnitude(values.data(), length(values), threads);
+}
+
+void py_store_single(Rows<double> values, double factor, float least, int threads, OutRows<float> out) {
+    require(shaped(out, values.shape(0), values.shape(1)), "out has the wrong shape");
+    nb::gil_scoped_release release;
+    store_single(values.data(), length(values), factor, least, threads, out.data());
+}
+
+void py_anchored_ratios(std::vector<Rows<float>> anchors, Rows<double> coef, Rows<float> norms,
+                        Vector<double> remainder, double shared_remainder, double radius, Vector<double> group,
+                        Maybe<Vector<double>> l1, bool positive, int threads, OutVector<double> estimate,
+                        OutVector<double> upper, Maybe<Indices> chosen, Maybe<OutRows<double>> moments) {
+    const index_t features = norms.shape(0), tasks = coef.shape(1);
+    std::vector<const float *> pointers;
+    for (const auto &anchor : anchors) {
+        require(shaped(anchor, features, tasks), "anchor shape");
+        pointers.push_back(anchor.data());
+    }
+    require(coef.shape(0) == anchors.size(), "one row of coef an anchor");
+    const bool one_norm = norms.shape(1) == 1;
+    require(one_norm || index_t(norms.shape(1)) == tasks, "norms shape");
+    require(one_norm || length(remainder) == tasks, "one remainder a task");
+    require(length(group) == features && (!l1 || length(*l1) == features), "one entry a feature");
+    const index_t count = chosen ? length(*chosen) : features;
+    if (chosen) check_indices(*chosen, features);
+    require(length(estimate) == count && length(upper) == count, "one entry a feature");
+    require(!moments || shaped(*moments, count, 3), "moments: three a feature");
+    const Anchored is{pointers.data(), length(pointers), tasks, coef.data(), norms.data(), one_norm, remainder.data(),
+                      shared_remainder, radius, group.data(), data_or_null(l1), positive, data_or_null(chosen),
+                      estimate.data(), upper.data(), data_or_null(moments)};
+    nb::gil_scoped_release release;
+    anchored_ratios(is, count, threads);
+}
+
+}  // namespace
+
+void bind_anchors(nb::module_ &m) {
+    m.def("anchored_ratios", &py_anchored_ratios, array("anchors"), array("coef"), array("norms"), array("remainder"),
+          "shared_remainder"_a, "radius"_a, array("group"), maybe("l1"), "positive"_a, "threads"_a, array("estimate"),
+          array("upper"), array("chosen") = nb::none(), array("moments") = nb::none());
+    m.def("moment_bounds", &py_moment_bounds, array("moments"), array("first"), array("longest"), array("group"),
+          "alpha"_a, "beta"_a, "first_unit"_a, "radius"_a, "rounding"_a, array("upper"));
+    m.def("largest_magnitude", &py_largest_magnitude, array("values"), "threads"_a);
+    m.def("store_single", &py_store_single, array("values"), "factor"_a, "least"_a, "threads"_a, array("out"));
+}
+
+}  // namespace tasksieve

@@ -1,0 +1,75 @@
+#include "arrays.hpp"
+#include "coordinate.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+std::tuple<index_t, double, double> py_coordinate_descent(
+    Columns<double> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
+    Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
+    double tol, Maybe<Vector<double>> gram, Maybe<Vector<double>> y_products, double y_squared) {
+    RowProblem p;
+    p.x = x.data();
+    p.rows = x.shape(0);
+    p.offsets = offsets.data();
+    p.tasks = shared ? tasks_of(offsets) : check_offsets(offsets, p.rows);
+    p.shared = shared;
+    p.columns = columns.data();
+    p.count = length(columns);
+    p.h = h.data();
+    p.group = group.data();
+    p.l1 = l1.data();
+    p.ridge = ridge;
+    p.positive = positive;
+    const index_t cells = p.count * p.tasks;
+    require(length(h) == cells && length(w) == cells, "h and w must be count x tasks");
+    require(length(group) == p.count && length(l1) == p.count, "one weight a column");
+    if (gram) {
+        require(y_products && length(*y_products) == cells, "y_products must be tasks x count");
+        require(length(*gram) == p.count * p.count * (shared ? 1 : p.tasks), "gram has the wrong size");
+        require(length(state) == cells, "state must be tasks x count");
+        p.gram = gram->data();
+        p.y_products = y_products->data();
+        p.y_squared = y_squared;
+    } else {
+        check_indices(columns, x.shape(1));
+        require(length(state) == (shared ? p.rows * p.tasks : p.rows), "state must be the residual");
+    }
+    nb::gil_scoped_release release;
+    const RowReport report = coordinate_descent(p, w.data(), state.data(), max_epochs, tol);
+    return {report.epochs, report.gap, report.objective};
+}
+
+void py_row_gauges(Rows<double> m, Vector<double> group, Vector<double> l1, bool positive, OutVector<double> out) {
+    const index_t rows = m.shape(0), tasks = m.shape(1);
+    require(length(group) == rows && length(l1) == rows && length(out) == rows, "one entry a row");
+    for (index_t j = 0; j < rows; ++j)
+        out.data()[j] = row_gauge(m.data() + j * tasks, tasks, group.data()[j], l1.data()[j], positive);
+}
+
+void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<double> l1, double ridge,
+                   bool positive, OutRows<double> out) {
+    const index_t rows = c.shape(0), tasks = c.shape(1);
+    require(length(group) == rows && length(l1) == rows && shaped(h, rows, tasks) && shaped(out, rows, tasks),
+            "one entry a row");
+    std::vector<double> row(tasks);
+    for (index_t j = 0; j < rows; ++j) {
+        std::copy_n(c.data() + j * tasks, tasks, row.begin());
+        solve_row(row.data(), h.data() + j * tasks, tasks, group.data()[j], l1.data()[j], ridge, positive,
+                  out.data() + j * tasks);
+    }
+}
+
+}  // namespace
+
+void bind_coordinate(nb::module_ &m) {
+    m.def("coordinate_descent", &py_coordinate_descent, array("x"), array("offsets"), "shared"_a, array("columns"),
+          array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a,
+          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a);
+    m.def("row_gauges", &py_row_gauges, array("m"), array("group"), array("l1"), "positive"_a, array("out"));
+    m.def("solve_rows", &py_solve_rows, array("c"), array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a,
+          array("out"));
+}
+
+}  // namespace tasksieve

@@ -1,0 +1,34 @@
+"""NumPy twins of the compiled kernels: same names, same arguments, same results up to rounding.
+
+They are the kernels' documentation and test oracle, and what runs where no compiled kernels exist. Every function
+writes into the arrays it is given (``out``, ``w``, ``state``, ...), as the compiled one does. The twins of `topic.cpp`
+are in `topic.py`.
+"""
+
+from .algebra import (
+    combine,
+    factor,
+    factor_shifted,
+    normal_matrix,
+    normal_product,
+    reweight,
+    whiten,
+    whiten_each,
+)
+from .anchors import anchored_ratios, ball_maximum, largest_magnitude, moment_bounds, store_single
+from .coordinate import coordinate_descent, row_gauge, row_gauges, solve_row, solve_rows
+from .dual_averaging import DualAveraging
+from .dual_coordinate import (
+    dual_descent,
+    fenchel_sums,
+    graph_pass,
+    graph_pass_single,
+    graph_problem,
+    rebuild_table,
+    smoothed_loss,
+    smoothed_slope,
+)
+from .gram import extend_grams, gram_factor, gram_normal
+from .graph_rows import count_hashed, dense_rows, hash_rows, row_squares, sparse_rows, string_rows
+from .passes import first_products, row_products, segment_products, shared_products, sparse_products
+from .sorted_norm import SortedFista, SortedNorm, SortedSvrg

@@ -1,0 +1,147 @@
+"""Progress of long work: estimators tell, whoever watches hears.
+
+Everything that takes long asks `reporter` for somebody to tell. It finds the callbacks of all `watch` blocks around
+the call, and with ``verbose`` one more that prints lines: there is no other way in which this library shows progress.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any
+
+_watchers: ContextVar[tuple[Callable[[Progress], Any], ...]] = ContextVar("tasksieve_watchers", default=())
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a piece of work is.
+
+    Attributes
+    ----------
+    label : str
+        Whose work: the estimator, and which of its fits ("MultiTaskLassoCV, fold 2").
+    unit : str
+        What is counted: "value" (of alpha), "pass", "step", "row".
+    done : int
+    total : int or None
+        None where nobody knows it beforehand.
+    detail : str
+        More in words ("12 features selected"), or nothing.
+    seconds : float
+        Since this piece of work began.
+    """
+
+    label: str
+    unit: str
+    done: int
+    total: int | None = None
+    detail: str = ""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        total = "" if self.total is None else f" of {self.total}"
+        detail = f", {self.detail}" if self.detail else ""
+        return f"{self.label}: {self.unit} {self.done}{total}{detail}, {self.seconds:.1f} s"
+
+
+@contextmanager
+def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
+    """Be told how far the fits within a ``with`` block are.
+
+    Parameters
+    ----------
+    callback : callable
+        Called with a `Progress` after each value of a path, each pass or each chunk, in whichever thread does the
+        work (folds may have threads of their own), but never twice at the same time. What it raises ends the fit;
+        KeyboardInterrupt does what Ctrl-C does: a path keeps the values solved so far. Fits in other processes
+        are not heard.
+
+    See Also
+    --------
+    checkpoint : keep the finished folds of a cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((30, 5))
+    >>> with ts.watch(lambda progress: print(progress.label, progress.done, progress.total, progress.detail)):
+    ...     path = ts.MultiTaskLasso().path(X, X[:, 0], alphas=[10.0, 0.1])
+    MultiTaskLasso 1 2 0 features selected
+    MultiTaskLasso 2 2 1 features selected
+    """
+    if not callable(callback):
+        raise TypeError(f"callback must be callable with one argument, a Progress; got {callback!r}.")
+    lock = threading.RLock()
+
+    def one_at_a_time(progress: Progress) -> None:
+        with lock:
+            callback(progress)
+
+    token = _watchers.set((*_watchers.get(), one_at_a_time))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
+def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
+    """Whom to tell of a piece of work that begins now: ``tell(done, total=None, detail="")``; None if nobody listens.
+
+    Parameters
+    ----------
+    label, unit : str
+        As in `Progress`.
+    verbose : bool or int
+        Whether lines are to be printed, whoever else watches.
+    """
+    watchers = _watchers.get() + ((Lines(),) if verbose else ())
+    if not watchers:
+        return None
+    began = time.monotonic()
+
+    def tell(done: int, total: int | None = None, detail: str = "") -> None:
+        progress = Progress(label, unit, done, total, detail, time.monotonic() - began)
+        for watcher in watchers:
+            watcher(progress)
+
+    return tell
+
+
+class Lines:
+    """A watcher that prints lines on stderr: not more than one in so many seconds, but always the last.
+
+    Parameters
+    ----------
+    every : float, default=1.0
+    last : bool, default=True
+        Whether the end of a piece of work is always worth a line.
+    """
+
+    def __init__(self, every: float = 1.0, last: bool = True) -> None:
+        self.every = every
+        self.last = last
+        self._said = time.monotonic()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._said >= self.every or (self.last and progress.done == progress.total):
+            self._said = now
+            print(progress, file=sys.stderr, flush=True)
+
+
+def carried(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that sees, in whatever thread it runs, the `watch` and `checkpoint` blocks around this call."""
+    context = copy_context()
+
+    def run(*args: Any, **options: Any) -> Any:
+        return context.copy().run(function, *args, **options)
+
+    return run

@@ -1,0 +1,60 @@
+"""A fitted linear model as plain arrays, and back: all that prediction and the certificate need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..tasks import TaskData
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What a solution must know of its data once the rows are gone; the attributes are those of `TaskData`."""
+
+    n_tasks: int
+    n_features: int
+    tasks: np.ndarray
+    n_bar: float
+    form: str
+    classes: Any
+    weight_per_task: np.ndarray
+    task_weights: np.ndarray
+
+    @classmethod
+    def of(cls, data: TaskData) -> DataFacts:
+        return cls(**{field.name: getattr(data, field.name) for field in fields(cls)})
+
+
+# name of a part of the state -> attribute of the model
+ATTRIBUTES = {
+    "coef": "coef_",
+    "intercept": "intercept_",
+    "tasks": "tasks_",
+    "classes": "classes_",
+    "single": "_single",
+    "n_features": "n_features_in_",
+    "objective": "objective_",
+    "dual_gap": "dual_gap_",
+    "null_objective": "null_objective_",
+    "n_iter": "n_iter_",
+}
+
+
+def get_state(model: Any) -> dict[str, Any]:
+    """What a fitted model has found, by the names of `ATTRIBUTES`.
+
+    ``single`` is whether it was fitted to a 1-D y without task, and therefore predicts (n,) and not (n, T).
+    """
+    return {name: getattr(model, own) for name, own in ATTRIBUTES.items() if hasattr(model, own)}
+
+
+def set_state(model: Any, **state: Any) -> Any:
+    """Make a model the fitted one whose state `get_state` has told; parts that are not given stay as they are."""
+    for name, value in state.items():
+        if name not in ATTRIBUTES:
+            raise TypeError(f"{name!r} is no part of a fitted model; these are: {', '.join(ATTRIBUTES)}.")
+        setattr(model, ATTRIBUTES[name], value)
+    return model

@@ -1,0 +1,272 @@
+"""Any loss with any penalty: the estimator through which members of your own enter."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ..losses import Loss, as_loss
+from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
+from ..tasks import is_task_list
+from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
+from .cross_validation import PathEstimatorCV
+
+LOSSES = ("squared", "square-root")
+PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
+
+
+class _AnyMembers(TaskRegression, TaskLinearModel):
+    """A regression whose loss and penalty are parameters."""
+
+    loss: Any
+    penalty: Any
+    ridge: float
+
+    @property
+    def _loss(self) -> Loss:  # type: ignore[override]
+        return as_loss(self.loss)
+
+    def _penalty(self) -> dict[str, Any]:
+        penalty = PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
+        return {"penalty": penalty, "fixed_ridge": float(self.ridge)}
+
+    def _check_members(self) -> None:
+        check_number(self.ridge, "ridge", low=0, closed=True)
+        if not isinstance(self.loss, Loss) and self.loss not in LOSSES:
+            raise ValueError(
+                f"The 'loss' parameter must be one of {', '.join(map(repr, LOSSES))} or a tasksieve.losses.Loss; "
+                f"got {self.loss!r}."
+            )
+        if not isinstance(self.penalty, RowPenalty) and self.penalty not in PENALTIES:
+            raise ValueError(
+                f"The 'penalty' parameter must be one of {', '.join(map(repr, PENALTIES))} or a "
+                f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."
+            )
+
+    def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
+        scores = super()._predict(X, task, state)
+        link = self._loss.link
+        return [link(part) for part in scores] if is_task_list(X) else link(scores)
+
+
+class MultiTaskRegressor(_AnyMembers, PathEstimator):
+    r"""Linear regression for several tasks with any loss and any penalty, yours included.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t)
+        + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
+
+    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
+    labels / the number of tasks, and v, s the weights of tasks and samples (the square-root loss:
+    :math:`1/\sqrt{\bar n}` and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths,
+    every storage, cross-validation and the certificate come with every pair.
+
+    Parameters
+    ----------
+    loss : {"squared", "square-root"} or Loss, default="squared"
+        f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
+    penalty : {"l21", "l11", "sparse_group", "owl"} or RowPenalty, default="l21"
+        :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
+    alpha : float, default=1.0
+        Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
+    ridge : float, default=0.0
+        Strength of the ridge beside it, >= 0.
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        Weights of the features in the penalty; 0 means never penalised.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or :math:`\bar n / n_t`.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "dpc", "gap", None}, default="auto"
+        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task.
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        The objective at W = 0 with the best intercepts.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskRegressorCV : alpha by cross-validation.
+    tasksieve.checks.check_penalty, tasksieve.checks.check_loss : whether a member of your own is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
+    >>> y = X[:, 0] * np.select([task == "a", task == "b"], [2.0, -1.0], 0.0) + 0.1 * rng.standard_normal(90)
+    >>> penalty = ts.penalties.SparseGroup(l1=1.0, group=1.0)
+    >>> model = ts.MultiTaskRegressor(penalty=penalty, alpha=0.1).fit(X, y, task=task)
+    >>> np.argwhere(model.coef_).tolist()
+    [[0, 0], [1, 0]]
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alpha: float = 1.0,
+        ridge: float = 0.0,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_members()
+
+
+class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
+    r"""`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
+        \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds; :math:`\ell` is the loss's own held-out score
+    (`tasksieve.losses.Loss.deviance`). Folds are row weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    loss, penalty, ridge
+        As in `MultiTaskRegressor`.
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds within each task (`TaskKFold`).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskRegressor`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out score.
+    path_ : RegularizationPath
+        The path on all rows.
+    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskRegressor : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
+    >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
+    >>> model = ts.MultiTaskRegressorCV(penalty="l11", n_alphas=20, selection_rule="1se").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    """
+
+    _estimator = MultiTaskRegressor
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        penalty: str | RowPenalty = "l21",
+        *,
+        alphas: Any = None,
+        ridge: float = 0.0,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alphas = alphas
+        self.ridge = ridge
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.cv = cv
+        self.selection_rule = selection_rule
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.standardize = standardize
+        self.feature_weights = feature_weights
+        self.task_weights = task_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.screening = screening
+        self.n_jobs = n_jobs
+        self.verbose = verbose

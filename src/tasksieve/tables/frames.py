@@ -1,0 +1,219 @@
+"""The one reader of files of rows: CSV, Parquet and Arrow as data frames, libsvm as matrices, whole or in chunks.
+
+A file may be anything: random bytes, half a file, lies about sizes. Whatever the libraries underneath say to that
+becomes a `TableError`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import lzma
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .table import TableError
+
+ENDINGS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow",
+    ".feather": "arrow", ".npz": "npz", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
+}  # fmt: skip
+FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
+PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def need(module: str) -> Any:
+    """An optional library, or an error that says which extra brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise TableError(
+            f"tables on disk need {module.partition('.')[0]}: pip install 'tasksieve[files]'"
+        ) from error
+
+
+def table_format(path: str | os.PathLike[str]) -> str:
+    """The format of a file, from its name."""
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    while endings and endings[-1] in PACKED:
+        endings.pop()
+    found = ENDINGS.get(endings[-1]) if endings else None
+    if found is None:
+        raise TableError(
+            f"{path}: the format cannot be told from the name; known endings are {', '.join(ENDINGS)}. "
+            f"Say it with --format ({', '.join(FORMATS)})."
+        )
+    return found
+
+
+@contextmanager
+def broken_file(name: str, format: str) -> Iterator[None]:
+    """Whatever a parser raises becomes one kind of error, with the file's name and the parser's first line."""
+    try:
+        yield
+    except (TableError, FileNotFoundError, PermissionError):
+        raise
+    except UnicodeDecodeError as error:
+        raise TableError(f"{name} is not UTF-8 text (byte {error.start}): is it really {format}?") from None
+    except Exception as error:
+        lines = str(error).strip().splitlines()
+        said = lines[0][:300] if lines else type(error).__name__
+        raise TableError(f"{name} cannot be read as {format}: {said}") from None
+
+
+def read_frames(
+    source: Any,
+    format: str,
+    *,
+    name: str | None = None,
+    separator: str | None = None,
+    chunk_rows: int | None = None,
+    only: Sequence[str] | None = None,
+) -> Iterator[Any]:
+    """The rows of a file as pandas data frames.
+
+    Parameters
+    ----------
+    source : path, or binary file (CSV)
+    format : {"csv", "parquet", "arrow"}
+    name : str, optional
+        For messages; by default the path.
+    separator : str, optional
+        Of a CSV file: a comma by default, a tab where the name ends in .tsv.
+    chunk_rows : int, optional
+        Rows at a time; by default all. Arrow files are read as a whole.
+    only : names, optional
+        Columns that are wanted: a Parquet file gives no others.
+    """
+    name = str(source) if name is None else name
+    if format == "csv":
+        frames = _csv_frames(source, name, csv_separator(name, separator), chunk_rows)
+    else:
+        frames = _arrow_frames(source, name, format, chunk_rows, only)
+    while True:
+        with broken_file(name, format):
+            frame = next(frames, None)
+        if frame is None:
+            return
+        yield frame
+
+
+def _csv_frames(source: Any, name: str, separator: str, chunk_rows: int | None) -> Iterator[Any]:
+    pandas = need("pandas")
+    if hasattr(source, "readline"):
+        line = source.readline().decode("utf-8-sig")
+        header, first = next(csv.reader([line], delimiter=separator), []), None
+    else:
+        header, first = read_header(Path(source), separator), 0
+    names = check_header(header, name)
+    found = pandas.read_csv(
+        source, sep=separator, header=first, names=names, chunksize=chunk_rows, low_memory=False
+    )
+    with nullcontext([found]) if chunk_rows is None else found as frames:
+        for frame in frames:
+            check_width(frame, len(names), name)
+            yield frame.reset_index(drop=True)
+
+
+def _arrow_frames(
+    source: Any, name: str, format: str, chunk_rows: int | None, only: Sequence[str] | None
+) -> Iterator[Any]:
+    need("pandas")
+    if format == "arrow":
+        tables = iter([need("pyarrow.feather").read_table(source, memory_map=False, use_threads=False)])
+    elif chunk_rows is None:
+        tables = iter([need("pyarrow.parquet").read_table(source, columns=only, use_threads=False)])
+    else:
+        file = need("pyarrow.parquet").ParquetFile(source)
+        check_header(list(file.schema_arrow.names), name)
+        batches = file.iter_batches(batch_size=chunk_rows, columns=only, use_threads=False)
+        tables = (need("pyarrow").Table.from_batches([batch]) for batch in batches)
+    for table in tables:
+        check_header(list(table.column_names), name)
+        table.validate(full=True)  # a crafted file may point outside its buffers
+        yield table.to_pandas(ignore_metadata=True)
+
+
+def read_libsvm_rows(
+    path: str | os.PathLike[str],
+    *,
+    chunk_rows: int | None = None,
+    n_features: int | None = None,
+    zero_based: bool = True,
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Rows of a libsvm (svmlight) file: CSR matrix, labels, query ids.
+
+    Parameters
+    ----------
+    path : path
+    chunk_rows : int, optional
+        Rows at a time; by default all.
+    n_features : int, optional
+        By default as many as the rows have.
+    zero_based : bool
+        Whether the file counts features from 0.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    def load(source: Any) -> tuple[Any, Any, Any]:
+        with broken_file(str(path), "libsvm"):
+            found = load_svmlight_file(
+                source, n_features=n_features, zero_based=zero_based, query_id=True
+            )
+            found[0].check_format(full_check=True)
+        return found
+
+    if chunk_rows is None:
+        yield load(str(path))
+        return
+    with PACKED.get(Path(path).suffix.lower(), open)(path, "rb") as file:
+        while lines := list(itertools.islice(file, chunk_rows)):
+            found = load(io.BytesIO(b"".join(lines)))
+            if found[0].shape[0]:
+                yield found
+
+
+# --- CSV ---------------------------------------------------------------------------------------------------------
+
+
+def csv_separator(name: str, separator: str | None) -> str:
+    if separator is not None:
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        if len(separator) != 1:
+            raise TableError(f"the separator must be one character (or 'tab'), got {separator!r}")
+        return separator
+    return "\t" if ".tsv" in name.lower() else ","
+
+
+def check_header(names: list[Any], source: str) -> list[str]:
+    """Column names as strings, each once."""
+    words = [str(name) for name in names]
+    seen: set[str] = set()
+    for k, word in enumerate(words):
+        if not word.strip():
+            raise TableError(f"{source}: column {k + 1} has no name in the header")
+        if word in seen:
+            raise TableError(f"{source}: column {word!r} occurs twice in the header")
+        seen.add(word)
+    if len(words) == 1 and (other := next((sign for sign in ";\t|" if sign in words[0]), None)):
+        raise TableError(f"{source}: the header is one column, {words[0][:60]!r}; try --separator '{other}'")
+    return words
+
+
+def read_header(path: Path, separator: str) -> list[str]:
+    """The first record of a CSV file, unpacked where it must be."""
+    with PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file, delimiter=separator), [])
+
+
+def check_width(frame: Any, width: int, source: str) -> None:
+    """pandas takes surplus fields at the start of every row for an index: here they are a mistake."""
+    if frame.shape[1] != width or type(frame.index).__name__ != "RangeIndex":
+        raise TableError(f"{source}: rows have more fields than the header has names ({width})")

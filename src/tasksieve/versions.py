@@ -1,0 +1,28 @@
+"""Versions of everything that can change an answer."""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+from ._kernels import compiled, kernels
+
+
+def versions() -> dict[str, str]:
+    """Versions of the library, of what it computes with, and of what it reads files with."""
+    found = {"python": platform.python_version(), "system": platform.platform()}
+    for name in ("tasksieve", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    if found["tasksieve"] == "not installed":  # run from a checkout
+        found["tasksieve"] = import_module(__name__.partition(".")[0]).__version__
+    found["kernels"] = "compiled" if compiled else "reference"
+    return found
+
+
+def kernel_file() -> str:
+    """Where the compiled kernels lie; of the NumPy ones, their module."""
+    return str(getattr(kernels, "__file__", "-"))
