@@ -144,7 +144,7 @@ def parameters(trial: Trial) -> None:
     params = model.get_params(deep=False)
     copy = clone(model)
     for name, value in copy.get_params(deep=False).items():
-        same = value is params[name] or repr(value) == repr(params[name])
+        same = _same_parameter(value, params[name])
         claim(same, "parameters", f"{trial.name}: clone changes the parameter {name!r}.", was=params[name], now=value)
     again = type(model)(**params)
     for name, value in params.items():
@@ -163,6 +163,13 @@ def parameters(trial: Trial) -> None:
     claim(trial.name in repr(model), "parameters", f"{trial.name}: repr must name the class.", repr=repr(model))
     fitted = sorted(name for name in vars(again) if name.endswith("_") and not name.startswith("_"))
     claim(not fitted, "parameters", f"{trial.name}: fitted attributes before fit.", attributes=fitted)
+
+
+def _same_parameter(one: Any, other: Any) -> bool:
+    """The same thing, or two that are made alike."""
+    if one is other or repr(one) == repr(other):
+        return True
+    return type(one) is type(other) and hasattr(one, "__dict__") and repr(vars(one)) == repr(vars(other))
 
 
 def fit_repeats(trial: Trial) -> None:
@@ -186,7 +193,7 @@ def fit_repeats(trial: Trial) -> None:
     claim(np.array_equal(trial.answers(model), again), "fit", f"{trial.name}: predictions differ between two fits.")
     for key, value in trial.estimator.get_params(deep=False).items():
         if key != "tol":
-            same = getattr(model, key) is value or repr(getattr(model, key)) == repr(value)
+            same = _same_parameter(getattr(model, key), value)
             claim(same, "fit", f"{trial.name}: fit changes the parameter {key!r}.", was=value, now=getattr(model, key))
     d = rows.X.shape[1]
     claim(
