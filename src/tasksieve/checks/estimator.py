@@ -254,6 +254,7 @@ def storage_types(trial: Trial) -> None:
 def several_tasks(trial: Trial) -> None:
     """Tasks are apart: each row is answered by its own."""
     rows, model = trial.rows, trial.first
+    assert rows.task is not None
     every, own = trial.answers(model, rows.X), trial.answers(model)
     claim(
         every.shape == (len(rows.y), TASKS) and own.shape == (len(rows.y),),
@@ -279,7 +280,8 @@ def several_tasks(trial: Trial) -> None:
             task=t,
         )
     score = model.score(rows.X, rows.y, **rows.arguments)
-    claim(isinstance(score, float) and score <= 1.0, "tasks", f"{trial.name}: score must be a number <= 1.", score=score)
+    good = isinstance(score, float) and score <= 1.0
+    claim(good, "tasks", f"{trial.name}: score must be a number <= 1.", score=score)
     wide = np.stack(_in_order_of(model, list(rows.as_columns().T)), axis=1)
     others = np.array([model.score(parts, labels), model.score(rows.X, wide)])
     claim(
@@ -396,7 +398,8 @@ def bad_parameters(trial: Trial) -> None:
     for name in ("alpha", "C", "tol", "max_iter", "gamma"):
         if name in trial.estimator.get_params(deep=False):
             model = trial.new(**{name: -1})
-            _refused(trial, f"{name}=-1", name, model.fit, {"X": rows.X, "y": rows.y, **rows.arguments}, "bad_parameters")
+            given = {"X": rows.X, "y": rows.y, **rows.arguments}
+            _refused(trial, f"{name}=-1", name, model.fit, given, "bad_parameters")
 
 
 def _refused(

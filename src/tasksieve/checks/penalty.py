@@ -164,7 +164,7 @@ def p1_norms(case: Case) -> None:
         scaled=scaled,
         **case.tells,
     )
-    other, move = rng.standard_normal(case.rows.shape), rng.standard_normal(case.rows.shape)
+    other, move = rng.standard_normal((2, *case.rows.shape))
     claim(
         at_most(penalty.value(case.rows + other), value + penalty.value(other)),
         "P1",
@@ -378,7 +378,7 @@ def p6_inactive(case: Case) -> None:
         near = penalty.proximal(point, step)
         dual = (point - near) / step - penalty.ridge * near
         for radius in (1e-6, 0.03, 0.3):
-            norms = rng.uniform(0.0, 1.0, shape)
+            norms = np.asarray(rng.uniform(0.0, 1.0, shape))
             away = rng.standard_normal(shape)
             away *= radius / np.linalg.norm(away, axis=1, keepdims=True)
             shift = rng.standard_normal(shape)

@@ -1,4 +1,4 @@
-"""What penalties are tried on: random rows of all sizes, with zeros, and sets in which a row of correlations may lie."""
+"""What penalties are tried on: random rows of all sizes, with zeros, and sets in which rows of correlations lie."""
 
 from __future__ import annotations
 

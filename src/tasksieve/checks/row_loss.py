@@ -126,8 +126,8 @@ def _fenchel(loss: RowLoss, y: Array, z: Array, other: Array, rng: np.random.Gen
             claim(
                 np.all(excess >= -1e-9 * scale),
                 "L3",
-                "value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate is "
-                "too small, or infinite outside a domain that `domain` does not tell.",
+                "value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate "
+                "is too small, or infinite outside a domain that `domain` does not tell.",
                 y=y[i],
                 z=point[i],
                 p=p2[i],
