@@ -27,10 +27,10 @@ from _common import RESULTS, ROOT, Report, arguments, ratio_cell, say, seconds_c
 from _owl_published import Published, algorithm1, algorithm2, lipschitz
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tasksieve.path.sorted_engine import solve_sorted_path
 
 from tasksieve.design import Design, as_storage
 from tasksieve.path.problem import SortedProblem
-from tasksieve.path.sorted_engine import solve_sorted_path
 from tasksieve.penalties.sorted import oscar_weights
 
 DATA = Path(os.environ.get("TASKSIEVE_DATA", ROOT.parent / "shared" / "datasets"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..described import Described
 from ..design import Design
 from ..screening.state import Ball
 
@@ -31,7 +32,7 @@ class Evaluation:
     margin: Array | None = None  # what the loss needs to remember of the point
 
 
-class Loss:
+class Loss(Described):
     """A loss by its parameters alone; `on` puts it on data."""
 
     #: what a held-out score of this loss is, in words

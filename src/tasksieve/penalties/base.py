@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..described import Described
+
 Array = np.ndarray[Any, Any]
 
 REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
@@ -23,7 +25,7 @@ def row_norms(rows: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
 
-class RowPenalty:
+class RowPenalty(Described):
     """``sum_j u_j N(W_j)`` with a norm N that depends on the sizes of a row's entries only.
 
     A subclass implements `value`, `gauges`, `prox` and `reach` with the help of `weights`. It is made without knowing

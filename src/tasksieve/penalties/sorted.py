@@ -106,6 +106,9 @@ class Sorted(RowPenalty):
         self.fdr = fdr
         self.test = test
 
+    def parameters(self) -> dict[str, Any]:
+        return {"weights": self.shape, "oscar_ratio": self.oscar_ratio, "fdr": self.fdr, "test": self.test}
+
     def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
         if np.any(np.asarray(weights) != 1.0):
             raise ValueError("a sorted penalty has weights of ranks, not of features: leave feature_weights out")

@@ -34,6 +34,9 @@ class SparseGroup(RowPenalty):
         self.l1_ratio = l1
         self.group_ratio = group
 
+    def parameters(self) -> dict[str, Any]:
+        return {"l1": self.l1_ratio, "group": self.group_ratio}
+
     def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
         bound = super().on(weights, n_tasks, **options)
         if n_tasks == 1:  # of one number both norms are the same
@@ -118,6 +121,9 @@ class L21(SparseGroup):
 
     label = "L2,1"
 
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
     def __init__(self) -> None:
         super().__init__(l1=0.0, group=1.0)
 
@@ -126,6 +132,9 @@ class L11(SparseGroup):
     """``sum_j u_j ||W_j||_1``: independent Lassos under one strength."""
 
     label = "L1,1"
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
 
     def __init__(self) -> None:
         super().__init__(l1=1.0, group=0.0)
