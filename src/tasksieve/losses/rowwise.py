@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 # unpenalised features separate the classes: there a task counts as done at this mean loss.
 _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
+_TRUSTING = 8  # steps of Newton's method with a loss's own curvature, before it is looked at more closely
 _ROUNDING = 1e-14  # of the largest slope: what a projection may move a dual point out of its domain
 
 
@@ -157,6 +158,17 @@ class RowLossOnData(DataLoss):
             total += direction * self.design.per_sample(values)
         return total
 
+    def _second(self, z: Array) -> Array:
+        """The second derivative of the loss: as the loss says, or by differences where it says clearly too much.
+
+        A loss may give any curvature that keeps a quadratic above it, or the smoothness for want of better; Newton's
+        method is slow with these.
+        """
+        loss, h = self.of, 1e-6 * (1.0 + np.abs(z))
+        said = loss.curvature(self._y, z)
+        seen = (loss.slope(self._y, z - h) - loss.slope(self._y, z + h)) / (2.0 * h)
+        return np.where(said - seen > 1e-4 * self.smoothness, np.maximum(seen, 0.0), said)
+
     def _best_nuisance(self, raw: Array, start: Array | None) -> Array:
         """What intercepts and unpenalised features add to the prediction `raw` at their optimum, a flat vector.
 
@@ -181,7 +193,7 @@ class RowLossOnData(DataLoss):
             return z, design.task_sums(self._weights * loss.value(self._y, z))
 
         z, value = value_of(part)
-        for _ in range(100):
+        for count in range(100):
             slope = self._weights * loss.slope(self._y, z)
             gradient = np.stack([design.task_sums(direction * slope) for direction in self._directions])
             size = np.stack([design.task_sums(np.abs(direction * slope)) for direction in self._directions])
@@ -189,7 +201,7 @@ class RowLossOnData(DataLoss):
             open_ &= value > self._negligible
             if not open_.any():
                 break
-            curvature = self._weights * loss.curvature(self._y, z)
+            curvature = self._weights * (loss.curvature(self._y, z) if count < _TRUSTING else self._second(z))
             hessian = np.empty((design.n_tasks, k, k))
             for a in range(k):
                 for b in range(a + 1):
