@@ -16,10 +16,11 @@ from ..linear.lasso import MultiTaskLasso
 from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
 from ..losses.hinge import Hinge
+from ..path.certificate import stored_scores
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..penalties import SparseGroup
-from ..proof.prove import prove, raw_image
+from ..proof.prove import prove
 from ..tasks import TaskData, read_tasks
 
 # How wide the hinge is smoothed to find dual points; the best one counts.
@@ -268,7 +269,7 @@ def hinge_gap(
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
-    z = raw_image(design, packed, packed.places(features), rows) + design.per_sample(intercept)
+    z = stored_scores(design, packed, features, rows, intercept, np.empty((0, design.n_tasks)))
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
     objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)

@@ -18,6 +18,7 @@ import numpy as np
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
+from .certificate import stored_objective
 from .pair import Pair, Point, point_gap
 from .problem import Problem
 from .sieve import Sieve
@@ -223,14 +224,17 @@ class Engine:
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, extra])
+        objective = stored_objective(
+            self.problem, self.columns, pair.lam, point.features, point.rows, intercept, extra
+        )
         # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
-        gap = max(pair.gap, 1e-15 * null)
+        gap = max(pair.gap + max(objective - pair.objective, 0.0), 1e-15 * null)
         return Value(
             pair.lam,
             features,
             rows,
             intercept,
-            pair.objective,
+            objective,
             gap,
             tally.iterations,
             tally.rejected,

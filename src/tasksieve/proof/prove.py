@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..design import Design, PackedColumns
+from ..design import PackedColumns
+from ..path.certificate import stored_objective
 from ..path.pair import Point, point_gap
 from ..path.problem import Problem
 
@@ -47,7 +47,9 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     gap, scale = point_gap(loss, penalty, point, penalty.row_gauges(products))
     own = penalty.restrict(features)
     best = at.value + own.total(rows)
-    objective = loss.value_at(raw_scores(design, packed, places, rows, coef, intercept)) + own.total(rows)
+    objective = stored_objective(
+        problem, packed, lam, features, rows, intercept, coef[:, design.unpenalised].T
+    )
     ball = loss.ball(at, scale, gap)
     zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
     if ball is not None:
@@ -71,30 +73,3 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
         zero[design.unpenalised] = False
     gap = loss.floored(gap) + max(objective - best, 0.0)
     return Proof(objective, min(best, objective), gap, np.asarray(zero.all(axis=1)), zero.T)
-
-
-def raw_scores(
-    design: Design,
-    packed: PackedColumns,
-    places: np.ndarray,
-    rows: np.ndarray,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-) -> np.ndarray:
-    """``x . w_t + b_t`` in the units of the data, flat, unpenalised features included."""
-    scores = raw_image(design, packed, places, rows) + design.per_sample(intercept)
-    columns = design.nuisance_columns()[int(design.fit_intercept) :]
-    for column, j in zip(columns, design.unpenalised.tolist(), strict=True):
-        scores = scores + column * design.per_sample(coef[:, j])
-    return scores
-
-
-def raw_image(design: Any, packed: PackedColumns, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """X W in the units of the data: the packed columns are weighted and freed of their nuisance part."""
-    image = packed.combine(places, rows)
-    if design.root_weights is not None:
-        image = np.divide(image, design.root_weights, out=np.zeros_like(image), where=design.root_weights > 0)
-    loadings = packed.loadings(places)
-    for column, loading in zip(design.nuisance_columns(), loadings, strict=True):
-        image = image + column * design.per_sample(np.einsum("jt,jt->t", loading, rows))
-    return image
