@@ -40,6 +40,14 @@ def test_saturated_rows_stay_where_they_are(loss):
             assert on_data.terms(at, 1.0) <= 1e-8 * max(at.value, 1.0)
 
 
+def test_labels_that_are_a_column_of_a_wider_array(rng):
+    """Without an intercept nothing had copied them, and the kernels want vectors in one piece."""
+    X, Y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    for model in (ts.MultiTaskLasso(0.1, fit_intercept=False), ts.MultiTaskOWL(0.1, fit_intercept=False)):
+        expected = model.fit(X, Y[:, 0].copy()).coef_
+        np.testing.assert_array_equal(model.fit(X, Y[:, 0]).coef_, expected)
+
+
 def test_an_online_model_is_fitted_twice(rng):
     """Codes of tasks from the first fit were used in the second."""
     X, task = rng.standard_normal((30, 3)), np.repeat([2, 0, 1], 10)

@@ -35,7 +35,8 @@ def check_estimator(estimator: Any, *, quick: bool = False) -> None:
       their shapes;
     - ``pickle``: a copy gives the same answers;
     - ``not_fitted``: scikit-learn's NotFittedError before `fit`;
-    - ``storages``: float32, integers, sparse matrices, memory maps and memory orders give the same model;
+    - ``storages``: float32, integers, sparse matrices, memory maps and memory orders give the same model, and so do
+      labels that are a column of a wider array;
     - ``tasks``: each row is answered by its own task, in every form that `predict` and `score` take; an estimator that
       knows no tasks skips it, and all other checks then use one;
     - ``forms``: a list of matrices gives the same model as stacked rows;
@@ -234,8 +235,11 @@ def not_fitted(trial: Trial) -> None:
 
 
 def storage_types(trial: Trial) -> None:
-    """Types, orders and containers of X."""
+    """Types, orders and containers of X, and y and task that are columns of a wider array."""
     rows = trial.rows
+    wide = {key: np.repeat(value[:, None], 2, axis=1)[:, 0] for key, value in rows.arguments.items()}
+    strided = trial.new().fit(rows.X, np.repeat(rows.y[:, None], 2, axis=1)[:, 0], **wide)
+    trial.same("storages", "y and task as columns of wider arrays must give the same model.", strided)
     with tempfile.TemporaryDirectory() as folder:
         for kind, X in storages(rows.X, Path(folder), trial.quick).items():
             model = trial.new().fit(X, rows.y, **rows.arguments)

@@ -38,6 +38,7 @@ class DataCase:
     words: str
     loss: DataLoss
     design: Design
+    x: Array
     y: Array
     rng: np.random.Generator
 
@@ -59,7 +60,10 @@ class DataCase:
         """Predictions in the units of y: z~ without weights, and what the nuisance coefficients add."""
         root = self.root
         raw = np.divide(z, root, out=np.zeros_like(z), where=root > 0.0)
-        for column, values in zip(self.design.nuisance_columns(), nuisance, strict=True):
+        columns = [np.ones(len(raw))] if self.design.fit_intercept else []
+        for j in self.design.unpenalised:
+            columns.append(np.tile(self.x[:, j], self.design.n_tasks) if self.design.shared else self.x[:, j])
+        for column, values in zip(columns, nuisance, strict=True):
             raw = raw + column * self.design.per_sample(values)
         return np.asarray(raw)
 
@@ -84,11 +88,11 @@ def data_cases(loss: Loss, labels: str, seed: int) -> Iterator[DataCase]:
     for words, options in OPTIONS.items():
         if options.get("one_class") and labels == "values":
             continue
-        design = _design(rng, **{key: value for key, value in options.items() if key != "one_class"})
+        design, x = _design(rng, **{key: value for key, value in options.items() if key != "one_class"})
         y = labels_of(labels, rng, design.n_samples)
         if options.get("one_class"):
             y[design.offsets[1] : design.offsets[2]] = 1.0 if labels == "signs" else 0.0
-        yield DataCase(words, loss.on(design, y), design, y, rng)
+        yield DataCase(words, loss.on(design, y), design, x, y, rng)
 
 
 def _design(
@@ -97,7 +101,7 @@ def _design(
     weighted: bool = False,
     single_rows: bool = False,
     **options: Any,
-) -> Design:
+) -> tuple[Design, Array]:
     rows, features = 30, 5
     x = rng.standard_normal((rows, features))
     if shared:
@@ -108,7 +112,7 @@ def _design(
     if weighted:
         weights = rng.uniform(0.3, 2.0, int(offsets[-1]))
         weights[rng.random(len(weights)) < 0.1] = 0.0
-    return Design(as_storage(x), offsets, shared=shared, weights=weights, n_threads=1, **options)
+    return Design(as_storage(x), offsets, shared=shared, weights=weights, n_threads=1, **options), x
 
 
 def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
@@ -134,4 +138,4 @@ def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
             n_threads=1,
         )
         y = np.eye(classes)[rng.permutation(np.arange(rows) % classes)].T.ravel()
-        yield DataCase(words, loss.on(design, y), design, y, rng)
+        yield DataCase(words, loss.on(design, y), design, x, y, rng)

@@ -118,6 +118,7 @@ _FEW: dict[str, Any] = {"n_alphas": 4, "eps": 0.05, "cv": 3}
 
 ESTIMATORS: dict[str, Any] = {
     "lasso": MultiTaskLasso(0.1),
+    "lasso, no intercept": MultiTaskLasso(0.1, fit_intercept=False),
     "lasso, standardised": MultiTaskLasso(0.1, standardize=True),
     "elastic net": MultiTaskElasticNet(0.1),
     "sparse group lasso": MultiTaskSparseGroupLasso(0.1, l1=0.2),
@@ -126,6 +127,7 @@ ESTIMATORS: dict[str, Any] = {
     "calibrated lasso": CalibratedMultiTaskLasso(0.1),
     "calibrated lasso, ridge": CalibratedMultiTaskLasso(0.1, l2=0.1),
     "OWL": MultiTaskOWL(0.1),
+    "OWL, no intercept": MultiTaskOWL(0.1, fit_intercept=False),
     "multinomial OWL": MultinomialOWL(0.02),
     "any members": MultiTaskRegressor(alpha=0.1),
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
