@@ -51,6 +51,7 @@ _HOME = {
 
 # Parts of the package that are useful on their own: ts.screening, ts.datasets, ...
 _PARTS = (
+    "checks",
     "datasets",
     "design",
     "graph",

@@ -318,6 +318,9 @@ class ManyClasses(ClassifierMixin):
     _loss: ClassVar[LossName | Loss] = "multinomial"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
+    #: what `checks.check_estimator` leaves out, and why
+    _skip_checks: ClassVar[dict[str, str]] = {"tasks": "one matrix for all classes: there are no tasks"}
+
     classes_: np.ndarray
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:

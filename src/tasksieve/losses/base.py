@@ -37,6 +37,8 @@ class Loss(Described):
 
     #: what a held-out score of this loss is, in words
     label = "loss"
+    #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
+    labels = "values"
     #: a held-out score is the root of the mean `deviance`
     rooted = False
     #: the tasks are classes of the same rows, judged together

@@ -21,6 +21,7 @@ class Hinge(RowLoss):
     """
 
     label = "hinge loss"
+    labels = "signs"
     vanishing = True
 
     width: float = 0.0
@@ -57,6 +58,7 @@ class SquaredHinge(RowLoss):
     """``factor max(0, 1 - y z)²``; conjugate ``a² / (4 factor) - a``, a = y p >= 0; smoothness ``2 factor``."""
 
     label = "squared hinge loss"
+    labels = "signs"
     vanishing = True
 
     factor: float = 0.5

@@ -20,6 +20,7 @@ class Logistic(RowLoss):
     """
 
     label = "logistic loss"
+    labels = "signs"
     smoothness = 0.25
     vanishing = True
 

@@ -23,6 +23,7 @@ class Multinomial(Loss):
     """
 
     label = "multinomial logistic loss"
+    labels = "one-hot"
     joint = True
 
     def on(self, design: Design, y: Array) -> DataLoss:
@@ -141,14 +142,14 @@ class _MultinomialOnData(DataLoss):
 
         value, totals = value_at(b)
         at = b
-        error = np.inf
+        error, near = np.inf, False
         for _ in range(100):
             share = s / totals
             masses = e @ share
             gradient = masses - counts
             before, error = error, float(np.max(np.abs(gradient)))
-            if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or error >= before:
-                break  # done, or as near as rounding lets it come
+            if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or (near and error >= before):
+                break  # done, or as near as rounding lets it come; far from the optimum gradients may grow
             np.multiply(e, share / totals, out=scaled)
             hessian = np.diag(masses) - scaled @ e.T
             size = float(np.mean(np.diag(hessian)))
@@ -168,9 +169,7 @@ class _MultinomialOnData(DataLoss):
                 if negligible or new_value <= value:
                     break
                 scale *= 0.5
-            if scale < 1.0:
-                error = np.inf  # far from the optimum gradients may grow
-            b, value = candidate, new_value
+            b, value, near = candidate, new_value, negligible
         out = np.empty(self._classes)
         out[live] = b
         if len(live) < self._classes:

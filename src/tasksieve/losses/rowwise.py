@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 # unpenalised features separate the classes: there a task counts as done at this mean loss.
 _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
+_TRUSTING = 8  # steps of Newton's method with a loss's own curvature, before it is looked at more closely
+_ROUNDING = 1e-14  # of the largest slope: what a projection may move a dual point out of its domain
 
 
 class RowLoss(Loss):
@@ -132,10 +134,12 @@ class RowLossOnData(DataLoss):
         p = design.project(self._root * p) * self._inverse_root
         low, high = self.of.domain(self._y)
         over = np.maximum(p - high, low - p)
-        if not np.any(over > 0.0):
+        # Rounding is no reason to move: saturated rows lie on the boundary, and often the point inside does, too.
+        moved = over > _ROUNDING * np.max(np.abs(p), initial=0.0)
+        if not moved.any():
             return p
         share = np.divide(over, np.abs(p - self._inside), out=np.ones_like(p), where=p != self._inside)
-        share = np.where(over > 0.0, np.minimum(share * (1.0 + 1e-10), 1.0), 0.0)
+        share = np.where(moved, np.minimum(share * (1.0 + 1e-10), 1.0), 0.0)
         worst = design.per_sample(np.maximum.reduceat(share, design.offsets[:-1]))
         return p + worst * (self._inside - p)
 
@@ -153,6 +157,17 @@ class RowLossOnData(DataLoss):
         for direction, values in zip(self._directions, coefficients, strict=True):
             total += direction * self.design.per_sample(values)
         return total
+
+    def _second(self, z: Array) -> Array:
+        """The second derivative of the loss: as the loss says, or by differences where it says clearly too much.
+
+        A loss may give any curvature that keeps a quadratic above it, or the smoothness for want of better; Newton's
+        method is slow with these.
+        """
+        loss, h = self.of, 1e-6 * (1.0 + np.abs(z))
+        said = loss.curvature(self._y, z)
+        seen = (loss.slope(self._y, z - h) - loss.slope(self._y, z + h)) / (2.0 * h)
+        return np.where(said - seen > 1e-4 * self.smoothness, np.maximum(seen, 0.0), said)
 
     def _best_nuisance(self, raw: Array, start: Array | None) -> Array:
         """What intercepts and unpenalised features add to the prediction `raw` at their optimum, a flat vector.
@@ -178,7 +193,7 @@ class RowLossOnData(DataLoss):
             return z, design.task_sums(self._weights * loss.value(self._y, z))
 
         z, value = value_of(part)
-        for _ in range(100):
+        for count in range(100):
             slope = self._weights * loss.slope(self._y, z)
             gradient = np.stack([design.task_sums(direction * slope) for direction in self._directions])
             size = np.stack([design.task_sums(np.abs(direction * slope)) for direction in self._directions])
@@ -186,7 +201,7 @@ class RowLossOnData(DataLoss):
             open_ &= value > self._negligible
             if not open_.any():
                 break
-            curvature = self._weights * loss.curvature(self._y, z)
+            curvature = self._weights * (loss.curvature(self._y, z) if count < _TRUSTING else self._second(z))
             hessian = np.empty((design.n_tasks, k, k))
             for a in range(k):
                 for b in range(a + 1):

@@ -68,6 +68,11 @@ class OnlineLinearModel(SelectingModel):
 
     _losses: ClassVar[tuple[str, ...]]
 
+    #: what `checks.check_estimator` leaves out, and why
+    _skip_checks: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("forms", "row_order", "columns"), "rows are learned in the order in which they come"
+    )
+
     alpha: float
     penalty: str
     l1: Any

@@ -57,7 +57,7 @@ class Problem:
         unit: float = 1.0,
     ) -> None:
         self.design = design
-        self.loss: DataLoss = as_loss(loss).on(design, np.asarray(y, dtype=np.float64))
+        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64))
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)

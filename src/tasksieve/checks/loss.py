@@ -1,0 +1,77 @@
+"""The properties of a loss without which a certificate proves nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses import Loss, RowLoss
+from .data_loss import check_on_data
+from .loss_cases import LABELS, data_cases
+from .row_loss import check_rows
+
+
+def check_loss(
+    loss: Loss | type[Loss],
+    *,
+    labels: str | None = None,
+    on_data: bool | None = None,
+    draws: int = 12,
+    seed: int = 0,
+) -> None:
+    """Check that a loss is what its certificates need it to be.
+
+    A `RowLoss` is checked row by row, and every loss on small data: with and without intercepts, weights, unpenalised
+    features, one matrix for all tasks. What is checked:
+
+    - L0: shapes and types; arguments are left alone; rows without weight do not count;
+    - L1: slope and residual are minus the gradient;
+    - L2: ``value(z) + conjugate(p) + p z = 0`` at ``p = slope(z)``;
+    - L3: ``value(z) + conjugate(p) + p z >= 0`` for all z and p, the conjugate being infinite outside its domain;
+    - L4: `terms` is ``F(z) + F*(-c r) + <c r, z>``, and 0 at c = 1;
+    - L5: slopes move as slowly as `smoothness` says; curvatures lie between the second derivative and that;
+    - L6: intercepts and unpenalised coefficients are at their best, residuals orthogonal to them, `value_at` agrees;
+    - L7: `best_scale` stays within its limit and within the domain;
+    - L8: `ball` holds every dual point that a gap does not exclude.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance, or a class whose constructor needs no arguments.
+    labels : {"values", "signs", "counts", "one-hot"}, optional
+        What y looks like: any numbers, -1 and +1, numbers from 0, or a column for each class. By default what the
+        loss says (`Loss.labels`).
+    on_data : bool, optional
+        Whether to check the loss on data. By default unless it is a `RowLoss` with kinks: those serve models without
+        intercepts that are to be minimised out.
+    draws : int, default=12
+        Random draws of rows.
+    seed : int, default=0
+
+    Raises
+    ------
+    AssertionError
+        Its message begins with the name of the property and ends with the numbers that show the failure.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> ts.checks.check_loss(ts.losses.Logistic)
+    >>> class TooSmooth(ts.losses.Logistic):
+    ...     smoothness = 0.2
+    >>> ts.checks.check_loss(TooSmooth)
+    Traceback (most recent call last):
+        ...
+    AssertionError: L5: ...
+    """
+    made = loss() if isinstance(loss, type) else loss
+    kind = made.labels if labels is None else labels
+    if kind not in LABELS:
+        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {kind!r}.")
+    by_rows = isinstance(made, RowLoss)
+    if isinstance(made, RowLoss):
+        check_rows(made, kind, draws, seed)
+    if on_data is None:
+        on_data = not by_rows or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
+    if on_data:
+        for case in data_cases(made, kind, seed):
+            check_on_data(case)

@@ -1,0 +1,141 @@
+"""What losses are tried on: labels of every kind, and small designs with weights, intercepts, unpenalised features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..design import Design, as_storage
+from ..losses import DataLoss, Loss
+
+Array = np.ndarray[Any, Any]
+
+LABELS = ("values", "signs", "counts", "one-hot")
+
+
+def labels_of(kind: str, rng: np.random.Generator, n: int) -> Array:
+    """n labels of a kind: numbers, +-1, or counts."""
+    if kind == "signs":
+        return np.where(rng.random(n) < 0.6, 1.0, -1.0)
+    if kind == "counts":
+        return rng.poisson(1.5, n).astype(np.float64)
+    return 2.0 * rng.standard_normal(n)
+
+
+@dataclass
+class DataCase:
+    """A loss on data.
+
+    Attributes
+    ----------
+    words : str
+        What is special about the data.
+    """
+
+    words: str
+    loss: DataLoss
+    design: Design
+    x: Array
+    y: Array
+    rng: np.random.Generator
+
+    @property
+    def weights(self) -> Array:
+        return np.ones(self.design.n_samples) if self.design.weights is None else self.design.weights
+
+    @property
+    def root(self) -> Array:
+        return np.sqrt(self.weights)
+
+    def point(self, size: float = 1.0) -> Array:
+        """A z~ = X~ W that the engine may ask about: free of nuisance parts, 0 where rows are absent."""
+        z = size * self.rng.standard_normal(self.design.n_samples)
+        z[self.weights == 0.0] = 0.0
+        return np.asarray(self.design.project(z))
+
+    def raw(self, z: Array, nuisance: Array) -> Array:
+        """Predictions in the units of y: z~ without weights, and what the nuisance coefficients add."""
+        root = self.root
+        raw = np.divide(z, root, out=np.zeros_like(z), where=root > 0.0)
+        columns = [np.ones(len(raw))] if self.design.fit_intercept else []
+        for j in self.design.unpenalised:
+            columns.append(np.tile(self.x[:, j], self.design.n_tasks) if self.design.shared else self.x[:, j])
+        for column, values in zip(columns, nuisance, strict=True):
+            raw = raw + column * self.design.per_sample(values)
+        return np.asarray(raw)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "no intercept": {"fit_intercept": False},
+    "intercepts": {},
+    "weights, some of them 0": {"weighted": True},
+    "unpenalised features": {"unpenalised": np.array([1, 3]), "weighted": True},
+    "one matrix for all tasks": {"shared": True, "weighted": True},
+    "a task of one class": {"one_class": True},
+    "tasks of one row": {"fit_intercept": False, "single_rows": True, "weighted": True},
+}
+
+
+def data_cases(loss: Loss, labels: str, seed: int) -> Iterator[DataCase]:
+    """The loss on every kind of data that its labels allow."""
+    rng = np.random.default_rng(seed)
+    if labels == "one-hot":
+        yield from _one_hot_cases(loss, rng)
+        return
+    for words, options in OPTIONS.items():
+        if options.get("one_class") and labels == "values":
+            continue
+        design, x = _design(rng, **{key: value for key, value in options.items() if key != "one_class"})
+        y = labels_of(labels, rng, design.n_samples)
+        if options.get("one_class"):
+            y[design.offsets[1] : design.offsets[2]] = 1.0 if labels == "signs" else 0.0
+        yield DataCase(words, loss.on(design, y), design, x, y, rng)
+
+
+def _design(
+    rng: np.random.Generator,
+    shared: bool = False,
+    weighted: bool = False,
+    single_rows: bool = False,
+    **options: Any,
+) -> tuple[Design, Array]:
+    rows, features = 30, 5
+    x = rng.standard_normal((rows, features))
+    if shared:
+        offsets = rows * np.arange(4)
+    else:
+        offsets = np.arange(rows + 1) if single_rows else np.array([0, 8, 19, rows])
+    weights = None
+    if weighted:
+        weights = rng.uniform(0.3, 2.0, int(offsets[-1]))
+        weights[rng.random(len(weights)) < 0.1] = 0.0
+    return Design(as_storage(x), offsets, shared=shared, weights=weights, n_threads=1, **options), x
+
+
+def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
+    rows = 24
+    for words, classes, intercept, weighted in (
+        ("two classes, no intercept", 2, False, False),
+        ("three classes, intercepts", 3, True, False),
+        ("three classes, weights, some of them 0", 3, True, True),
+        ("four classes, no intercept, weights", 4, False, True),
+    ):
+        weights = None
+        if weighted:
+            own = rng.uniform(0.3, 2.0, rows)
+            own[rng.random(rows) < 0.1] = 0.0
+            weights = np.tile(own, classes)
+        x = rng.standard_normal((rows, 5))
+        design = Design(
+            as_storage(x),
+            rows * np.arange(classes + 1),
+            shared=True,
+            weights=weights,
+            fit_intercept=intercept,
+            n_threads=1,
+        )
+        y = np.eye(classes)[rng.permutation(np.arange(rows) % classes)].T.ravel()
+        yield DataCase(words, loss.on(design, y), design, x, y, rng)

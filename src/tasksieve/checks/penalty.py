@@ -1,0 +1,589 @@
+"""The properties of a penalty without which a certificate proves nothing.
+
+C stands for correlations, W for coefficients, both (features, tasks); `polar` is the smallest v with C/v in the dual
+ball. Each function checks one property on one random case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..penalties import RowPenalty, row_norms
+from .claims import at_most, claim, close, unchanged
+from .penalty_cases import Case, bind, cases, ranges
+
+Array = np.ndarray[Any, Any]
+
+
+def check_penalty(
+    penalty: RowPenalty | type[RowPenalty], *, n_features: int | None = None, draws: int = 30, seed: int = 0
+) -> None:
+    """Check that a penalty is what its certificates need it to be.
+
+    Random rows are tried with one to five tasks, with and without positivity and a ridge. What is checked:
+
+    - P0: shapes and types; arguments are left alone; rows without weight are not penalised;
+    - P1: value and polar are norms: they scale with their argument, keep its sign out, obey the triangle inequality;
+    - P2: gauges do not fall when entries grow;
+    - P3: ``<C, W> <= value(W) polar(C)``;
+    - P4: some W attains that;
+    - P5: prox is optimal;
+    - P6: no point of a ball has a larger gauge than `reach` says, and no row called inactive is active;
+    - P7: what the penalty claims beside its four methods (`euclid`, `outer`, `thresholds`, `steepest`,
+      `zero_entries`, `leading`, `open`) is true;
+    - P8: rows that are dropped do not raise the value; `restrict`, `at` and `times` mean what they say.
+
+    Parameters
+    ----------
+    penalty : RowPenalty
+        An instance, without data, or a class whose constructor needs no arguments.
+    n_features : int, optional
+        For a penalty that fits one number of features only.
+    draws : int, default=30
+        Random cases.
+    seed : int, default=0
+
+    Raises
+    ------
+    AssertionError
+        Its message begins with the name of the property and ends with the numbers that show the failure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> ts.checks.check_penalty(ts.penalties.L21)
+    >>> class Half(ts.penalties.L21):
+    ...     def prox(self, rows, step):
+    ...         return super().prox(rows, step / 2)
+    >>> ts.checks.check_penalty(Half)
+    Traceback (most recent call last):
+        ...
+    AssertionError: P4: ...
+    """
+    made = penalty() if isinstance(penalty, type) else penalty
+    for case in cases(made, draws, n_features, seed):
+        for check in CHECKS:
+            check(case)
+
+
+def p0_shapes(case: Case) -> None:
+    """Shapes, types, arguments left alone; empty and zero rows."""
+    penalty, (d, tasks) = case.penalty, case.rows.shape
+    rows, products = case.rows.copy(), case.products.copy()
+    centre, norms = np.abs(products), np.ones((d, tasks))
+    with unchanged("P0", "value", rows=rows):
+        value = penalty.value(rows)
+    claim(np.ndim(value) == 0 and np.isfinite(value), "P0", "`value` must return one finite number.", value=value)
+    with unchanged("P0", "gauges", products=products):
+        gauges = penalty.gauges(products)
+    with unchanged("P0", "prox", rows=products):
+        near = penalty.prox(products, 0.5)
+    with unchanged("P0", "reach", centre=centre, norms=norms):
+        upper = penalty.reach(centre, norms, 0.5)
+    for name, found, shape in (("gauges", gauges, (d,)), ("reach", upper, (d,)), ("prox", near, (d, tasks))):
+        claim(
+            isinstance(found, np.ndarray) and found.shape == shape and found.dtype == np.float64,
+            "P0",
+            f"`{name}` must return a float64 array of shape {shape} for {d} rows and {tasks} tasks.",
+            found=found,
+        )
+        claim(np.isfinite(found).all(), "P0", f"`{name}` must be finite for finite rows.", found=found, **case.tells)
+    claim(np.all(gauges >= 0.0), "P0", "gauges must not be negative.", gauges=gauges, **case.tells)
+    other = np.asfortranarray(products)
+    claim(
+        close(penalty.gauges(other), gauges) and close(penalty.prox(other, 0.5), near),
+        "P0",
+        "the order of an array in memory (C or Fortran) must not matter to `gauges` and `prox`.",
+    )
+    zero = np.zeros((d, tasks))
+    claim(penalty.value(zero) == 0.0, "P0", "the value of zero must be 0.", value=penalty.value(zero))
+    claim(not penalty.gauges(zero).any(), "P0", "the gauges of zero must be 0.", gauges=penalty.gauges(zero))
+    claim(not penalty.prox(zero, 1.0).any(), "P0", "the prox of zero must be 0.", prox=penalty.prox(zero, 1.0))
+    nothing = penalty.restrict(np.empty(0, dtype=np.int64))
+    empty = np.empty((0, tasks))
+    claim(
+        nothing.value(empty) == 0.0 and nothing.row_gauges(empty).shape == (0,) and nothing.polar(np.empty(0)) == 0.0,
+        "P0",
+        "a penalty restricted to no features must have value 0, no gauges, and polar 0.",
+    )
+
+
+def p0_unpenalised(case: Case) -> None:
+    """A feature of weight 0 is free."""
+    if not case.penalty.separable:
+        return
+    weights = case.weights.copy()
+    weights[-1] = 0.0
+    penalty = case.free.on(weights, case.rows.shape[1], positive=case.penalty.positive)
+    alone = np.zeros_like(case.rows)
+    alone[-1] = 1.0
+    claim(
+        not penalty.penalised[-1] and penalty.value(alone) == 0.0,
+        "P0",
+        "a feature of weight 0 is not penalised: a row of W there must have value 0.",
+        value=penalty.value(alone),
+    )
+    gauges = penalty.row_gauges(case.products)
+    upper = penalty.row_reach(case.products, 0.1, np.ones_like(case.products), 0.5)
+    claim(
+        gauges[-1] == 0.0 and upper[-1] == 0.0 and np.isfinite(gauges).all() and np.isfinite(upper).all(),
+        "P0",
+        "a feature of weight 0 is not penalised: `row_gauges` and `row_reach` must be 0 there and finite elsewhere.",
+        gauges=gauges,
+        reach=upper,
+    )
+
+
+def p1_norms(case: Case) -> None:
+    """Homogeneous, blind to signs, subadditive."""
+    penalty, rng = case.penalty, case.rng
+    k = float(rng.uniform(0.1, 5.0))
+    value, polar = penalty.value(case.rows), case.polar(case.products)
+    claim(
+        close(penalty.value(-k * case.rows), k * value),
+        "P1",
+        "value(-k W) must be k value(W): a norm scales with its argument and does not see signs.",
+        k=k,
+        value=value,
+        scaled=penalty.value(-k * case.rows),
+        **case.tells,
+    )
+    # with W >= 0 gauges are asked about positive parts only
+    products = np.maximum(case.products, 0.0) if penalty.positive else case.products
+    gauges, scaled = penalty.gauges(products), penalty.gauges((k if penalty.positive else -k) * products)
+    claim(
+        close(scaled, k * gauges) and close(case.polar(k * case.products), k * polar),
+        "P1",
+        "gauges(-k C) must be k gauges(C), and the polar alike.",
+        k=k,
+        gauges=gauges,
+        scaled=scaled,
+        **case.tells,
+    )
+    other, move = rng.standard_normal((2, *case.rows.shape))
+    claim(
+        at_most(penalty.value(case.rows + other), value + penalty.value(other)),
+        "P1",
+        "value(V + W) must be at most value(V) + value(W).",
+        sum_of_values=value + penalty.value(other),
+        value_of_sum=penalty.value(case.rows + other),
+        **case.tells,
+    )
+    claim(
+        at_most(case.polar(case.products + move), polar + case.polar(move)),
+        "P1",
+        "polar(C + D) must be at most polar(C) + polar(D).",
+        sum_of_polars=polar + case.polar(move),
+        polar_of_sum=case.polar(case.products + move),
+        **case.tells,
+    )
+
+
+def p2_monotone(case: Case) -> None:
+    """Smaller entries, smaller gauges."""
+    shrunk = case.products * case.rng.uniform(0.0, 1.0, case.products.shape)
+    before, after = case.penalty.row_gauges(case.products), case.penalty.row_gauges(shrunk)
+    claim(
+        at_most(after, before) and at_most(case.polar(shrunk), case.polar(case.products)),
+        "P2",
+        "gauges must not grow when entries of C shrink: bounds rely on it.",
+        gauges=before,
+        of_shrunk=after,
+        **case.tells,
+    )
+    grown = case.rows * case.rng.uniform(0.0, 1.0, case.rows.shape)
+    claim(
+        at_most(case.penalty.value(grown), case.penalty.value(case.rows)),
+        "P2",
+        "the value must not grow when entries of W shrink.",
+        value=case.penalty.value(case.rows),
+        of_shrunk=case.penalty.value(grown),
+        **case.tells,
+    )
+
+
+def p3_fenchel(case: Case) -> None:
+    """``<C, W> <= value(W) polar(C)``, together and (where rows are apart) row by row."""
+    penalty, products = case.penalty, case.products
+    for rows in (case.rows, np.abs(case.rows) * np.where(products >= 0.0, 1.0, -1.0), np.sign(products), products):
+        rows = np.maximum(rows, 0.0) if penalty.positive else rows
+        inner, bound = float(np.vdot(products, rows)), penalty.value(rows) * case.polar(products)
+        claim(
+            at_most(inner, bound, 1e-9),
+            "P3",
+            "<C, W> must be at most value(W) polar(C): the gauges are too small (or the value is), and dual points "
+            "would be taken for feasible that are not.",
+            inner_product=inner,
+            bound=bound,
+            **case.tells,
+        )
+        if penalty.separable:
+            gauges = penalty.row_gauges(products)
+            values = np.array(
+                [penalty.restrict(np.array([j])).value(rows[j : j + 1]) for j in range(len(rows))]
+            )
+            inners = np.einsum("jt,jt->j", products, rows)
+            claim(
+                at_most(inners, gauges * values, 1e-9),
+                "P3",
+                "<C_j, W_j> must be at most value(W_j) gauge(C_j) in every row: the gauges are too small (or the "
+                "value is).",
+                inner_products=inners,
+                bounds=gauges * values,
+                **case.tells,
+            )
+
+
+def p4_attained(case: Case) -> None:
+    """The polar is no larger than it must be: the prox leaves zero right there."""
+    penalty, products = case.penalty.without_ridge(), case.products
+    polar = case.polar(products)
+    if polar == 0.0:
+        return
+    near = penalty.proximal(products / (0.999 * polar), 1.0)
+    claim(
+        near.any(),
+        "P4",
+        "prox must leave zero where the polar exceeds the step: prox(C/(0.999 polar), 1) is 0. The gauges are too "
+        "large, or the prox shrinks too much.",
+        polar=polar,
+        **case.tells,
+    )
+    reached = float(np.vdot(products, near)) / penalty.value(near)
+    claim(
+        abs(reached / polar - 1.0) <= 2e-3,
+        "P4",
+        "some W must attain <C, W> = value(W) polar(C), and the first that prox lets in nearly does: it does not. "
+        "Gauges, value and prox do not belong together.",
+        polar=polar,
+        attained=reached,
+        **case.tells,
+    )
+    still = penalty.proximal(products / (polar * (1.0 + 1e-8)), 1.0)
+    claim(
+        not still.any(),
+        "P4",
+        "prox must be zero where the polar is below the step: prox(C/((1 + 1e-8) polar), 1) is not 0. The gauges are "
+        "too small, or the prox shrinks too little.",
+        polar=polar,
+        prox=still,
+        **case.tells,
+    )
+    if penalty.separable:
+        gauges = penalty.row_gauges(products)
+        steps = np.where(gauges > 0.0, gauges, 1.0)[:, None]
+        live = penalty.proximal(products / (0.999 * steps), 1.0).any(axis=1)
+        claim(
+            np.array_equal(live, gauges > 0.0),
+            "P4",
+            "in every row prox must leave zero where the gauge exceeds the step.",
+            gauges=gauges,
+            rows_not_zero=live,
+            **case.tells,
+        )
+
+
+def p5_prox(case: Case) -> None:
+    """Optimality of the prox, with positivity and ridge."""
+    penalty, products = case.penalty, case.products
+    for step in (0.05, float(case.rng.uniform(0.2, 2.0))):
+        near = penalty.proximal(products, step)
+        dual = (products - near) / step - penalty.ridge * near
+        polar = case.polar(dual)
+        claim(
+            not penalty.positive or np.all(near >= 0.0),
+            "P5",
+            "with W >= 0 the prox must not be negative.",
+            prox=near,
+            **case.tells,
+        )
+        claim(
+            polar <= 1.0 + 1e-9,
+            "P5",
+            "what prox takes away must lie in the dual ball: polar((V - prox(V, s))/s) must be at most 1.",
+            polar=polar,
+            step=step,
+            **case.tells,
+        )
+        inner, value = float(np.vdot(dual, near)), penalty.value(near)
+        claim(
+            abs(inner - value) <= 1e-9 * (1.0 + value),
+            "P5",
+            "prox is not optimal: <(V - p)/s, p> must equal value(p) for p = prox(V, s).",
+            inner_product=inner,
+            value=value,
+            step=step,
+            **case.tells,
+        )
+
+
+def p6_reach(case: Case) -> None:
+    """No point of a ball, errors included, has a larger gauge than said, least of all near the threshold."""
+    penalty, rng = case.penalty, case.rng
+    for where in ranges(case):
+        worst, points = where.worst(penalty, rng)
+        upper = penalty.row_reach(where.centre, where.errors, where.norms, where.radius)
+        # below 1 a bound says no more than that it is below 1, where rows are apart
+        meant = np.maximum(upper, 1.0) if penalty.separable else upper
+        words = (
+            "a point of the ball {centre + norms v, ||v|| <= radius} (errors included) has a larger gauge than `reach` "
+            "allows: features would be rejected that matter."
+        )
+        claim(
+            at_most(worst, meant, 1e-9),
+            "P6",
+            words,
+            gauges_found=worst,
+            reach=upper,
+            radius=where.radius,
+            norms=np.asarray(where.norms),
+            errors=where.errors,
+            centre=where.centre,
+            **case.tells,
+        )
+        if not np.all(worst > 0.0):
+            continue
+        # strengths at which the worst point found lies just outside: such a row must not be called inside
+        if penalty.separable:
+            tight = bind(
+                case.free, case.weights * worst * (1.0 - 1e-6), case.rows.shape[1], positive=penalty.positive
+            )
+        else:
+            tight = penalty.at(float(worst.max()) * (1.0 - 1e-6))
+        upper = tight.row_reach(where.centre, where.errors, where.norms, where.radius)
+        over = tight.row_gauges(points) > 1.0
+        claim(
+            not np.any(over & (upper < 1.0)),
+            "P6",
+            words + " The strengths are such that its gauge is just above 1, and `reach` is below 1.",
+            reach=upper,
+            radius=where.radius,
+            norms=np.asarray(where.norms),
+            errors=where.errors,
+            centre=where.centre,
+            **case.tells,
+        )
+
+
+def p6_inactive(case: Case) -> None:
+    """An optimal pair: rows and entries that safe tests call zero are zero, whatever the test."""
+    penalty, rng = case.penalty, case.rng
+    shape = case.products.shape
+    for step in (0.1, 1.0):
+        point = case.products + 0.3 * rng.standard_normal(shape)
+        near = penalty.proximal(point, step)
+        dual = (point - near) / step - penalty.ridge * near
+        for radius in (1e-6, 0.03, 0.3):
+            norms = np.asarray(rng.uniform(0.0, 1.0, shape))
+            away = rng.standard_normal(shape)
+            away *= radius / np.linalg.norm(away, axis=1, keepdims=True)
+            shift = rng.standard_normal(shape)
+            error = 0.1 * radius
+            shift *= error / np.linalg.norm(shift, axis=1, keepdims=True)
+            centre = dual + norms * away + shift
+            tests = [penalty.with_test(name) for name in penalty.tests] or [penalty]
+            for tested in tests:
+                zero = tested.inactive(tested.row_reach(centre, np.abs(shift), norms, radius))
+                claim(
+                    not near[zero].any(),
+                    "P6",
+                    "a row is called zero (`row_reach`, `inactive`) that is not zero in a W whose dual point lies in "
+                    "the ball.",
+                    test=getattr(tested, "test", "the only one"),
+                    called_zero=zero,
+                    rows=near,
+                    radius=radius,
+                    **case.tells,
+                )
+            entries = penalty.zero_entries(centre, np.full(shape[0], error), norms, radius)
+            claim(
+                entries is None or not near[entries].any(),
+                "P7",
+                "`zero_entries` names coefficients that are not zero in a W whose dual point lies in the ball.",
+                called_zero=entries,
+                rows=near,
+                radius=radius,
+                **case.tells,
+            )
+
+
+def p7_euclid(case: Case) -> None:
+    """Conversions from and to Euclidean norms."""
+    penalty, rng = case.penalty, case.rng
+    d, tasks = case.products.shape
+    for products in (case.products, np.ones((d, tasks)), np.eye(tasks)[rng.integers(tasks, size=d)]):
+        products = np.maximum(products, 0.0) if penalty.positive else products
+        gauges, sizes = penalty.gauges(products), row_norms(products)
+        if penalty.euclid is not None:
+            claim(
+                at_most(gauges, penalty.euclid * sizes),
+                "P7",
+                "`euclid` is too small: gauge(c) must be at most euclid ||c||_2.",
+                gauges=gauges,
+                bounds=penalty.euclid * sizes,
+                **case.tells,
+            )
+        if penalty.outer is not None:
+            claim(
+                at_most(sizes, penalty.outer * gauges),
+                "P7",
+                "`outer` is too small: a row of gauge 1 must have a norm of at most that.",
+                norms=sizes,
+                bounds=penalty.outer * gauges,
+                **case.tells,
+            )
+        form = penalty.thresholds()
+        if form is not None:
+            group, l1 = form
+            for scale in (0.5, 0.999999, 1.000001, 2.0):
+                level = np.where(gauges > 0.0, gauges, 1.0)[:, None] / scale
+                m = products / level
+                soft = m if l1 is None else np.sign(m) * np.maximum(np.abs(m) - l1[:, None], 0.0)
+                over = np.where(gauges > 0.0, row_norms(soft) > group, scale > 1.0)
+                claim(
+                    np.all(over == (scale > 1.0)),
+                    "P7",
+                    "`thresholds` do not tell the dual ball: ||soft(m, l1)|| must exceed group exactly where the "
+                    "gauge exceeds 1.",
+                    gauge=scale,
+                    group=group,
+                    l1=l1,
+                    **case.tells,
+                )
+
+
+def p7_steepest(case: Case) -> None:
+    """The steepest row attains the polar."""
+    penalty, products = case.penalty, case.products
+    found = penalty.steepest(products)
+    polar = case.polar(products)
+    if found is None or polar == 0.0:
+        return
+    features, rows = found
+    value = penalty.restrict(features).value(rows)
+    inner = float(np.vdot(products[features], rows))
+    claim(
+        abs(inner - polar * value) <= 1e-9 * (1.0 + inner),
+        "P7",
+        "`steepest` must attain the polar: <C, W> = value(W) polar(C).",
+        inner_product=inner,
+        value=value,
+        polar=polar,
+        **case.tells,
+    )
+
+
+def p7_features(case: Case) -> None:
+    """Which features stand in the way of feasibility."""
+    penalty = case.penalty
+    polar = case.polar(case.products)
+    for factor in (0.5, 2.0) if polar > 0.0 else ():
+        gauges = penalty.row_gauges(case.products * (factor / polar))
+        leading = penalty.leading(gauges)
+        claim(
+            (len(leading) > 0) == (factor > 1.0),
+            "P7",
+            "`leading` must name rows exactly where the polar exceeds 1.",
+            polar=factor,
+            leading=leading,
+            **case.tells,
+        )
+        known = case.rng.random(len(gauges)) < 0.6
+        claim(
+            at_most(gauges, penalty.certified(gauges)),
+            "P7",
+            "`certified` must not lower a bound.",
+            bounds=gauges,
+            certified=penalty.certified(gauges),
+            **case.tells,
+        )
+        if len(penalty.open(gauges, known)) == 0:
+            sure = penalty.polar(np.where(known, gauges, 0.0))
+            whole = penalty.polar(np.where(known, gauges, penalty.certified(gauges)))
+            claim(
+                at_most(whole, max(sure, 1.0), 1e-9),
+                "P7",
+                "`open` names no feature, though features that are only bounded could make the polar larger.",
+                polar_of_known=sure,
+                polar=whole,
+                **case.tells,
+            )
+
+
+def p8_parts(case: Case) -> None:
+    """Rows dropped, rows taken out, strengths."""
+    penalty, rows, rng = case.penalty, case.rows, case.rng
+    dropped = rows.copy()
+    dropped[-1] = 0.0
+    claim(
+        at_most(penalty.value(dropped), penalty.value(rows)),
+        "P8",
+        "the value must not grow when a row becomes zero.",
+        value=penalty.value(rows),
+        without_last=penalty.value(dropped),
+        **case.tells,
+    )
+    some = rng.permutation(len(rows))[: max(1, len(rows) - 1)]
+    part = penalty.restrict(some)
+    kept = np.zeros_like(rows)
+    kept[some] = rows[some]
+    point = np.zeros_like(case.products)
+    point[some] = case.products[some]
+    norms = np.ones_like(point)
+    claim(
+        close(part.value(rows[some]), penalty.value(kept))
+        and close(part.row_gauges(point[some]), penalty.row_gauges(point)[some])
+        and close(part.proximal(point[some], 0.4), penalty.proximal(point, 0.4)[some])
+        and close(part.row_reach(point[some], 0.1, norms[some], 0.2), penalty.row_reach(point, 0.1, norms, 0.2)[some]),
+        "P8",
+        "`restrict` must be the same penalty with all other rows zero: value, gauges, prox and reach of some rows.",
+        features=some,
+        value=part.value(rows[some]),
+        expected=penalty.value(kept),
+        **case.tells,
+    )
+    k = float(rng.uniform(0.2, 4.0))
+    unridged = penalty.without_ridge()
+    for name, scaled in (("at", penalty.at(k)), ("times", penalty.times(k))):
+        plain = scaled.without_ridge()
+        claim(
+            close(scaled.value(rows), k * penalty.value(rows))
+            and close(k * scaled.row_gauges(case.products), penalty.row_gauges(case.products))
+            and close(plain.proximal(case.products, 0.4), unridged.proximal(case.products, 0.4 * k)),
+            "P8",
+            f"`{name}(k)` must multiply the value by k, divide the gauges by k, and lengthen the prox's step by k.",
+            k=k,
+            value=scaled.value(rows),
+            expected=k * penalty.value(rows),
+            **case.tells,
+        )
+    ridges = penalty.at(k).ridge, penalty.times(k).ridge
+    claim(
+        close(ridges[0], k * penalty._ridge_ratio + penalty._fixed_ridge) and close(ridges[1], penalty.ridge),
+        "P8",
+        "`at(k)` must scale the part of the ridge that belongs to the strength, `times(k)` leave the ridge alone.",
+        ridge_at_k=ridges[0],
+        ridge_times_k=ridges[1],
+        **case.tells,
+    )
+
+
+CHECKS: tuple[Callable[[Case], None], ...] = (
+    p0_shapes,
+    p0_unpenalised,
+    p1_norms,
+    p2_monotone,
+    p3_fenchel,
+    p4_attained,
+    p5_prox,
+    p6_reach,
+    p6_inactive,
+    p7_euclid,
+    p7_steepest,
+    p7_features,
+    p8_parts,
+)

@@ -1,0 +1,123 @@
+"""What penalties are tried on: random rows of all sizes, with zeros, and sets in which rows of correlations lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..penalties import RowPenalty
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Case:
+    """A penalty on some features, and rows to try it on.
+
+    Attributes
+    ----------
+    free : RowPenalty
+        As it was given, without features.
+    penalty : RowPenalty
+        On the features, at unit strength.
+    rows : array of shape (d, T)
+        W, a third of it zero; non-negative where the penalty says so.
+    products : array of shape (d, T)
+        C, correlations.
+    weights : array of shape (d,)
+        Feature weights that it was put on the features with.
+    """
+
+    free: RowPenalty
+    penalty: RowPenalty
+    weights: Array
+    rows: Array
+    products: Array
+    rng: np.random.Generator
+
+    @property
+    def tells(self) -> dict[str, Any]:
+        """What every message says of the case."""
+        told: dict[str, Any] = {"features x tasks": self.rows.shape, "weights": self.penalty.weights}
+        if self.penalty.positive:
+            told["positive"] = True
+        if self.penalty.ridge:
+            told["ridge"] = self.penalty.ridge
+        return told
+
+    def polar(self, products: Array) -> float:
+        return self.penalty.polar(self.penalty.row_gauges(products))
+
+
+def bind(penalty: RowPenalty, weights: Array, n_tasks: int, **options: Any) -> RowPenalty:
+    """The penalty on features; where feasibility joins the rows, features have no weights of their own."""
+    return penalty.on(weights if penalty.separable else np.ones_like(weights), n_tasks, **options)
+
+
+def cases(penalty: RowPenalty, draws: int, n_features: int | None, seed: int) -> Iterator[Case]:
+    """Random cases; every third with W >= 0, every fourth with a ridge."""
+    rng = np.random.default_rng(seed)
+    for draw in range(draws):
+        d = int(rng.integers(2, 7)) if n_features is None else n_features
+        tasks = 1 + draw % 5
+        positive = draw % 3 == 2
+        options = {"ridge_ratio": 0.4, "fixed_ridge": 0.3} if draw % 4 == 3 else {}
+        weights = rng.uniform(0.4, 2.0, d)
+        bound = bind(penalty, weights, tasks, positive=positive, **options)
+        rows = rng.standard_normal((d, tasks)) * rng.choice([0.1, 1.0, 10.0]) * (rng.random((d, tasks)) < 0.67)
+        products = rng.standard_normal((d, tasks)) * rng.choice([0.1, 1.0, 10.0])
+        products[rng.random((d, tasks)) < 0.1] = 0.0
+        products[0, 0] = np.abs(products[0, 0]) + 0.01
+        yield Case(penalty, bound, weights, np.abs(rows) if positive else rows, products, rng)
+
+
+@dataclass
+class Range:
+    """``{centre + e + norms * v : |e| <= errors, ||v|| <= radius}``, row by row."""
+
+    centre: Array
+    errors: Array
+    norms: Array
+    radius: float
+
+    def worst(self, penalty: RowPenalty, rng: np.random.Generator, steps: int = 40) -> tuple[Array, Array]:
+        """The largest gauge of each row that was found in the range, and the rows that have it.
+
+        Points that go wrong first: the whole step on one task, in the direction of the norms or of the centre, and
+        from the best of these on uphill by random moves.
+        """
+        d, tasks = self.centre.shape
+        towards = np.where(self.centre >= 0.0, 1.0, -1.0)
+        if penalty.positive:
+            towards = np.ones_like(towards)
+        starts = [np.zeros((d, tasks)), self.norms, np.abs(self.centre) * self.norms, np.ones((d, tasks))]
+        starts += [np.tile(np.eye(tasks)[t], (d, 1)) for t in range(tasks)]
+        starts += list(np.abs(rng.standard_normal((6, d, tasks))))
+        best = np.full(d, -np.inf)
+        move = np.zeros((d, tasks))
+        for k in range(len(starts) + steps):
+            if k < len(starts):
+                trial = starts[k]
+            else:
+                trial = np.abs(move + self.radius * rng.choice([0.03, 0.3]) * rng.standard_normal((d, tasks)))
+            sizes = np.linalg.norm(trial, axis=1, keepdims=True)
+            trial = trial * np.divide(self.radius, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+            gauges = penalty.row_gauges(self.centre + towards * (self.errors + self.norms * trial))
+            better = gauges > best
+            best[better], move[better] = gauges[better], trial[better]
+        return best, self.centre + towards * (self.errors + self.norms * move)
+
+
+def ranges(case: Case, tries: int = 4) -> Iterator[Range]:
+    """Small and large ranges around the correlations of a case; norms that are equal in all tasks come as a view."""
+    rng, (d, tasks) = case.rng, case.products.shape
+    for k in range(tries):
+        norms = rng.uniform(0.0, 1.5, (d, tasks)) * (rng.random((d, tasks)) < 0.85)
+        if k % 4 == 3:
+            norms = np.broadcast_to(norms[:, :1], (d, tasks))
+        errors = rng.uniform(0.0, 0.3, (d, tasks)) if k % 2 else np.zeros((d, tasks))
+        radius = float(rng.choice([0.05, 0.5, 3.0])) if k else 0.0
+        yield Range(case.products, errors, norms, radius)

@@ -1,0 +1,150 @@
+"""Everything the package has, ready to be checked: a new member is added here, and the batteries find it.
+
+Each dictionary has a name for every instance; a class may have several. What is public and stands nowhere here is
+found by the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
+from ..design.storage import OwnStorage
+from ..graph import GraphSVC, GraphSVR, complete_graph
+from ..linear import (
+    CalibratedMultiTaskLasso,
+    CalibratedMultiTaskLassoCV,
+    MultinomialOWL,
+    MultinomialOWLCV,
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
+    MultiTaskLogisticRegression,
+    MultiTaskLogisticRegressionCV,
+    MultiTaskOWL,
+    MultiTaskOWLCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    MultiTaskSparseGroupLasso,
+    MultiTaskSparseGroupLassoCV,
+)
+from ..losses import Logistic, Loss, Multinomial, Squared, SquareRoot
+from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
+from ..losses.hinge import Hinge, SquaredHinge
+from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
+from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
+from ..solvers import (
+    Accelerated,
+    CoordinateDescent,
+    ProximalNewton,
+    SortedFista,
+    StochasticGradient,
+    VariationalNewton,
+)
+
+Array = np.ndarray[Any, Any]
+
+PENALTIES: dict[str, RowPenalty] = {
+    "L2,1": L21(),
+    "L1,1": L11(),
+    "sparse group": SparseGroup(0.2),
+    "sparse group, mostly entries": SparseGroup(1.0, 0.3),
+    "sorted, OSCAR": Sorted(),
+    "sorted, SLOPE": Sorted("slope", fdr=0.3),
+    "sorted, Bao's test": Sorted(test="bao"),
+}
+
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "square-root": SquareRoot(),
+    "logistic": Logistic(),
+    "multinomial": Multinomial(),
+    "hinge": Hinge(),
+    "smoothed hinge": Hinge(0.5),
+    "squared hinge": SquaredHinge(),
+    "epsilon-insensitive": EpsilonInsensitive(),
+    "squared epsilon-insensitive": SquaredEpsilonInsensitive(),
+}
+
+
+class Columns(Storage):
+    """A storage as somebody else might write it: columns in a list."""
+
+    def __init__(self, x: Array) -> None:
+        self.columns = [column.copy() for column in x.T]
+        self.n_rows, self.n_features = x.shape
+
+    def take(self, features: Array) -> Array:
+        if len(features) == 0:
+            return np.empty((self.n_rows, 0))
+        return np.stack([self.columns[j] for j in features], axis=1)
+
+
+#: name -> (how it is made from an array, what the array holds)
+STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
+    "dense": (lambda x: DenseStorage(np.asfortranarray(x)), "numbers"),
+    "dense, float32": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.float32)), "numbers"),
+    "dense, int8": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.int8)), "counts"),
+    "dense, uint8": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.uint8)), "counts"),
+    "sparse": (lambda x: SparseStorage(sparse.csc_array(x)), "numbers"),
+    "sparse, int8": (lambda x: SparseStorage(sparse.csc_array(x.astype(np.int8))), "counts"),
+    "rows": (lambda x: MappedRowStorage([x], None), "numbers"),
+    "rows in two blocks": (lambda x: MappedRowStorage([x[: len(x) // 2], x[len(x) // 2 :]], None), "numbers"),
+    "rows out of order": (lambda x: MappedRowStorage([x[::-1]], np.arange(len(x))[::-1].copy()), "numbers"),
+    "somebody's own": (Columns, "numbers"),
+    "somebody's own, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
+}
+
+#: name -> (solver, a loss and a penalty that it is for); a solver is made from the columns or from nothing
+SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
+    "accelerated": (Accelerated, Squared(), L21()),
+    "accelerated, logistic": (Accelerated, Logistic(), SparseGroup(0.2)),
+    "accelerated, sorted": (Accelerated, Squared(), Sorted()),
+    "coordinate descent": (CoordinateDescent, Squared(), L21()),
+    "coordinate descent, sparse group": (CoordinateDescent, Squared(), SparseGroup(0.2)),
+    "variational Newton": (VariationalNewton, Squared(), L21()),
+    "proximal Newton": (ProximalNewton, Logistic(), L21()),
+    "proximal Newton, sparse group": (ProximalNewton, Logistic(), SparseGroup(0.2)),
+    "sorted FISTA": (SortedFista, Squared(), Sorted()),
+    "stochastic gradient": (StochasticGradient, Squared(), Sorted()),
+}
+
+_FEW: dict[str, Any] = {"n_alphas": 4, "eps": 0.05, "cv": 3}
+
+ESTIMATORS: dict[str, Any] = {
+    "lasso": MultiTaskLasso(0.1),
+    "lasso, no intercept": MultiTaskLasso(0.1, fit_intercept=False),
+    "lasso, standardised": MultiTaskLasso(0.1, standardize=True),
+    "elastic net": MultiTaskElasticNet(0.1),
+    "sparse group lasso": MultiTaskSparseGroupLasso(0.1, l1=0.2),
+    "sparse group lasso, logistic": MultiTaskSparseGroupLasso(0.02, l1=0.2, loss="logistic"),
+    "logistic regression": MultiTaskLogisticRegression(0.02),
+    "calibrated lasso": CalibratedMultiTaskLasso(0.1),
+    "calibrated lasso, ridge": CalibratedMultiTaskLasso(0.1, l2=0.1),
+    "OWL": MultiTaskOWL(0.1),
+    "OWL, no intercept": MultiTaskOWL(0.1, fit_intercept=False),
+    "multinomial OWL": MultinomialOWL(0.02),
+    "any members": MultiTaskRegressor(alpha=0.1),
+    "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
+    "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
+    "any members, sorted": MultiTaskRegressor(penalty="owl", alpha=0.1),
+    "lasso, cross-validated": MultiTaskLassoCV(**_FEW),
+    "elastic net, cross-validated": MultiTaskElasticNetCV(**_FEW),
+    "sparse group lasso, cross-validated": MultiTaskSparseGroupLassoCV(l1=0.2, **_FEW),
+    "logistic regression, cross-validated": MultiTaskLogisticRegressionCV(**_FEW),
+    "calibrated lasso, cross-validated": CalibratedMultiTaskLassoCV(**_FEW),
+    "OWL, cross-validated": MultiTaskOWLCV(**_FEW),
+    "multinomial OWL, cross-validated": MultinomialOWLCV(n_alphas=3, eps=0.2, cv=2),
+    "any members, cross-validated": MultiTaskRegressorCV(**_FEW),
+    "online regression": OnlineMultiTaskRegressor(0.05, gamma=20.0, shuffle=False),
+    "online classification": OnlineMultiTaskClassifier(0.01, gamma=5.0, shuffle=False),
+    "graph SVM": GraphSVC(complete_graph(3)),
+    "graph SVM, logistic": GraphSVC(complete_graph(3), loss="logistic", C=0.3),
+    "graph regression": GraphSVR(complete_graph(3), C=0.1),
+    "tasks without a graph": GraphSVR(C=0.1, loss="squared"),
+}

@@ -1,0 +1,181 @@
+"""The properties of a loss of one row: f(y, z), its slope p = -f'(z), its conjugate f*(-p)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses import RowLoss
+from .claims import claim, unchanged
+from .loss_cases import labels_of
+
+Array = np.ndarray[Any, Any]
+
+ROWS = 60
+
+
+def check_rows(loss: RowLoss, labels: str, draws: int, seed: int) -> None:
+    """Value, slope, conjugate, domain, smoothness and curvature of one row belong together."""
+    rng = np.random.default_rng(seed)
+    for draw in range(draws):
+        y = labels_of(labels, rng, ROWS)
+        z = rng.standard_normal(ROWS) * (0.0, 0.1, 2.0, 8.0)[draw % 4]
+        other = z + rng.standard_normal(ROWS) * (0.01, 1.0, 10.0)[draw % 3]
+        if labels == "values" and draw % 2:  # near the label, where a loss of residuals changes its form
+            z = y + rng.standard_normal(ROWS)
+        _shapes(loss, y, z)
+        _slope(loss, y, z)
+        _fenchel(loss, y, z, other, rng)
+        if np.isfinite(loss.smoothness):
+            _smoothness(loss, y, z, other)
+            _curvature(loss, y, z)
+
+
+def _shapes(loss: RowLoss, y: Array, z: Array) -> None:
+    for name in ("value", "slope", "curvature", "deviance", "link"):
+        with unchanged("L0", name, y=y, z=z):
+            found = loss.link(z) if name == "link" else getattr(loss, name)(y, z)
+        claim(
+            np.shape(found) == z.shape,
+            "L0",
+            f"`{name}` must return an array of the shape of z.",
+            shape=np.shape(found),
+            expected=z.shape,
+        )
+        finite = name != "curvature" or np.isfinite(loss.smoothness)
+        claim(not finite or np.isfinite(found).all(), "L0", f"`{name}` must be finite for finite z.", found=found)
+    low, high = loss.domain(y)
+    claim(
+        np.all(np.asarray(low) <= 0.0) and np.all(np.asarray(high) >= 0.0),
+        "L0",
+        "zero must lie in the domain of the conjugate.",
+        low=low,
+        high=high,
+    )
+    steps = np.diff(loss.link(np.linspace(-5.0, 5.0, 101)))
+    claim(np.all(steps >= 0.0), "L0", "`link` must not fall.", steepest_fall=float(steps.min()))
+
+
+def _slope(loss: RowLoss, y: Array, z: Array) -> None:
+    """L1: -p lies between the slopes of the chords to the left and to the right, which holds at kinks as well."""
+    value, p = loss.value(y, z), loss.slope(y, z)
+    for h in (1e-5, 1e-3):
+        right = (loss.value(y, z + h) - value) / h
+        left = (value - loss.value(y, z - h)) / h
+        slack = 1e-8 * (1.0 + np.abs(p)) + 1e-15 * (1.0 + np.abs(value)) / h
+        wrong = ~((-p <= right + slack) & (-p >= left - slack))
+        i = int(np.argmax(wrong))
+        claim(
+            not wrong.any(),
+            "L1",
+            "`slope` must be minus the derivative of `value` (and `value` convex): between its values at z and z +- h.",
+            y=y[i],
+            z=z[i],
+            slope=p[i],
+            minus_differences=np.array([-right[i], -left[i]]),
+        )
+
+
+def conjugate(loss: RowLoss, y: Array, p: Array) -> Array:
+    """``f*(-p)``, infinite outside the domain."""
+    low, high = loss.domain(y)
+    inside = (p >= low) & (p <= high)
+    return np.where(inside, loss.conjugate(y, np.clip(p, low, high)), np.inf)
+
+
+def _fenchel(loss: RowLoss, y: Array, z: Array, other: Array, rng: np.random.Generator) -> None:
+    value, p = loss.value(y, z), loss.slope(y, z)
+    low, high = loss.domain(y)
+    outside = np.maximum(p - high, low - p)
+    i = int(np.argmax(outside))
+    claim(
+        np.all(outside <= 1e-12 * (1.0 + np.abs(p))),
+        "L2",
+        "every slope must lie in the domain of the conjugate.",
+        y=y[i],
+        z=z[i],
+        slope=p[i],
+    )
+    own = loss.conjugate(y, np.clip(p, low, high))
+    excess = value + own + p * z
+    scale = 1.0 + np.abs(value) + np.abs(p * z)
+    i = int(np.argmax(np.abs(excess) / scale))
+    claim(
+        np.all(np.abs(excess) <= 1e-9 * scale),
+        "L2",
+        "value(z) + conjugate(p) + p z must be 0 at p = slope(z): the conjugate is that of another loss.",
+        y=y[i],
+        z=z[i],
+        p=p[i],
+        value=value[i],
+        conjugate=own[i],
+        sum=excess[i],
+    )
+    # slopes of other points, stretched: also outside the domain, where the conjugate is infinite
+    foreign = loss.slope(y, other) * rng.uniform(0.0, 3.0, len(y))
+    for point in (z, other, 30.0 * z, -30.0 * z, y, np.zeros_like(z)):
+        with np.errstate(over="ignore"):
+            at = loss.value(y, point)
+        if not np.isfinite(at).all():
+            continue
+        for p2 in (foreign, p, -foreign, np.zeros_like(p)):
+            excess = at + conjugate(loss, y, p2) + p2 * point
+            scale = 1.0 + np.abs(at) + np.abs(p2 * point)
+            i = int(np.argmin(excess / scale))
+            claim(
+                np.all(excess >= -1e-9 * scale),
+                "L3",
+                "value(z) + conjugate(p) + p z must not be negative for any z and any p in the domain: the conjugate "
+                "is too small, or infinite outside a domain that `domain` does not tell.",
+                y=y[i],
+                z=point[i],
+                p=p2[i],
+                value=at[i],
+                sum=excess[i],
+            )
+
+
+def _smoothness(loss: RowLoss, y: Array, z: Array, other: Array) -> None:
+    """L5: ``f(z) - f(z3) + p3 (z - z3) >= (p - p3)^2/(2 L)``."""
+    p, p3 = loss.slope(y, z), loss.slope(y, other)
+    gain = loss.value(y, z) - loss.value(y, other) + p3 * (z - other)
+    needed = (p - p3) ** 2 / (2.0 * loss.smoothness)
+    wrong = gain < needed * (1.0 - 1e-9) - 1e-13 * (1.0 + np.abs(loss.value(y, z)) + np.abs(loss.value(y, other)))
+    i = int(np.argmax(needed - gain))
+    claim(
+        not wrong.any(),
+        "L5",
+        "the loss is not as smooth as `smoothness` says: slopes move faster, and balls around dual points would be too "
+        "small.",
+        smoothness=loss.smoothness,
+        y=y[i],
+        z=np.array([z[i], other[i]]),
+        slopes=np.array([p[i], p3[i]]),
+        seen=abs(float((p[i] - p3[i]) / (z[i] - other[i]))),
+    )
+
+
+def _curvature(loss: RowLoss, y: Array, z: Array) -> None:
+    """Between the second derivative and the smoothness."""
+    h = 1e-4
+    found = loss.curvature(y, z)
+    claim(
+        np.all(found >= 0.0) and np.all(found <= loss.smoothness * (1.0 + 1e-9)),
+        "L5",
+        "`curvature` must lie between 0 and `smoothness`.",
+        curvature=found,
+        smoothness=loss.smoothness,
+    )
+    second = (loss.slope(y, z - h) - loss.slope(y, z + h)) / (2.0 * h)
+    largest = np.maximum(np.maximum(loss.curvature(y, z - h), loss.curvature(y, z + h)), found)
+    i = int(np.argmax(second - largest))
+    claim(
+        np.all(second <= largest + 1e-6 * (1.0 + loss.smoothness)),
+        "L5",
+        "`curvature` must not be below the second derivative.",
+        y=y[i],
+        z=z[i],
+        curvature=largest[i],
+        second_derivative=second[i],
+    )

@@ -1,0 +1,194 @@
+"""The properties of a storage: products and columns are those of the matrix it holds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..design.storage import OwnStorage
+from .claims import claim, unchanged
+
+Array = np.ndarray[Any, Any]
+
+TOLERANCE = 1e-12
+
+
+def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed: int = 0) -> None:
+    """Check that a storage answers as the matrix that it holds.
+
+    What is checked, for matrices with zero rows and columns, of one feature or one row as well:
+
+    - S0: `n_rows`, `n_features` and `dtype`; neither the matrix nor arguments are changed; the same answer twice;
+    - S1: `products`: of all columns and of some in any order, with squares, for one task and several, for stacked rows
+      and for one matrix shared by all tasks, with one thread and two;
+    - S2: `first_products` (where the storage has it): weighted squares and several products at once;
+    - S3: `take`: columns in any order, float64, in Fortran order, that one may write to.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(x)`` gives the storage of a dense array. The storage may follow the public protocol (``products(vectors,
+        features=None, squares=False)``) or the one of `tasksieve.design.Design`.
+    values : {"numbers", "counts"}, default="numbers"
+        What x holds: multiples of 1/8 between -4 and 4, which float32 holds exactly, or 0, 1 and 2.
+    seed : int, default=0
+
+    Raises
+    ------
+    AssertionError
+        Its message begins with the name of the property and ends with the numbers that show the failure.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> ts.checks.check_storage(ts.design.as_storage)
+    """
+    if values not in ("numbers", "counts"):
+        raise ValueError(f"values must be 'numbers' or 'counts'; got {values!r}.")
+    rng = np.random.default_rng(seed)
+    for rows, features in ((23, 9), (40, 3), (7, 1), (1, 5)):
+        if values == "counts":
+            x = rng.integers(0, 3, (rows, features)).astype(np.float64)
+        else:
+            x = rng.integers(-32, 33, (rows, features)) / 8.0
+            x[rng.random(x.shape) < 0.3] = 0.0
+        if rows > 1:
+            x[rng.integers(rows)] = 0.0
+        x[:, features // 2] = 0.0 if features > 1 else x[:, 0]
+        given = x.copy()
+        with unchanged("S0", "make", x=given):
+            for storage, order in as_engine_sees_it(make(given), rng):
+                _StorageCase(storage, x if order is None else x[order], rng).check(shared=order is None)
+
+
+def as_engine_sees_it(storage: Any, rng: np.random.Generator) -> list[tuple[Any, Array | None]]:
+    """The storage in the protocol that designs use, and the order of its rows there (None: as they are).
+
+    One of the public protocol is put into that form, once as it is and once with its rows in another order.
+    """
+    if "offsets" in inspect.signature(storage.products).parameters:
+        return [(storage, None)]
+    order = rng.permutation(storage.n_rows)
+    return [(OwnStorage(storage), None), (OwnStorage(storage, order), order)]
+
+
+class _StorageCase:
+    """One storage beside the matrix it should be."""
+
+    def __init__(self, storage: Any, x: Array, rng: np.random.Generator) -> None:
+        self.storage, self.x, self.rng = storage, x, rng
+
+    def check(self, shared: bool) -> None:
+        """All properties; rows of a shared matrix have no other order than their own."""
+        self.facts()
+        rows = len(self.x)
+        cuts = np.unique(np.r_[0, self.rng.integers(0, rows + 1, 3), rows]).astype(np.int64)
+        for offsets in (np.array([0, rows]), cuts):
+            self.products(offsets, shared=False)
+            self.first_products(offsets)
+        for tasks in (1, 3) if shared else ():
+            self.products(rows * np.arange(tasks + 1), shared=True)
+        self.take()
+
+    def facts(self) -> None:
+        found = (self.storage.n_rows, self.storage.n_features)
+        claim(
+            found == self.x.shape,
+            "S0",
+            "`n_rows` and `n_features` must be those of the matrix.",
+            found=found,
+            expected=self.x.shape,
+        )
+        claim(
+            isinstance(self.storage.dtype, np.dtype) and self.storage.dtype.kind in "fiub",
+            "S0",
+            "`dtype` must be a NumPy dtype of numbers.",
+            dtype=self.storage.dtype,
+        )
+
+    def columns(self) -> list[Array | None]:
+        """All, a few in any order, one, none."""
+        d = self.x.shape[1]
+        order = self.rng.permutation(d)
+        return [None, order[: max(1, d // 2)], order[:1], np.empty(0, dtype=np.int64)]
+
+    def expected(self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool) -> Array:
+        x = self.x if columns is None else self.x[:, columns]
+        x = x * x if squares else x
+        parts = zip(offsets[:-1], offsets[1:], strict=True)
+        return np.stack([(x if shared else x[a:b]).T @ vector[a:b] for a, b in parts], axis=1)
+
+    def products(self, offsets: Array, shared: bool) -> None:
+        vector = self.rng.standard_normal(int(offsets[-1]))
+        form = "one matrix for all tasks" if shared else "stacked rows"
+        for columns in self.columns():
+            for squares in (False, True):
+                for threads in (1, 2):
+                    with unchanged("S0", "products", vector=vector):
+                        found = self.storage.products(vector, offsets, shared, columns, squares, threads)
+                    self.same(
+                        "S1",
+                        "`products` must be the sums of x_ij (squared, with `squares`) times the vector over each "
+                        "task's rows.",
+                        found,
+                        self.expected(vector, offsets, shared, columns, squares),
+                        form=form,
+                        offsets=offsets,
+                        columns=columns,
+                        squares=squares,
+                        threads=threads,
+                    )
+                    again = self.storage.products(vector, offsets, shared, columns, squares, threads)
+                    claim(np.array_equal(found, again), "S0", "`products` must give the same answer twice.")
+
+    def first_products(self, offsets: Array) -> None:
+        if not hasattr(self.storage, "first_products"):
+            return
+        weights = self.rng.uniform(0.0, 2.0, len(self.x))
+        vectors = self.rng.standard_normal((2, len(self.x)))
+        with unchanged("S0", "first_products", weights=weights, vectors=vectors):
+            squares, products = self.storage.first_products(weights, vectors, offsets, 1)
+        words = "`first_products` must be the weighted squares of the columns, and the `products` of each vector."
+        self.same("S2", words, squares, self.expected(weights, offsets, False, None, True), offsets=offsets)
+        claim(len(products) == len(vectors), "S2", words, found=len(products), expected=len(vectors))
+        for vector, found in zip(vectors, products, strict=True):
+            self.same("S2", words, found, self.expected(vector, offsets, False, None, False), offsets=offsets)
+
+    def take(self) -> None:
+        for columns in self.columns():
+            features = np.arange(self.x.shape[1]) if columns is None else columns
+            found = self.storage.take(features)
+            self.same("S3", "`take` must give the columns asked for.", found, self.x[:, features], columns=features)
+            claim(
+                found.dtype == np.float64 and found.flags.f_contiguous,
+                "S3",
+                "`take` must give float64 in Fortran order.",
+                dtype=found.dtype,
+                flags=str(found.flags).replace("\n", ","),
+            )
+            if found.size:
+                found += 1.0  # a solver may write to what it was given
+                claim(
+                    np.array_equal(self.storage.take(features), self.x[:, features]),
+                    "S3",
+                    "what `take` gives must be a copy: writing to it changes the storage.",
+                )
+
+    @staticmethod
+    def same(name: str, words: str, found: Any, expected: Array, **where: Any) -> None:
+        claim(
+            isinstance(found, np.ndarray) and found.shape == expected.shape,
+            name,
+            words + " The shape is wrong.",
+            shape=np.shape(found),
+            expected=expected.shape,
+            **where,
+        )
+        wrong = ~(np.abs(found - expected) <= TOLERANCE * (1.0 + np.abs(expected).max(initial=0.0)))
+        if wrong.any():
+            at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+            place = tuple(int(i) for i in at)
+            claim(False, name, words, place=place, found=found[at], expected=expected[at], **where)

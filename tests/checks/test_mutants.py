@@ -1,0 +1,531 @@
+"""Members that are wrong on purpose: each is caught, and right ones of the same kind pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tasksieve as ts
+from tasksieve.checks import check_estimator, check_loss, check_penalty, check_storage
+from tasksieve.losses import DataLoss, Evaluation, Logistic, Multinomial, RowLoss, Squared, SquareRoot
+from tasksieve.losses.hinge import SquaredHinge
+from tasksieve.losses.rowwise import RowLossOnData
+from tasksieve.penalties import L21, RowPenalty, Sorted, SparseGroup, row_norms
+from tasksieve.screening.state import Ball
+
+# --- penalties ------------------------------------------------------------------------------------------------------
+
+
+class Largest(RowPenalty):
+    """``sum_j u_j max_t |W_jt|``; the prox takes its row minus the projection onto an l1 ball, by one sort."""
+
+    label = "L1,inf"
+
+    def value(self, rows):
+        return float(self.weights @ np.abs(rows).max(axis=1, initial=0.0))
+
+    def gauges(self, products):
+        return np.abs(products).sum(axis=1) / self.weights
+
+    def reach(self, centre, norms, radius):
+        return (centre.sum(axis=1) + radius * row_norms(norms)) / self.weights
+
+    def prox(self, rows, step):
+        sizes = np.abs(rows)
+        falling = -np.sort(-sizes, axis=1)
+        excess = np.cumsum(falling, axis=1) - (step * self.weights)[:, None]
+        counts = np.arange(1, rows.shape[1] + 1)
+        levels = excess / counts
+        # the cap is the largest of these means, and no cap below 0
+        cap = np.maximum(levels.max(axis=1, initial=0.0), 0.0)
+        return np.sign(rows) * np.minimum(sizes, cap[:, None])
+
+    @property
+    def euclid(self):
+        return None
+
+
+class EuclideanGauge(Largest):
+    def gauges(self, products):
+        return row_norms(products) / self.weights
+
+
+class ReachOfLargestNorm(Largest):
+    def reach(self, centre, norms, radius):
+        return (centre.sum(axis=1) + radius * norms.max(axis=1)) / self.weights
+
+
+class HalfStep(Largest):
+    def prox(self, rows, step):
+        return super().prox(rows, 0.5 * step)
+
+
+class EuclidOne(Largest):
+    """Claims that gauges are at most Euclidean norms: a factor sqrt(T) is missing."""
+
+    @property
+    def euclid(self):
+        return 1.0 / self.weights
+
+
+class WithoutErrors(L21):
+    def row_reach(self, centre, errors, norms, radius):
+        return super().row_reach(centre, 0.0, norms, radius)
+
+
+class SmallestNorm(L21):
+    def reach(self, centre, norms, radius):
+        return (row_norms(centre) + radius * norms.min(axis=1)) / self.weights
+
+
+class ValueWithoutEntries(SparseGroup):
+    def value(self, rows):
+        return float(self.group @ row_norms(rows))
+
+
+class WrongThresholds(SparseGroup):
+    def thresholds(self):
+        return self.group + self.l1, None
+
+
+class EveryEntryZero(SparseGroup):
+    """Single coefficients called zero for half of their threshold too much."""
+
+    def zero_entries(self, centre, errors, norms, radius):
+        return np.abs(centre) + radius * norms < 1.5 * self.l1[:, None]
+
+
+class NotSorted(Sorted):
+    """The prox shrinks every row by its own weight and does not keep the norms in order."""
+
+    def prox(self, rows, step):
+        sizes = row_norms(rows)
+        rank = np.empty(len(sizes), dtype=int)
+        rank[np.argsort(-sizes)] = np.arange(len(sizes))
+        shrunk = np.maximum(sizes - step * self.weights[rank], 0.0)
+        return rows * np.divide(shrunk, sizes, out=np.zeros_like(sizes), where=sizes > 0)[:, None]
+
+
+class PolarOfLargest(Sorted):
+    """Feasibility judged row by row."""
+
+    def polar(self, gauges):
+        return float(np.max(gauges, initial=0.0))
+
+
+class NotPositive(L21):
+    def proximal(self, rows, step):
+        return self.without_positivity().prox(rows, step) / (1.0 + step * self.ridge)
+
+    def without_positivity(self):
+        plain = self.restrict(np.arange(len(self.weights)))
+        plain.positive = False
+        return plain
+
+
+class ForgetsStrength(L21):
+    def times(self, factor):
+        return self
+
+
+class WritesInPlace(L21):
+    def prox(self, rows, step):
+        rows *= 0.5
+        return rows
+
+
+PENALTIES = [
+    (EuclideanGauge(), "P3|P4"),
+    (ReachOfLargestNorm(), "P6"),
+    (HalfStep(), "P4|P5"),
+    (EuclidOne(), "P7"),
+    (WithoutErrors(), "P6"),
+    (SmallestNorm(), "P6"),
+    (ValueWithoutEntries(0.3), "P3|P4|P5"),
+    (WrongThresholds(0.3), "P7"),
+    (EveryEntryZero(0.5), "P7"),
+    (NotSorted(), "P4|P5|P6"),
+    (PolarOfLargest(), "P3|P4"),
+    (NotPositive(), "P4|P5"),
+    (ForgetsStrength(), "P8"),
+    (WritesInPlace(), "P0"),
+]
+
+
+@pytest.mark.parametrize(("penalty", "names"), PENALTIES, ids=lambda value: type(value).__name__)
+def test_wrong_penalties_are_caught(penalty, names):
+    with pytest.raises(AssertionError, match=rf"^({names}): "):
+        check_penalty(penalty)
+
+
+def test_a_right_penalty_of_ones_own_passes():
+    check_penalty(Largest)
+    check_penalty(Largest(), seed=1)
+
+
+def test_a_penalty_that_says_too_little():
+    class Silent(RowPenalty):
+        def value(self, rows):
+            return 0.0
+
+    with pytest.raises(ValueError, match="does not say its `gauges`"):
+        check_penalty(Silent)
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+
+class Huber(RowLoss):
+    """Half the square of the residual up to k, linear beyond."""
+
+    label = "Huber"
+    smoothness = 1.0
+
+    def __init__(self, k=1.0):
+        self.k = k
+
+    def value(self, y, z):
+        r = np.abs(y - z)
+        return np.where(r <= self.k, 0.5 * r * r, self.k * r - 0.5 * self.k**2)
+
+    def slope(self, y, z):
+        return np.clip(y - z, -self.k, self.k)
+
+    def conjugate(self, y, p):
+        return 0.5 * p * p - p * y
+
+    def domain(self, y):
+        return -self.k, self.k
+
+    def curvature(self, y, z):
+        return (np.abs(y - z) <= self.k).astype(float)
+
+
+class WithoutDomain(Huber):
+    def domain(self, y):
+        return -np.inf, np.inf
+
+
+class OneSidedDomain(Huber):
+    def domain(self, y):
+        return 0.0, self.k
+
+
+class WrongConjugate(Huber):
+    def conjugate(self, y, p):
+        return 0.5 * p * p
+
+
+class Quantile(RowLoss):
+    """The pinball of level q, rounded over mu: p = clip((y - z)/mu, q - 1, q)."""
+
+    label = "quantile"
+
+    def __init__(self, q=0.7, mu=0.5):
+        self.q, self.mu = q, mu
+
+    @property
+    def smoothness(self):
+        return 1.0 / self.mu
+
+    def slope(self, y, z):
+        return np.clip((y - z) / self.mu, self.q - 1.0, self.q)
+
+    def value(self, y, z):
+        p = self.slope(y, z)
+        return p * (y - z) - 0.5 * self.mu * p * p
+
+    def conjugate(self, y, p):
+        return 0.5 * self.mu * p * p - p * y
+
+    def domain(self, y):
+        return self.q - 1.0, self.q
+
+    def curvature(self, y, z):
+        r = (y - z) / self.mu
+        return np.where((r > self.q - 1.0) & (r < self.q), 1.0 / self.mu, 0.0)
+
+
+class WrongWidth(Quantile):
+    @property
+    def smoothness(self):
+        return self.mu
+
+
+class TooSmooth(Logistic):
+    smoothness = 0.2
+
+
+class WrongSign(SquaredHinge):
+    def slope(self, y, z):
+        return -super().slope(y, z)
+
+
+class NoCurvature(Logistic):
+    def curvature(self, y, z):
+        return 0.5 * super().curvature(y, z)
+
+
+class MissingTerm(Logistic):
+    """The conjugate forgets the other class."""
+
+    def conjugate(self, y, p):
+        q = y * p
+        return q * np.log(np.where(q > 0, q, 1.0))
+
+
+class OnDataOf(Logistic):
+    """A logistic loss whose form on data is another."""
+
+    kind: type[DataLoss]
+
+    def on(self, design, y):
+        return self.kind(self, design, y)
+
+
+class InterceptAsItIs(OnDataOf):
+    class kind(RowLossOnData):
+        def _best_nuisance(self, raw, start):
+            return np.zeros_like(raw)
+
+        def _repaired(self, p):
+            return p
+
+
+class InterceptOfLeastSquares(OnDataOf):
+    class kind(RowLossOnData):
+        def _best_nuisance(self, raw, start):
+            return self._y - self.design.project(self._y * self._root) * self._inverse_root
+
+
+class BeyondTheDomain(Huber):
+    def on(self, design, y):
+        class kind(RowLossOnData):
+            def best_scale(self, at, product, limit):
+                return min(limit, 5.0)
+
+        return kind(self, design, y)
+
+
+class BeyondTheLimit(OnDataOf):
+    class kind(RowLossOnData):
+        def best_scale(self, at, product, limit):
+            return 1.0
+
+
+class SmallTerms(OnDataOf):
+    class kind(RowLossOnData):
+        def terms(self, at, scale):
+            return 0.5 * super().terms(at, scale)
+
+
+class LargeTerms(Multinomial):
+    def on(self, design, y):
+        found = super().on(design, y)
+        terms = found.terms
+        found.terms = lambda at, scale: 2.0 * terms(at, scale)
+        return found
+
+
+class SmallBall(OnDataOf):
+    class kind(RowLossOnData):
+        def ball(self, at, scale, gap):
+            ball = super().ball(at, scale, gap)
+            return Ball(0.8 * ball.radius, residual_coef=ball.residual_coef)
+
+
+class SmallEllipsoid(SquareRoot):
+    def on(self, design, y):
+        found = super().on(design, y)
+        whole = found.ball
+
+        def ball(at, scale, gap):
+            true = whole(at, scale, gap)
+            if true is None:
+                return None
+            return Ball(0.5 * true.radius, vector=true.vector, stretch=true.stretch, slack=true.slack)
+
+        found.ball = ball
+        return found
+
+
+class SharpMultinomial(Multinomial):
+    def on(self, design, y):
+        found = super().on(design, y)
+        found.smoothness = 0.25
+        return found
+
+
+class OtherValue(Squared):
+    """`value_at` without the factor 1/2."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        value_at = found.value_at
+        found.value_at = lambda raw: 2.0 * value_at(raw)
+        return found
+
+
+class NotMinimised(Squared):
+    """Labels are not freed of what intercepts explain."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
+        found.target = root * y
+        found.null = Evaluation(0.5 * float(found.target @ found.target), found.target, found.null.nuisance)
+        return found
+
+
+LOSSES = [
+    (WithoutDomain(), "L3"),
+    (OneSidedDomain(), "L2"),
+    (WrongConjugate(), "L2"),
+    (WrongWidth(), "L5"),
+    (TooSmooth(), "L5"),
+    (WrongSign(), "L1"),
+    (NoCurvature(), "L5"),
+    (MissingTerm(), "L2"),
+    (InterceptAsItIs(), "L6"),
+    (InterceptOfLeastSquares(), "L1|L6"),
+    (BeyondTheDomain(), "L7"),
+    (BeyondTheLimit(), "L7"),
+    (SmallTerms(), "L4"),
+    (LargeTerms(), "L4"),
+    (SmallBall(), "L8"),
+    (SmallEllipsoid(), "L8"),
+    (SharpMultinomial(), "L5"),
+    (OtherValue(), "L6"),
+    (NotMinimised(), "L6"),
+]
+
+
+@pytest.mark.parametrize(("loss", "names"), LOSSES, ids=lambda value: type(value).__name__)
+def test_wrong_losses_are_caught(loss, names):
+    with pytest.raises(AssertionError, match=rf"^({names}): "):
+        check_loss(loss)
+
+
+@pytest.mark.parametrize("loss", [Huber(), Huber(0.2), Quantile(), Quantile(0.5, 0.1)], ids=lambda loss: loss.label)
+def test_right_losses_of_ones_own_pass(loss):
+    check_loss(loss)
+
+
+# --- storages -------------------------------------------------------------------------------------------------------
+
+
+class Own(ts.Storage):
+    """Right in every way."""
+
+    def __init__(self, x):
+        self.x = x
+        self.n_rows, self.n_features = x.shape
+
+    def take(self, features):
+        return self.x[:, features]
+
+
+class OtherColumns(Own):
+    """Columns in sorted order, whatever was asked for."""
+
+    def take(self, features):
+        return self.x[:, np.sort(features)]
+
+
+class ForgetsSegments(Own):
+    def products(self, vectors, features=None, squares=False):
+        found = super().products(vectors, features, squares)
+        return np.repeat(found.sum(axis=2, keepdims=True), found.shape[2], axis=2)
+
+
+class ForgetsSquares(Own):
+    def products(self, vectors, features=None, squares=False):
+        return super().products(vectors, features, False)
+
+
+class NoSecondVector(Own):
+    def products(self, vectors, features=None, squares=False):
+        found = super().products(vectors, features, squares)
+        found[1:] = found[:1]
+        return found
+
+
+class SinglePrecision(Own):
+    """Adds up in float32."""
+
+    def products(self, vectors, features=None, squares=False):
+        return super().products(vectors, features, squares).astype(np.float32)
+
+
+STORAGES = [
+    (OtherColumns, "S1|S3"),
+    (ForgetsSegments, "S1"),
+    (ForgetsSquares, "S1"),
+    (NoSecondVector, "S1|S2"),
+    (SinglePrecision, "S1"),
+]
+
+
+@pytest.mark.parametrize(("make", "names"), STORAGES, ids=lambda value: getattr(value, "__name__", ""))
+def test_wrong_storages_are_caught(make, names):
+    with pytest.raises(AssertionError, match=rf"^({names}): "):
+        check_storage(make)
+
+
+def test_a_right_storage_of_ones_own_passes():
+    check_storage(Own)
+
+
+# --- estimators -----------------------------------------------------------------------------------------------------
+
+
+class GapOfZero(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None):
+        super().fit(X, y, task, sample_weight)
+        self.dual_gap_ = 0.0
+        return self
+
+
+class SortsItsRows(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None):
+        X.sort(axis=0)
+        return super().fit(X, y, task, sample_weight)
+
+
+class ReturnsNothing(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None):
+        super().fit(X, y, task, sample_weight)
+
+
+class IgnoresWeights(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None):
+        return super().fit(X, y, task)
+
+
+class FirstTaskForAll(ts.MultiTaskLasso):
+    def predict(self, X, task=None):
+        return super().predict(X, None if task is None else np.zeros(len(task), dtype=int))
+
+
+ESTIMATORS = [
+    (GapOfZero(0.1), "gap"),
+    (SortsItsRows(0.1), "fit"),
+    (ReturnsNothing(0.1), "fit"),
+    (IgnoresWeights(0.1), "zero_weights|bad_input"),
+    (FirstTaskForAll(0.1), "tasks"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "names"), ESTIMATORS, ids=lambda value: type(value).__name__)
+def test_wrong_estimators_are_caught(estimator, names):
+    with pytest.raises(AssertionError, match=rf"^({names}): "):
+        check_estimator(estimator, quick=True)
+
+
+def test_messages_tell_numbers():
+    with pytest.raises(AssertionError) as told:
+        check_penalty(HalfStep)
+    text = str(told.value)
+    assert text.startswith("P4: ")
+    assert "polar = " in text
+    assert "weights = " in text

@@ -1,0 +1,159 @@
+"""Every member of the package passes its battery, and every public class of the package is in the registry."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import tasksieve as ts
+from tasksieve.checks import check_estimator, check_loss, check_penalty, check_storage, registry
+from tasksieve.design import Design, PackedColumns, as_storage
+from tasksieve.losses import Loss
+from tasksieve.path.problem import Problem
+from tasksieve.penalties import RowPenalty, SparseGroup
+from tasksieve.solvers import WorkingProblem, duality_gap
+
+
+@pytest.mark.parametrize("name", registry.PENALTIES)
+def test_penalties(name):
+    check_penalty(registry.PENALTIES[name])
+
+
+def test_a_penalty_of_given_features():
+    check_penalty(SparseGroup(np.array([0.0, 0.3, 1.0, 0.1])), n_features=4)
+
+
+@pytest.mark.parametrize("name", registry.LOSSES)
+def test_losses(name):
+    check_loss(registry.LOSSES[name])
+
+
+@pytest.mark.parametrize("name", registry.STORAGES)
+def test_storages(name):
+    make, values = registry.STORAGES[name]
+    check_storage(make, values=values)
+
+
+@pytest.mark.parametrize("name", registry.ESTIMATORS)
+def test_estimators(name):
+    check_estimator(registry.ESTIMATORS[name], quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.ESTIMATORS)
+def test_estimators_on_every_storage(name):
+    check_estimator(registry.ESTIMATORS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_members_on_other_draws(seed):
+    for penalty in registry.PENALTIES.values():
+        check_penalty(penalty, seed=seed)
+    for loss in registry.LOSSES.values():
+        check_loss(loss, seed=seed)
+    for make, values in registry.STORAGES.values():
+        check_storage(make, values=values, seed=seed)
+
+
+@pytest.mark.parametrize("name", registry.SOLVERS)
+def test_solvers(name, rng):
+    """Every solver closes the gap of a problem that it says it is for, and nothing found elsewhere beats its bound."""
+    solver, loss, penalty = registry.SOLVERS[name]
+    x = rng.standard_normal((40, 6))
+    y = x[:, 0] - x[:, 3] + 0.5 * rng.standard_normal(40)
+    design = Design(as_storage(x), np.array([0, 18, 40]), n_threads=1)
+    problem = Problem(design, np.sign(y) if loss.labels == "signs" else y, loss=loss, penalty=penalty)
+    at = problem.penalty.at(0.2 * problem.lambda_max())
+    assert solver.needs.unmet(problem.loss, at) is None
+    packed = PackedColumns(design)
+    work = WorkingProblem(packed, packed.places(np.arange(6)), at, problem.loss)
+    made = solver(packed) if "packed" in inspect.signature(solver.__init__).parameters else solver()
+    goal = 1e-7 * problem.loss.null.value
+    found = made.solve(work, np.zeros((6, 2)), goal, 20_000)
+    rows = found.rows
+    evaluation = work.evaluate(rows)
+    gap, _ = duality_gap(problem.loss, at, rows, evaluation, work.correlate(evaluation.residual))
+    assert 0.0 <= gap <= 1.01 * goal
+    value = evaluation.value + at.total(rows)
+    for size in (1e-4, 1e-2, 1.0):
+        other = rows + size * rng.standard_normal(rows.shape)
+        assert work.evaluate(other).value + at.total(other) >= value - gap
+
+
+# --- nothing is missing ---------------------------------------------------------------------------------------------
+
+
+def classes_of(package: str) -> set[type]:
+    """Classes that the modules of a package define and that do not begin with an underscore."""
+    found = set()
+    home = import_module(package)
+    for module in pkgutil.walk_packages(home.__path__, package + "."):
+        for name, thing in vars(import_module(module.name)).items():
+            own = inspect.isclass(thing) and thing.__module__ == module.name
+            if own and not name.startswith("_"):
+                found.add(thing)
+    return found
+
+
+def test_every_penalty_is_checked():
+    have = {type(penalty) for penalty in registry.PENALTIES.values()}
+    need = {c for c in classes_of("tasksieve.penalties") if issubclass(c, RowPenalty)} - {RowPenalty}
+    assert need == have
+
+
+def test_every_loss_is_checked():
+    have = {type(loss) for loss in registry.LOSSES.values()}
+    bases = {Loss, ts.losses.RowLoss}
+    need = {c for c in classes_of("tasksieve.losses") if issubclass(c, Loss)} - bases
+    assert need == have
+
+
+def test_every_storage_is_checked():
+    x = np.zeros((2, 2))
+    have = {type(make(x)) for make, _ in registry.STORAGES.values()}
+    protocols = {"ColumnStorage", "Storage"}
+    found = {c for c in classes_of("tasksieve.design.storage") if c.__name__.endswith("Storage")}
+    assert {c for c in found if c.__name__ not in protocols} <= have
+    assert any(issubclass(c, ts.Storage) for c in have)
+
+
+def test_every_solver_is_checked():
+    have = {solver for solver, _, _ in registry.SOLVERS.values()}
+    public = {getattr(ts.solvers, name) for name in ts.solvers.__all__}
+    assert {c for c in public if inspect.isclass(c) and hasattr(c, "needs")} == have
+
+
+def test_every_estimator_is_checked():
+    have = {type(estimator) for estimator in registry.ESTIMATORS.values()}
+    public = {getattr(ts, name) for name in ts.__all__}
+    need = {c for c in public if inspect.isclass(c) and issubclass(c, BaseEstimator) and hasattr(c, "predict")}
+    assert need == have
+
+
+# --- what the batteries say of those that are asked wrongly ---------------------------------------------------------
+
+
+def test_skips_are_names_with_reasons():
+    class Unknown(ts.MultiTaskLasso):
+        _skip_checks = {"no such check": "none"}  # noqa: RUF012
+
+    class Silent(ts.MultiTaskLasso):
+        _skip_checks = {"gap": ""}  # noqa: RUF012
+
+    with pytest.raises(ValueError, match="no such check"):
+        check_estimator(Unknown(0.1))
+    with pytest.raises(ValueError, match="must say why"):
+        check_estimator(Silent(0.1))
+
+
+def test_arguments_of_the_batteries():
+    with pytest.raises(ValueError, match="labels must be one of"):
+        check_loss(ts.losses.Squared, labels="letters")
+    with pytest.raises(ValueError, match="values must be"):
+        check_storage(as_storage, values="letters")
