@@ -65,7 +65,7 @@ def check(case: Case, design: Design, rng, atol=1e-11) -> None:
     assert columns.flags.f_contiguous
     assert columns.dtype == np.float64
     if design.uniform:
-        assert columns.shape == (design.storage.n_rows, 5)
+        assert columns.shape == (design.n_rows, 5)
         columns = np.tile(columns, (case.n_tasks, 1))
     assert columns.shape == (design.n_samples, 5)
     np.testing.assert_allclose(columns, np.vstack([x[:, some] for x in tilde]), atol=1e-10)
@@ -279,8 +279,8 @@ def test_a_shared_matrix_is_stored_once(rng):
     weights = (rng.random(30 * 50) < 0.9).astype(float)  # labels missing here and there: still one matrix
     for s in (None, weights):
         design = Design(as_storage(x), 30 * np.arange(51), shared=True, weights=s)
-        assert design.storage.x.size == x.size
-        assert np.shares_memory(design.storage.x, x)
+        assert design.shards[0].storage.x.size == x.size
+        assert np.shares_memory(design.shards[0].storage.x, x)
         assert design.norms().shape == (40, 50)
     assert Design(as_storage(x), 30 * np.arange(51), shared=True).take(np.arange(40)).shape == (30, 40)
 

@@ -223,7 +223,7 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((60, 8)), np.repeat(["a", "b"], 30)
     >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(60)
-    >>> model = ts.MultiTaskRegressorCV(penalty="l11", n_alphas=20, selection_rule="1se").fit(X, y, task=task)
+    >>> model = ts.MultiTaskRegressorCV(penalty="l21", n_alphas=20, selection_rule="1se").fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
     """

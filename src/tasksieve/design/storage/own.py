@@ -125,6 +125,8 @@ class OwnStorage:
             return self._ask(RowVectors(vector[None, :], offsets), columns, squares)[0]
         if shared:
             values = vector.reshape(tasks, self.n_rows)
+            if self._order is not None:
+                values = values[:, np.argsort(self._order)]
         else:  # rows of a task lie scattered: a vector for each
             values = np.zeros((tasks, self.n_rows))
             for t in range(tasks):
