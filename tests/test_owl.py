@@ -307,7 +307,7 @@ def test_cumulative_test_finds_nearly_all_inactive_rows_at_convergence():
         engine = Engine(problem, [], choose_strategy(problem, "auto"), max_iter=5_000, single=True)
         point = engine.step(lam, 1e-13 * problem.loss.null.value)
         penalty = problem.penalty.at(lam)
-        sizes = engine.pair.levels * problem.penalty.weights[0]
+        sizes = engine.pair.gauges * penalty.weights[0]
         # Rows on the boundary can be active in another solution: no safe test may reject them.
         boundary = np.sort(sizes)[::-1]
         slack = 1.0 - np.cumsum(boundary) / np.cumsum(penalty.weights)

@@ -494,16 +494,16 @@ def p7_features(case: Case) -> None:
         )
         known = case.rng.random(len(gauges)) < 0.6
         claim(
-            at_most(gauges, penalty.certified(gauges)),
+            at_most(gauges, penalty.certified(gauges, known)),
             "P7",
             "`certified` must not lower a bound.",
             bounds=gauges,
-            certified=penalty.certified(gauges),
+            certified=penalty.certified(gauges, known),
             **case.tells,
         )
         if len(penalty.open(gauges, known)) == 0:
             sure = penalty.polar(np.where(known, gauges, 0.0))
-            whole = penalty.polar(np.where(known, gauges, penalty.certified(gauges)))
+            whole = penalty.polar(penalty.certified(gauges, known))
             claim(
                 at_most(whole, max(sure, 1.0), 1e-9),
                 "P7",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -54,15 +55,16 @@ class Design:
     ) -> None:
         storages: list[Any] = list(storage) if isinstance(storage, list | tuple) else [storage]
         self.n_threads = thread_count() if n_threads is None else n_threads
-        self._starts = np.cumsum([0] + [part.n_features for part in storages])
+        self._starts = np.array([0, *accumulate(part.n_features for part in storages)])
         self.n_features = int(self._starts[-1])
         self.n_rows = storages[0].n_rows
         self.unpenalised = (
             np.empty(0, dtype=np.int64) if unpenalised is None else np.asarray(unpenalised, np.int64)
         )
         columns = np.empty((self.n_rows, len(self.unpenalised)), order="F")
-        for part, own, here in self._cut_over(storages, self.unpenalised):
-            columns[:, own] = part.take(here)
+        if len(self.unpenalised):
+            for part, own, here in self._cut_over(storages, self.unpenalised):
+                columns[:, own] = part.take(here)
         self.samples = Samples(offsets, shared, weights, fit_intercept, columns)
         self.shards = [
             LocalShard(
@@ -88,6 +90,8 @@ class Design:
 
     def _inside(self, k: int, features: Array) -> Array:
         """Those of some features that lie in shard k, as it counts them."""
+        if len(self._starts) == 2:
+            return features
         low, high = self._starts[k], self._starts[k + 1]
         return features[(features >= low) & (features < high)] - low
 

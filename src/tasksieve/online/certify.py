@@ -16,7 +16,7 @@ from ..linear.lasso import MultiTaskLasso
 from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
 from ..losses.hinge import Hinge
-from ..path.certificate import stored_scores
+from ..path.certificate import scores, shift
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..penalties import SparseGroup
@@ -269,7 +269,8 @@ def hinge_gap(
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
-    z = stored_scores(design, packed, features, rows, intercept, np.empty((0, design.n_tasks)))
+    nuisance = intercept[None, :] + shift(design, packed, features, rows) if design.fit_intercept else np.empty((0, 0))
+    z = scores(design, packed, features, rows, nuisance)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
     objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)

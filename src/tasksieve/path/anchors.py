@@ -29,6 +29,7 @@ class Anchors:
         self.vectors = np.empty((0, design.n_samples))
         self._gram = np.empty((design.n_tasks, 0, 0))  # inner products of the anchors, task by task
         self._current: Anchored | int = 0
+        self._first: Anchored | None = None
         self._judged: Anchored | None = None  # the vector whose moments the shards have noted
 
     def __len__(self) -> int:
@@ -38,15 +39,20 @@ class Anchors:
         """A full pass: the vector becomes an anchor, and `current`. Returns the exact gauges of all features."""
         if len(self) == self._capacity:
             self._remove(1)
-        self.vectors = np.vstack([self.vectors, vector])
-        count = len(self)
-        gram = np.empty((self._design.n_tasks, count, count))
-        gram[:, :-1, :-1] = self._gram
-        gram[:, -1, :] = gram[:, :, -1] = self._task_products(vector)
-        self._gram = gram
-        gauges = self._design.remember(vector, penalty)
-        self.stand_at(count - 1)
-        return gauges
+        self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
+        self.stand_at(len(self) - 1)
+        return self._design.remember(vector, penalty)
+
+    def _grams(self) -> Array:
+        """Inner products of the anchors, task by task; made when they are first needed."""
+        known, count = self._gram.shape[1], len(self)
+        if known < count:
+            gram = np.empty((self._design.n_tasks, count, count))
+            gram[:, :known, :known] = self._gram
+            for m in range(known, count):
+                gram[:, m, :] = gram[:, :, m] = self._task_products(self.vectors[m])
+            self._gram = gram
+        return self._gram
 
     def restart(self) -> None:
         """Only the first anchor is left."""
@@ -56,8 +62,8 @@ class Anchors:
         self.stand_at(0)
 
     def _remove(self, m: int) -> None:
+        self._gram = np.delete(np.delete(self._grams(), m, axis=1), m, axis=2)
         self.vectors = np.delete(self.vectors, m, axis=0)
-        self._gram = np.delete(np.delete(self._gram, m, axis=1), m, axis=2)
         self._design.forget(m)
 
     @property
@@ -92,7 +98,7 @@ class Anchors:
         design = self._design
         sums = design.task_sums
         count, tasks = len(self), design.n_tasks
-        gram, right = self._gram, self._task_products(vector)[:, :, None]
+        gram, right = self._grams(), self._task_products(vector)[:, :, None]
         sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
         # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
         inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
@@ -104,7 +110,7 @@ class Anchors:
         rest = vector - np.einsum("mi,mi->i", spread, self.vectors)
         length = np.sqrt(sums(vector * vector))
         used = np.sum(np.abs(coef) * sizes.T, axis=0)
-        beyond = FLOAT32_RANGE * (np.max(sizes, axis=0, initial=0.0) @ np.abs(coef))
+        beyond = FLOAT32_RANGE * (sizes.max(axis=0) @ np.abs(coef))
         rounding = FLOAT32_UNIT * used + beyond + design.rounding * (length + used)
         remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
         spectral = 0.0
@@ -116,12 +122,17 @@ class Anchors:
         return Anchored(coef, remainder, spectral)
 
     def anchor(self, m: int) -> Anchored:
-        """Anchor m in terms of the anchors."""
+        """Anchor m in terms of the anchors; that of the first is kept."""
+        if m == 0 and self._first is not None and len(self._first.coef) == len(self):
+            return self._first
         coef = np.zeros((len(self), self._design.n_tasks))
         coef[m] = 1.0
-        sizes = np.sqrt(self._gram[:, m, m])
+        sizes = np.sqrt(self._grams()[:, m, m])
         rounding = (FLOAT32_UNIT + self._design.rounding) * sizes + FLOAT32_RANGE * np.max(sizes)
-        return Anchored(coef, rounding, float(np.linalg.norm(rounding)))
+        found = Anchored(coef, rounding, float(np.linalg.norm(rounding)))
+        if m == 0:
+            self._first = found
+        return found
 
     def bound(
         self, vector: Anchored, penalty: RowPenalty, radius: float = 0.0, stretch: Array | None = None

@@ -1,4 +1,4 @@
-"""What is certified are the numbers that a model stores: one function computes their objective, for every model.
+"""What is certified are the numbers that a model stores: one place computes them and their objective, for every model.
 
 The engine certifies a pair in the geometry of its design: weighted, centred, scaled columns. What a user holds are
 coefficients of raw columns and intercepts. The loss is evaluated once more at the predictions of these, and what they
@@ -12,53 +12,51 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
+from ..losses import DataLoss
 from ..penalties import RowPenalty
-from .problem import Problem
 
 Array = np.ndarray[Any, Any]
 
 
-def stored_objective(
-    problem: Problem,
-    columns: Any,
-    penalty: RowPenalty,
-    features: Array,
-    rows: Array,
-    intercept: Array,
-    unpenalised: Array,
-) -> float:
-    """The objective in sum units of coefficients and intercepts as they are stored.
+def shift(design: Design, columns: Any, features: Array, rows: Array) -> Array:
+    """What coefficients of raw columns explain of the nuisance columns, which the design's columns were freed of.
 
     Parameters
     ----------
     columns : PackedColumns or SparseColumns
+    features, rows : arrays
+        Penalised features and their coefficients, in the units of the data.
+
+    Returns
+    -------
+    array of shape (n_nuisance, n_tasks)
+    """
+    return np.einsum("zjt,jt->zt", columns.loadings(columns.places(features)), rows)
+
+
+def stored_objective(
+    loss: DataLoss, penalty: RowPenalty, columns: Any, features: Array, rows: Array, nuisance: Array
+) -> float:
+    """The objective in sum units of coefficients and nuisance coefficients as they are stored.
+
+    Parameters
+    ----------
     penalty : RowPenalty
         Of the rows.
     features, rows : arrays
-        Penalised features and their coefficients, in the units of the (scaled) columns.
-    intercept : array of shape (n_tasks,)
-    unpenalised : array of shape (number of unpenalised features, n_tasks)
-        Coefficients of the design's unpenalised features.
+        Penalised features and their coefficients, in the units of the design's columns.
+    nuisance : array of shape (n_nuisance, n_tasks)
+        Stored coefficients of intercept and unpenalised features, with the `shift` of the rows added.
     """
-    scores = stored_scores(problem.design, columns, features, rows, intercept, unpenalised)
-    return problem.loss.value_at(scores) + penalty.total(rows)
+    return loss.value_at(scores(loss.design, columns, features, rows, nuisance)) + penalty.total(rows)
 
 
-def stored_scores(
-    design: Design, columns: Any, features: Array, rows: Array, intercept: Array, unpenalised: Array
-) -> Array:
-    """``x . w_t + b_t`` in the units of y, flat: packed columns are weighted and freed of their nuisance part."""
-    places = columns.places(features)
-    scores = columns.combine(places, rows)
+def scores(design: Design, columns: Any, features: Array, rows: Array, nuisance: Array) -> Array:
+    """``x . w_t + b_t`` in the units of y, flat; parameters as in `stored_objective`."""
+    found = columns.combine(columns.places(features), rows)
     root = design.root_weights
     if root is not None:
-        scores = np.divide(scores, root, out=np.zeros_like(scores), where=root > 0)
-    raw = design.original_units(features, rows)
-    own = [intercept] * int(design.fit_intercept) + list(unpenalised)
-    for column, loading, coefficient in zip(
-        design.nuisance_columns, columns.loadings(places), own, strict=True
-    ):
-        scores = scores + column * design.per_sample(coefficient + np.einsum("jt,jt->t", loading, raw))
-    if not design.fit_intercept and intercept.any():
-        scores = scores + design.per_sample(intercept)
-    return np.asarray(scores)
+        found = np.divide(found, root, out=np.zeros_like(found), where=root > 0)
+    for column, coefficient in zip(design.nuisance_columns, nuisance, strict=True):
+        found = found + column * design.per_sample(coefficient)
+    return np.asarray(found)

@@ -18,7 +18,7 @@ import numpy as np
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
-from .certificate import stored_objective
+from .certificate import shift, stored_objective
 from .pair import Pair, Point, point_gap
 from .problem import Problem
 from .sieve import Sieve
@@ -206,26 +206,28 @@ class Engine:
         places = self.columns.places(features)
         at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
         point = Point(features, rows, at, self.columns.correlate(at.residual, places))
-        levels = self.problem.anchors.remember(at.residual, self.problem.penalty)
-        return Pair(lam, point, np.inf, point, levels)
+        gauges = self.problem.anchors.remember(at.residual, self.problem.penalty) / lam
+        return Pair(lam, point, np.inf, point, gauges)
 
     def _null_pair(self, lam: float) -> Pair:
         """W = 0 at a strength."""
         empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
         point = Point(none, empty, self.loss.null, empty)
-        return Pair(lam, point, self.loss.null.value, point, self.problem.null_levels())
+        gauges = self.problem.null_levels() / lam if lam > 0.0 else self.problem.null_levels()
+        return Pair(lam, point, self.loss.null.value, point, gauges)
 
     def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
         """A finished value in the units of the raw columns."""
         design, null, point = self.design, self.loss.null.value, pair.primal
         features, rows = point.features, design.original_units(point.features, point.rows)
-        loadings = self.columns.loadings(self.columns.places(features))
-        intercept, extra = self.problem.intercepts(rows, loadings, point.at.nuisance)
+        pull = shift(design, self.columns, features, rows)
+        nuisance = point.at.nuisance - pull  # in the units of the data
+        intercept = nuisance[0] if design.fit_intercept else np.zeros(design.n_tasks)
+        own = penalty.restrict(features)
+        objective = stored_objective(self.loss, own, self.columns, features, point.rows, nuisance + pull)
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
-            rows = np.vstack([rows, extra])
-        own = penalty.restrict(point.features)
-        objective = stored_objective(self.problem, self.columns, own, point.features, point.rows, intercept, extra)
+            rows = np.vstack([rows, nuisance[int(design.fit_intercept) :]])
         # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
         gap = max(pair.gap + max(objective - pair.objective, 0.0), 1e-15 * null)
         return Value(
@@ -389,7 +391,7 @@ class Engine:
                 self.problem.anchors.follow(dual.at.residual), penalty
             )
             np.multiply(estimate, lam, out=self.levels)
-            gauges = upper.copy()
+            gauges = upper  # ours until the next bounds
         else:
             gauges = np.zeros(self.design.n_features)
         known = np.full(self.design.n_features, len(working) == self._n_penalised)
@@ -399,11 +401,13 @@ class Engine:
         if not self._lazy and self._bounds_all:
             self._measure(dual.at.residual, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
         elif penalty.separable and not known.all():  # each row by itself: what is open stands in the way
-            open_ = penalty.open(gauges if rejected is None else np.where(rejected, 0.0, gauges), known)
+            open_ = penalty.open(gauges, known if rejected is None else known | rejected)
             self._measure(dual.at.residual, penalty, lam, open_, gauges, known)
         while True:
-            sure = np.where(known, gauges, penalty.certified(gauges))
-            counted = sure if rejected is None else np.where(rejected, 0.0, sure)
+            sure = penalty.certified(gauges, known)
+            counted = sure
+            if rejected is not None and (not penalty.separable or (known & rejected).any()):
+                counted = np.where(rejected, 0.0, sure)
             gap, _ = point_gap(self.loss, penalty, dual, counted, dual_penalty)
             dual_value = dual_objective - gap
             if dual is not primal:
@@ -423,7 +427,7 @@ class Engine:
             inside = np.zeros(self.design.n_features, dtype=bool)
             inside[working] = True
             violators = leading[~inside[leading]]
-        pair = Pair(lam, primal, objective, dual, sure * lam, gap)
+        pair = Pair(lam, primal, objective, dual, sure, gap)
         return pair, max(best_dual, dual_value), violators
 
     def _points(self, working: Array, solved: Solution) -> tuple[Point, Point, Array]:

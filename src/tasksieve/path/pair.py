@@ -36,8 +36,8 @@ class Pair:
         At the primal point.
     dual : Point
         Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
-    levels : array
-        For all features: upper bounds of the strength at which the dual point's correlations have gauge 1.
+    gauges : array
+        For all features: upper bounds of the gauges of the dual point's correlations at `lam`.
     gap : float
         Of the primal and the dual point at `lam`.
     """
@@ -46,12 +46,12 @@ class Pair:
     primal: Point
     objective: float
     dual: Point
-    levels: Array
+    gauges: Array
     gap: float = np.inf
 
     def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
         """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""
-        gauges = self.levels / lam if lam > 0.0 else np.full(len(self.levels), np.inf)
+        gauges = self.gauges if lam == self.lam else self.gauges * (self.lam / lam)
         return point_gap(loss, penalty, self.dual, gauges)
 
 

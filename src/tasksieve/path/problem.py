@@ -76,8 +76,9 @@ class Problem:
         self._null_levels: Array | None = None
 
     def _refuse_free(self) -> None:
-        free = np.setdiff1d(np.flatnonzero(~self.penalty.penalised), self.design.unpenalised)
-        if free.size:
+        free = np.flatnonzero(~self.penalty.penalised)
+        if len(free) != len(self.design.unpenalised):
+            free = np.setdiff1d(free, self.design.unpenalised)
             raise ValueError(f"feature {free[0]} is not penalised: name it in the design's `unpenalised` as well")
 
     def reweighted(self, feature_weights: Array) -> Problem:
@@ -101,14 +102,3 @@ class Problem:
     def lambda_max(self) -> float:
         """The smallest strength whose solution is zero."""
         return self.penalty.polar(self.null_levels())
-
-    def intercepts(self, rows: Array, loadings: Array, nuisance: Array) -> tuple[Array, Array]:
-        """Intercepts, and coefficients of the unpenalised features, given rows in original units.
-
-        The loss has minimised them out in the projected geometry, where every column was freed of its nuisance part
-        (`loadings`): what the columns were freed of is taken back here.
-        """
-        coefficients = nuisance - np.einsum("zjt,jt->zt", loadings, rows)
-        first = 1 if self.design.fit_intercept else 0
-        intercept = coefficients[0] if first else np.zeros(self.design.n_tasks)
-        return intercept, coefficients[first:]

@@ -48,6 +48,7 @@ class Sieve:
         self._last: tuple[Pair, float, list[Ball]] | None = None
         self._cut = self._first_cut() if problem.loss.squared else None
         self._longest: Array | None = None
+        self._least: float | None = None
 
     def _first_cut(self) -> Cut | None:
         """At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5)."""
@@ -79,7 +80,7 @@ class Sieve:
     def _rejects(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
         upper: Array | None = None
         for ball in self._pair_balls(pair, lam, penalty):
-            if not self._hopeful(ball, penalty):
+            if not self._hopeful(ball, lam):
                 continue
             if upper is not None:
                 upper = upper.copy()  # the next bounds are written to the same place
@@ -87,7 +88,7 @@ class Sieve:
             if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
                 # What was measured is sharper than the anchors know.
                 moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self.longest * penalty.euclid
-                bound = np.minimum(bound, ball.residual_coef * pair.levels / lam + moved)
+                bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
             upper = bound if upper is None else np.minimum(upper, bound)
         if upper is None:
             return np.zeros(self._design.n_features, dtype=bool)
@@ -103,16 +104,17 @@ class Sieve:
             self._longest = self._design.longest()
         return self._longest
 
-    def _hopeful(self, ball: Ball, penalty: RowPenalty) -> bool:
+    def _hopeful(self, ball: Ball, lam: float) -> bool:
         """Whether the ball could reject anything if its centre were zero."""
-        outer = penalty.outer
-        if outer is None or self._design.n_tasks == 1:
-            return True
+        if self._least is None:  # the least ratio of column norm to threshold, at unit strength
+            outer, self._least = self._problem.penalty.outer, 0.0
+            if outer is not None:
+                live = outer > 0.0
+                self._least = float(np.min(self.longest[live] / outer[live], initial=np.inf))
         least = 1.0
         if ball.stretch is not None and ball.slack is not None:
             least = float(np.min(ball.stretch[ball.slack == 0.0]))
-        live = outer > 0.0
-        return bool(ball.radius * least * float(np.min(self.longest[live] / outer[live], initial=np.inf)) < 1.0)
+        return ball.radius * least * self._least < lam
 
     def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
         """Upper bounds of all gauges over a ball."""

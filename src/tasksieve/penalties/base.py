@@ -8,6 +8,7 @@ which features must be looked at. The mathematics is in `docs/develop/mathematic
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -103,7 +104,7 @@ class RowPenalty(Described):
         ridge_ratio, fixed_ridge : float
             The ridge at strength lam is ``lam ridge_ratio + fixed_ridge``.
         """
-        require_own(self)
+        require_own(type(self))  # type: ignore[arg-type]
         bound = self._copy()
         bound.weights = np.asarray(weights, dtype=np.float64)
         bound.positive = positive
@@ -184,9 +185,11 @@ class RowPenalty(Described):
         """The smallest v with M/v in the dual ball, from the gauges of its rows."""
         return float(np.max(gauges, initial=0.0))
 
-    def certified(self, upper: Array) -> Array:
-        """Gauges that the upper bounds of features never looked at prove: below 1 they say no more than 1."""
-        return np.maximum(upper, 1.0)
+    def certified(self, upper: Array, known: Array) -> Array:
+        """Gauges that are proved by upper bounds, exact where they are known: a bound below 1 says no more than 1."""
+        proved = np.maximum(upper, 1.0)
+        np.copyto(proved, upper, where=known)
+        return proved
 
     def inactive(self, upper: Array) -> Array:
         """Rows that are zero, from upper bounds of their gauges at the dual optimum."""
@@ -237,11 +240,12 @@ class RowPenalty(Described):
         return None
 
 
-def require_own(penalty: RowPenalty) -> None:
+@cache
+def require_own(kind: type[RowPenalty]) -> None:
     """Refuse a penalty that lacks what a certificate needs: without it there is no proof, only a number."""
     for name in ("value", "gauges", "prox", "reach"):
-        if getattr(type(penalty), name) is getattr(RowPenalty, name):
+        if getattr(kind, name) is getattr(RowPenalty, name):
             raise ValueError(
-                f"{type(penalty).__name__} does not say its `{name}`: a penalty needs value, gauges, prox and reach. "
+                f"{kind.__name__} does not say its `{name}`: a penalty needs value, gauges, prox and reach. "
                 "Without them nothing can be certified (docs: Adding a penalty)."
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..design import PackedColumns
-from ..path.certificate import stored_objective
+from ..path.certificate import shift, stored_objective
 from ..path.pair import Point, point_gap
 from ..path.problem import Problem
 
@@ -47,9 +47,9 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     gap, scale = point_gap(loss, penalty, point, penalty.row_gauges(products))
     own = penalty.restrict(features)
     best = at.value + own.total(rows)
-    objective = stored_objective(
-        problem, packed, own, features, rows, intercept, coef[:, design.unpenalised].T
-    )
+    nuisance = np.vstack([intercept[None, :], coef[:, design.unpenalised].T])[int(not design.fit_intercept) :]
+    nuisance = nuisance + shift(design, packed, features, rows)
+    objective = stored_objective(loss, own, packed, features, rows, nuisance)
     ball = loss.ball(at, scale, gap)
     zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
     if ball is not None:
