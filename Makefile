@@ -75,8 +75,7 @@ sanitize: $(SANITIZE_DIR)/.built $(VENV)/.package $(VENV)/.extra-test
 	@# the runtime for races does not start under every kernel's memory layout
 	if $(SANITIZE_DIR)/parallel_tests none; then $(SANITIZE_DIR)/parallel_tests; else echo "parallel_tests: left out"; fi
 	TASKSIEVE_KERNELS=$(abspath $(SANITIZE_DIR)) LD_PRELOAD="$(PRELOAD)" PYTHONMALLOC=malloc \
-	  $(PY) -m pytest -s -p no:cacheprovider tests/test_kernels*.py tests/test_online.py tests/test_graph_kernels.py \
-	    tests/test_owl_kernels.py
+	  $(PY) -m pytest -s -p no:cacheprovider tests/kernels tests/online/test_online.py
 
 # --- the environment: one stamp per thing installed --------------------------------------------------
 

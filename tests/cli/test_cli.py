@@ -451,7 +451,7 @@ def test_the_commands_of_the_documentation_work(
     import shlex
 
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parent.parent / "docs" / "howto" / "command-line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "command-line.md").read_text(encoding="utf-8")
     table = re.search(r"^```text\n(hospital,.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert table is not None
     (tmp_path / "trial.csv").write_text(table[1])

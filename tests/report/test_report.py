@@ -434,7 +434,7 @@ def test_report_content_is_plain() -> None:
 
 
 def test_the_demo_leaves_its_reports(tmp_path: Path) -> None:
-    demo = Path(__file__).parent.parent / "examples" / "demo.py"
+    demo = Path(__file__).parents[2] / "examples" / "demo.py"
     run = subprocess.run(
         [sys.executable, demo, "--out", tmp_path, "--features", "300"], capture_output=True, text=True, check=True
     )

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
-from test_owl_kernels import random_weights, sorted_norm_expression
+from sorted_norms import random_weights, sorted_norm_expression
 
 import tasksieve as ts
 from tasksieve.design import Design, PackedColumns, SparseColumns, as_storage

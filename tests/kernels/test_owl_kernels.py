@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
+from sorted_norms import random_weights, sorted_norm_expression
 
 from tasksieve._kernels import kernels, reference
 from tasksieve.penalties.sorted import (
@@ -17,32 +18,12 @@ from tasksieve.penalties.sorted import (
 )
 
 
-def sorted_norm_expression(W, weights):
-    """The sorted norm as a sum of weighted sums of the largest row norms."""
-    steps = weights - np.append(weights[1:], 0.0)
-    norms = cp.norm(W, 2, axis=1)
-    return sum(step * cp.sum_largest(norms, k + 1) for k, step in enumerate(steps) if step > 0.0)
-
-
 def random_rows(rng, count, tasks):
     rows = rng.standard_normal((count, tasks)) * 10.0 ** rng.integers(-1, 2)
     if count > 3:
         rows[1] = -rows[0]  # a tie
         rows[2] = 0.0
     return rows
-
-
-def random_weights(rng, count):
-    kind = rng.integers(4)
-    if kind == 0:
-        return oscar_weights(count)
-    if kind == 1:
-        return slope_weights(count, 0.3)
-    if kind == 2:
-        return np.ones(count)
-    weights = np.sort(rng.random(count))[::-1].copy()
-    weights[count // 2 + 1 :] = 0.0
-    return weights
 
 
 def sorted_penalty(weights, positive=False):
