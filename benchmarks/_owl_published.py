@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from tasksieve.penalties.sorted import SortedPenalty
+from tasksieve.penalties import Sorted
 from tasksieve.screening.owl import bao_test
 
 INNER, BATCH = 40, 40
@@ -40,7 +40,7 @@ class _Model:
 
     def __init__(self, x: Any, y: np.ndarray, weights: np.ndarray, multinomial: bool) -> None:
         self.x, self.y, self.multinomial = x, y, multinomial
-        self.penalty = SortedPenalty(weights)
+        self.penalty = Sorted(weights).on(np.ones(len(weights)), 2)
         self.smoothness = 0.5 if multinomial else 1.0
         self.null = len(y) * np.log(y.shape[1]) if multinomial else 0.5 * float(np.vdot(y, y))
         squares = x.multiply(x).sum(axis=0) if sparse.issparse(x) else np.einsum("ij,ij->j", x, x)
@@ -48,7 +48,7 @@ class _Model:
 
     def keep(self, mask: np.ndarray) -> None:
         self.x, self.kappa = self.x[:, mask], self.kappa[mask]
-        self.penalty = self.penalty.head(int(mask.sum()))
+        self.penalty = self.penalty.restrict(np.flatnonzero(mask))
 
     def residual(self, scores: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         return np.asarray(self.y[rows] - (_softmax(scores) if self.multinomial else scores))
@@ -57,8 +57,8 @@ class _Model:
         """Duality gap at B with its scaled residual as the dual point; sizes of its correlations; -gradient."""
         residual = self.residual(scores)
         products = np.asarray(self.x.T @ residual)
-        sizes = self.penalty.sizes(products)
-        scale = min(1.0, 1.0 / (self.penalty.polar(sizes) * (1.0 + 1e-12)))
+        sizes = self.penalty.row_gauges(products) * self.penalty.weights[0]
+        scale = min(1.0, 1.0 / (self.penalty.polar(sizes / self.penalty.weights[0]) * (1.0 + 1e-12)))
         if self.multinomial:
             logs = scores - scores.max(axis=1, keepdims=True)
             logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
@@ -68,7 +68,7 @@ class _Model:
         else:
             primal = 0.5 * float(np.vdot(residual, residual))
             dual = scale * float(np.vdot(self.y, residual)) - scale**2 * primal
-        return primal + self.penalty.norm(b) - dual, scale * sizes, products
+        return primal + self.penalty.value(b) - dual, scale * sizes, products
 
     def rejected(self, gap: float, sizes: np.ndarray) -> np.ndarray:
         """Eq. 20 with the radius that the smoothness of this loss gives."""

@@ -26,7 +26,7 @@ from owl_screening import CELLS, read
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.penalties.sorted import oscar_weights, slope_weights
+from tasksieve.penalties import oscar_weights, slope_weights
 
 BATCH = ("genbase", "medical", "mouse_hs", "reuters21578")
 

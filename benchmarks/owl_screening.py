@@ -27,11 +27,10 @@ from _common import RESULTS, ROOT, Report, arguments, ratio_cell, say, seconds_c
 from _owl_published import Published, algorithm1, algorithm2, lipschitz
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from tasksieve.path.sorted_engine import solve_sorted_path
 
 from tasksieve.design import Design, as_storage
-from tasksieve.path.problem import SortedProblem
-from tasksieve.penalties.sorted import oscar_weights
+from tasksieve.path import Problem, solve_path
+from tasksieve.penalties import Sorted, oscar_weights
 
 DATA = Path(os.environ.get("TASKSIEVE_DATA", ROOT.parent / "shared" / "datasets"))
 
@@ -228,7 +227,7 @@ def strength(x: Any, y: np.ndarray, cell: Cell, p: float) -> float:
 
 def measure(x: Any, y: np.ndarray, cell: Cell, p: float, args: Any) -> dict[Any, dict[str, Any]]:
     """Seconds, iterations and the rows left at every check, without screening and with both tests, in turn."""
-    n, d, tasks = *x.shape, y.shape[1]
+    n, tasks = x.shape[0], y.shape[1]
     multinomial = "multinomial" in cell.kind
     lam = strength(*((x - x.mean(axis=0), y - y.mean(axis=0)) if cell.intercept else (x, y)), cell, p)
     storage = as_storage(x if sparse.issparse(x) else np.asfortranarray(x))
@@ -244,17 +243,17 @@ def measure(x: Any, y: np.ndarray, cell: Cell, p: float, args: Any) -> dict[Any,
                 fit_intercept=cell.intercept,
                 n_threads=args.threads,
             )
-            problem = SortedProblem(
+            problem = Problem(
                 design,
                 y.T.ravel(),
-                sorted_weights=oscar_weights(d),
+                penalty=Sorted("oscar"),
                 loss="multinomial" if multinomial else "squared",
             )
-            problem.null_products()
+            problem.null_levels()
             budget = Budget(problem, args.limit)
 
             def run(problem: Any = problem, screening: Any = screening) -> Any:
-                return solve_sorted_path(problem, [lam], tol=1e-6, screening=screening, solver=cell.solver)
+                return solve_path(problem, [lam], tol=1e-6, screening=screening, solver=cell.solver)
 
             seconds, solution = timed(run)
             runs[screening].append(summary(problem, seconds, solution, budget))
@@ -303,7 +302,7 @@ def summary(problem: Any, seconds: float, solution: Any, budget: Budget) -> dict
         "seconds": seconds,
         "stopped": not point.converged,
         "active": len(point.features),
-        "history": point.history,
+        "history": point.steps,
         "gap": point.dual_gap / problem.loss.null.value,
         "iterations": point.n_iter,
     }

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..fitted.arguments import warn_column
+from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
 from .model import GraphModel
@@ -143,22 +144,7 @@ class GraphSVC(TaskClassification, GraphModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.graph = graph
-        self.graph_tasks = graph_tasks
-        self.graph_strength = graph_strength
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.hasher = hasher
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVC:
         """Fit the model.

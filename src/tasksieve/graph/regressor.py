@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from ..fitted.arguments import check_number
+from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
 from .model import GraphModel
 
@@ -90,22 +91,7 @@ class GraphSVR(TaskRegression, GraphModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.graph = graph
-        self.graph_tasks = graph_tasks
-        self.graph_strength = graph_strength
-        self.C = C
-        self.loss = loss
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.hasher = hasher
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
         """Fit the model.

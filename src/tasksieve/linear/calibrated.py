@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
+from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
@@ -164,20 +165,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha: Any = alpha
-        self.l2 = l2
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def universal_alpha(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The alpha that ``alpha="universal"`` stands for: it depends on X and on which labels are observed, not on y.
@@ -370,23 +358,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.l2 = l2
-        self.solver = solver
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _candidates(self) -> list[PathEstimator]:
         ridges = [self.l2] if isinstance(self.l2, Real) else list(self.l2)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
 
@@ -116,22 +117,7 @@ class MultiTaskElasticNet(TaskRegression, PathEstimator):
         selection: str = "cyclic",
         random_state: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.copy_X = copy_X
-        self.selection = selection
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _penalty(self) -> dict[str, Any]:
         return {"ridge_ratio": (1.0 - self.l1_ratio) / self.l1_ratio}
@@ -234,25 +220,7 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
         selection: str = "cyclic",
         random_state: Any = None,
     ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.l1_ratio = l1_ratio
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.copy_X = copy_X
-        self.selection = selection
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _candidates(self) -> list[PathEstimator]:
         ratios = [self.l1_ratio] if isinstance(self.l1_ratio, Real) else list(self.l1_ratio)

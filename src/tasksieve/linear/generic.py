@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
 from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
 from ..tasks import is_task_list
@@ -150,21 +151,7 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -252,21 +239,4 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alphas = alphas
-        self.ridge = ridge
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())

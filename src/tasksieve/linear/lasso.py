@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression
 from .cross_validation import PathEstimatorCV
 
@@ -121,21 +122,7 @@ class MultiTaskLasso(TaskRegression, PathEstimator):
         selection: str = "cyclic",
         random_state: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.copy_X = copy_X
-        self.selection = selection
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
 
 class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
@@ -223,21 +210,4 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
         selection: str = "cyclic",
         random_state: Any = None,
     ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.copy_X = copy_X
-        self.selection = selection
-        self.random_state = random_state
+        keep_parameters(self, locals())

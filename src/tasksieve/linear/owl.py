@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
 from ..tasks import TaskData, is_task_list, read_labels, read_tasks
@@ -188,21 +189,7 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.weights = weights
-        self.oscar_ratio = oscar_ratio
-        self.fdr = fdr
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
 
 class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
@@ -286,24 +273,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.weights = weights
-        self.oscar_ratio = oscar_ratio
-        self.fdr = fdr
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
 
 # --- classification ------------------------------------------------------------------------------------
@@ -541,19 +511,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.weights = weights
-        self.oscar_ratio = oscar_ratio
-        self.fdr = fdr
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.solver = solver
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -642,22 +600,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.weights = weights
-        self.oscar_ratio = oscar_ratio
-        self.fdr = fdr
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _strata(self, data: TaskData) -> np.ndarray:
         """Rows of one class; those without a label are a group of their own, the last."""

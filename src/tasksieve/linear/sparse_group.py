@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..fitted.arguments import check_choice, check_l1
+from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData
@@ -262,21 +263,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.l1 = l1
-        self.group = group
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -397,21 +384,4 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alphas = alphas
-        self.l1 = l1
-        self.group = group
-        self.loss = loss
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.selection_rule = selection_rule
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.standardize = standardize
-        self.feature_weights = feature_weights
-        self.task_weights = task_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.screening = screening
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from ..fitted.arguments import warn_column
+from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
@@ -150,23 +151,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         hash_features: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1 = l1
-        self.loss = loss
-        self.gamma = gamma
-        self.l2 = l2
-        self.enhanced = enhanced
-        self.missing = missing
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.task_feature = task_feature
-        self.hash_features = hash_features
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
@@ -316,23 +301,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         hash_features: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1 = l1
-        self.loss = loss
-        self.gamma = gamma
-        self.l2 = l2
-        self.enhanced = enhanced
-        self.missing = missing
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.task_feature = task_feature
-        self.hash_features = hash_features
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def partial_fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, classes: Any = None

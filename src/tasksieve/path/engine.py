@@ -119,6 +119,7 @@ class Engine:
         #: at which strength each feature reaches its threshold, an estimate
         self.levels = problem.null_levels().copy()
         self.lam_max = problem.lambda_max()
+        self._rounding = _ROUNDING * self.loss.value_at(np.zeros(self.design.n_samples))
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
         few = self.design.n_features <= _FEW_FEATURES
         self._all_in = few or not working_set or strategy.whole
@@ -228,8 +229,10 @@ class Engine:
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, nuisance[int(design.fit_intercept) :]])
-        # A computed gap of zero is no proof of exactness: never below the rounding of the objective.
-        gap = max(pair.gap + max(objective - pair.objective, 0.0), 1e-15 * null)
+        # What the stored numbers fall short of the pair, beyond the rounding of a sum of such labels, is in the gap. A
+        # computed gap of zero is no proof of exactness: never below the rounding of the objective.
+        short = objective - pair.objective
+        gap = max(pair.gap + (short if short > self._rounding else 0.0), 1e-15 * null)
         return Value(
             pair.lam,
             features,
@@ -406,7 +409,7 @@ class Engine:
         while True:
             sure = penalty.certified(gauges, known)
             counted = sure
-            if rejected is not None and (not penalty.separable or (known & rejected).any()):
+            if rejected is not None and (not penalty.separable or (rejected & (gauges > 1.0)).any()):
                 counted = np.where(rejected, 0.0, sure)
             gap, _ = point_gap(self.loss, penalty, dual, counted, dual_penalty)
             dual_value = dual_objective - gap

@@ -18,6 +18,7 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 CHECK_EVERY = 10
+_ROUNDING = 1e-15
 
 
 class Accelerated:
@@ -138,7 +139,9 @@ def accelerated(
                 break
             bend = np.subtract(following_image, point_image, out=scratch)
             if squared or not adaptive:
-                risen = loss.smoothness * float(bend @ bend)
+                # less what rounding of the images may have added: tiny steps must not look steep
+                size = np.linalg.norm(bend) - _ROUNDING * np.linalg.norm(point_image)
+                risen = loss.smoothness * max(float(size), 0.0) ** 2
             else:
                 there = sketch(following_image, nuisance)
                 risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
