@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from ..losses import DataLoss, Evaluation
 from ..penalties import RowPenalty
@@ -186,9 +187,5 @@ def _ridge_gap(
     best = (value(1.0), 1.0)
     if value(0.99) >= best[0] or not len(gauges):
         return best
-    low, high = 0.0, 1.0
-    for _ in range(25):
-        third = (high - low) / 3.0
-        low, high = (low + third, high) if value(low + third) > value(high - third) else (low, high - third)
-    middle = 0.5 * (low + high)
-    return min(best, (value(middle), middle))
+    found = minimize_scalar(value, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3, "maxiter": 12})
+    return min(best, (float(found.fun), float(found.x)))
