@@ -73,6 +73,8 @@ class PackedColumns(ColumnBlock):
         self._squares = np.empty((64, self.n_tasks))
         self._loadings = np.empty((design.n_nuisance, 64, self.n_tasks))
         self._gram: Array | None = None
+        self._asked: Array | None = None
+        self._answered = (0, np.empty(0, dtype=np.int64))
 
     @property
     def x(self) -> Array:
@@ -87,13 +89,16 @@ class PackedColumns(ColumnBlock):
         return np.asarray(self._loadings[:, places])
 
     def places(self, features: Array) -> Array:
-        """Where these features lie in `x`, reading those that are missing."""
+        """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
+        if features is self._asked and self.layout == self._answered[0]:
+            return self._answered[1]
         missing = features[self._place[features] < 0]
         if len(missing):
             if len(self.features) > max(4096, 4 * len(features)):
                 self._keep(features[self._place[features] >= 0])
             self._append(missing)
-        return self._place[features].astype(np.int64)
+        self._asked, self._answered = features, (self.layout, self._place[features].astype(np.int64))
+        return self._answered[1]
 
     def _keep(self, features: Array) -> None:
         kept = self._place[features]

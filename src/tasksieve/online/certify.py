@@ -269,8 +269,9 @@ def hinge_gap(
     features = np.flatnonzero(coef.any(axis=0))
     rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
-    nuisance = intercept[None, :] + shift(design, packed, features, rows) if design.fit_intercept else np.empty((0, 0))
-    z = scores(design, packed, features, rows, nuisance)
+    places = packed.places(features)
+    nuisance = intercept[None, :] + shift(packed, places, rows) if design.fit_intercept else np.empty((0, 0))
+    z = scores(design, packed, places, rows, nuisance)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
     objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)

@@ -18,24 +18,24 @@ from ..penalties import RowPenalty
 Array = np.ndarray[Any, Any]
 
 
-def shift(design: Design, columns: Any, features: Array, rows: Array) -> Array:
+def shift(columns: Any, places: Array, rows: Array) -> Array:
     """What coefficients of raw columns explain of the nuisance columns, which the design's columns were freed of.
 
     Parameters
     ----------
     columns : PackedColumns or SparseColumns
-    features, rows : arrays
-        Penalised features and their coefficients, in the units of the data.
+    places, rows : arrays
+        Where the penalised features lie in the columns, and their coefficients in the units of the data.
 
     Returns
     -------
     array of shape (n_nuisance, n_tasks)
     """
-    return np.einsum("zjt,jt->zt", columns.loadings(columns.places(features)), rows)
+    return np.einsum("zjt,jt->zt", columns.loadings(places), rows)
 
 
 def stored_objective(
-    loss: DataLoss, penalty: RowPenalty, columns: Any, features: Array, rows: Array, nuisance: Array
+    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, rows: Array, nuisance: Array
 ) -> float:
     """The objective in sum units of coefficients and nuisance coefficients as they are stored.
 
@@ -43,17 +43,17 @@ def stored_objective(
     ----------
     penalty : RowPenalty
         Of the rows.
-    features, rows : arrays
-        Penalised features and their coefficients, in the units of the design's columns.
+    places, rows : arrays
+        Where the penalised features lie in the columns, and their coefficients in the units of the design's columns.
     nuisance : array of shape (n_nuisance, n_tasks)
         Stored coefficients of intercept and unpenalised features, with the `shift` of the rows added.
     """
-    return loss.value_at(scores(loss.design, columns, features, rows, nuisance)) + penalty.total(rows)
+    return loss.value_at(scores(loss.design, columns, places, rows, nuisance)) + penalty.total(rows)
 
 
-def scores(design: Design, columns: Any, features: Array, rows: Array, nuisance: Array) -> Array:
+def scores(design: Design, columns: Any, places: Array, rows: Array, nuisance: Array) -> Array:
     """``x . w_t + b_t`` in the units of y, flat; parameters as in `stored_objective`."""
-    found = columns.combine(columns.places(features), rows)
+    found = columns.combine(places, rows)
     root = design.root_weights
     if root is not None:
         found = np.divide(found, root, out=np.zeros_like(found), where=root > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..solvers import (
@@ -17,6 +19,33 @@ from .problem import Problem
 from .strategies import CoordinateOrNewton, Proximal, Sorted, Strategy, Whole
 
 
+def _first_order(problem: Problem) -> Strategy:
+    kind = Strategy if problem.penalty.separable else Sorted
+    return kind(problem, Accelerated(adaptive=True))
+
+
+Choice = tuple[Any, Callable[[Problem], Strategy]]
+
+# What must be met, and what is made then; the first whose needs are met is the fastest.
+_AUTOMATIC: tuple[Choice, ...] = (
+    (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "auto")),
+    (Calibrated, lambda problem: Calibrated(problem, "auto")),
+    (ProximalNewton, Proximal),
+    (SortedFista, lambda problem: Sorted(problem, SortedFista())),
+    (Accelerated, _first_order),
+)
+_BY_NAME: dict[str, Choice] = {
+    "cd": (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "cd")),
+    "newton": (VariationalNewton, lambda problem: CoordinateOrNewton(problem, "newton")),
+    "prox-newton": (ProximalNewton, Proximal),
+    "apgd": (Accelerated, lambda problem: Whole(problem, Accelerated())),
+    "spgd": (StochasticGradient, lambda problem: Whole(problem, StochasticGradient())),
+}
+_CALIBRATED: dict[str, Choice] = {
+    name: (Calibrated, partial(Calibrated, solver=name)) for name in ("newton", *PUBLISHED)
+}
+
+
 def choose_strategy(problem: Problem, solver: str) -> Strategy:
     """The strategy of a name; "auto" is the fastest that loss and penalty allow.
 
@@ -26,32 +55,17 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
         If the solver needs what loss or penalty do not have.
     """
     loss, penalty = problem.loss, problem.penalty
-    by_name: dict[str, tuple[Any, Any]] = {
-        "cd": (CoordinateDescent, lambda: CoordinateOrNewton(problem, "cd")),
-        "newton": (VariationalNewton, lambda: CoordinateOrNewton(problem, "newton")),
-        "prox-newton": (ProximalNewton, lambda: Proximal(problem)),
-        "apgd": (Accelerated, lambda: Whole(problem, Accelerated())),
-        "spgd": (StochasticGradient, lambda: Whole(problem, StochasticGradient())),
-    }
-    if loss.name == "square-root":
-        by_name = {name: (Calibrated, lambda name=name: Calibrated(problem, name)) for name in ("newton", *PUBLISHED)}
-    automatic: list[tuple[Any, Any]] = [
-        (CoordinateDescent, lambda: CoordinateOrNewton(problem, "auto")),
-        (Calibrated, lambda: Calibrated(problem, "auto")),
-        (ProximalNewton, lambda: Proximal(problem)),
-        (SortedFista, lambda: Sorted(problem, SortedFista())),
-        (Accelerated, lambda: (Strategy if penalty.separable else Sorted)(problem, Accelerated(adaptive=True))),
-    ]
+    packed = penalty.separable or not problem.design.sparse
 
     def unmet(kind: Any) -> str | None:
-        packed = penalty.separable or not problem.design.sparse
         return kind.needs.unmet(loss, penalty, packed)
 
     if solver == "auto":
-        for kind, make in automatic:
+        for kind, make in _AUTOMATIC:
             if unmet(kind) is None:
-                return make()
+                return make(problem)
         raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
+    by_name = _CALIBRATED if loss.name == "square-root" else _BY_NAME
     if solver not in by_name:
         raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")
     kind, make = by_name[solver]
@@ -59,4 +73,4 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
     if reason is not None:
         others = [name for name, (other, _) in by_name.items() if unmet(other) is None]
         raise ValueError(f"solver={solver!r} {reason}; use {', '.join(map(repr, ['auto', *others]))}")
-    return make()
+    return make(problem)

@@ -119,7 +119,6 @@ class Engine:
         #: at which strength each feature reaches its threshold, an estimate
         self.levels = problem.null_levels().copy()
         self.lam_max = problem.lambda_max()
-        self._rounding = _ROUNDING * self.loss.value_at(np.zeros(self.design.n_samples))
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
         few = self.design.n_features <= _FEW_FEATURES
         self._all_in = few or not working_set or strategy.whole
@@ -221,18 +220,21 @@ class Engine:
         """A finished value in the units of the raw columns."""
         design, null, point = self.design, self.loss.null.value, pair.primal
         features, rows = point.features, design.original_units(point.features, point.rows)
-        pull = shift(design, self.columns, features, rows)
+        places = self.columns.places(features)
+        pull = shift(self.columns, places, rows)
         nuisance = point.at.nuisance - pull  # in the units of the data
         intercept = nuisance[0] if design.fit_intercept else np.zeros(design.n_tasks)
         own = penalty.restrict(features)
-        objective = stored_objective(self.loss, own, self.columns, features, point.rows, nuisance + pull)
+        objective = stored_objective(self.loss, own, self.columns, places, point.rows, nuisance + pull)
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, nuisance[int(design.fit_intercept) :]])
         # What the stored numbers fall short of the pair, beyond the rounding of a sum of such labels, is in the gap. A
         # computed gap of zero is no proof of exactness: never below the rounding of the objective.
         short = objective - pair.objective
-        gap = max(pair.gap + (short if short > self._rounding else 0.0), 1e-15 * null)
+        if short > 0.0 and short <= _ROUNDING * self.loss.value_at(np.zeros(design.n_samples)):
+            short = 0.0
+        gap = max(pair.gap + max(short, 0.0), 1e-15 * null)
         return Value(
             pair.lam,
             features,

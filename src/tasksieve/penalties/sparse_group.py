@@ -42,7 +42,8 @@ class SparseGroup(RowPenalty):
         if n_tasks == 1:  # of one number both norms are the same
             bound.weights = bound.weights * (self.group_ratio + self.l1_ratio)
             bound.group_ratio, bound.l1_ratio = 1.0, 0.0
-        bound.has_entries = bool(np.any(bound.l1_ratio))
+        ratio = bound.l1_ratio
+        bound.has_entries = bool(ratio.any() if isinstance(ratio, np.ndarray) else ratio)
         bound._set()
         return bound
 

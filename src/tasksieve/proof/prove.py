@@ -48,8 +48,8 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     own = penalty.restrict(features)
     best = at.value + own.total(rows)
     nuisance = np.vstack([intercept[None, :], coef[:, design.unpenalised].T])[int(not design.fit_intercept) :]
-    nuisance = nuisance + shift(design, packed, features, rows)
-    objective = stored_objective(loss, own, packed, features, rows, nuisance)
+    nuisance = nuisance + shift(packed, places, rows)
+    objective = stored_objective(loss, own, packed, places, rows, nuisance)
     ball = loss.ball(at, scale, gap)
     zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
     if ball is not None:
