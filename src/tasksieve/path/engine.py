@@ -229,12 +229,11 @@ class Engine:
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, nuisance[int(design.fit_intercept) :]])
-        # What the stored numbers fall short of the pair, beyond the rounding of a sum of such labels, is in the gap. A
-        # computed gap of zero is no proof of exactness: never below the rounding of the objective.
-        short = objective - pair.objective
-        if short > 0.0 and short <= _ROUNDING * self.loss.value_at(np.zeros(design.n_samples)):
-            short = 0.0
-        gap = max(pair.gap + max(short, 0.0), 1e-15 * null)
+        # What the stored numbers fall short of the pair is in the gap; where the labels hold nothing to explain, what
+        # is left is rounding of their constant. A computed gap of zero is no proof of exactness: never below the
+        # rounding of the objective.
+        short = max(objective - pair.objective, 0.0) if null > 0.0 else 0.0
+        gap = max(pair.gap + short, 1e-15 * null)
         return Value(
             pair.lam,
             features,

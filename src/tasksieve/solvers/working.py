@@ -85,8 +85,6 @@ class Solution:
         Rows that dynamic screening left, where there was any: the others are zero for good.
     steps : list of (iteration, rows left, gap)
         What was seen at every check.
-    history : optional
-        What an algorithm for study has kept.
     """
 
     rows: Array
@@ -98,7 +96,6 @@ class Solution:
     dual_rows: Array | None = None
     alive: Array | None = None
     steps: list[tuple[int, int, float]] = field(default_factory=list)
-    history: Any = None
 
     def on(self, kept: Array) -> Solution:
         """The same on some of the rows; the others are zero."""
