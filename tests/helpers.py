@@ -133,11 +133,12 @@ class Case:
         """Weighted standard deviations (n_features, n_tasks), 1 where nothing is left of a column."""
         scale = np.ones((self.n_features, self.n_tasks))
         if self.standardize:
-            for t, x in enumerate(self.unscaled()):
-                total = self.s[self.rows[t]].sum()
+            for t, rows in enumerate(self.rows):
+                q = np.sqrt(self.s[rows].astype(np.longdouble))[:, None]
+                raw, total = q * self.blocks[t], self.s[rows].sum()
+                x = project_off(raw, q) if self.fit_intercept else raw
                 deviation = np.sqrt(np.sum(x * x, axis=0) / total) if total > 0 else np.zeros(self.n_features)
-                size = np.sqrt(self.s[self.rows[t]] @ np.square(self.blocks[t].astype(np.longdouble)))
-                live = deviation > 1e-13 * size / np.sqrt(max(total, 1e-300))
+                live = deviation > 1e-13 * np.sqrt(np.sum(raw * raw, axis=0) / max(total, 1e-300))
                 scale[live, t] = deviation[live]
         return scale
 

@@ -221,7 +221,7 @@ def random_sorted_problem(seed):
 def rejects(problem, engine, lam, test):
     """Rows that the rules reject at lam from the engine's pair."""
     rules = [GapSafe(), DPC()] if problem.loss.squared else [GapSafe()]
-    problem.anchors.follow(engine.pair.dual.at.residual)
+    problem.anchors.follow(engine.pair.dual.at.residual, engine.pair.dual.at.leak)
     sieve = Sieve(problem, rules, engine.columns)
     return sieve.before(engine.pair, lam, problem.penalty.with_test(test).at(lam))
 

@@ -178,7 +178,7 @@ def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
     new = scale * design.project(rng.standard_normal(design.n_samples))
     if rng.random() < 0.3:  # so close to the first anchor that most of a difference cancels
         new = vectors[0] * (1.0 + rng.choice([0.0, 1e-14, 1e-9])) + rng.choice([0.0, 1e-12]) * new
-    current = anchored.follow(new)
+    current = anchored.follow(new, np.zeros(design.n_tasks))
     a, b = rng.standard_normal(2) if rng.random() < 0.5 else (1.0, -1.0)
     m = exact(tilde, case, a * new + b * vectors[0])
     penalty = draw_penalty(rng, typical(exact(tilde, case, new)))

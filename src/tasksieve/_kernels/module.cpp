@@ -8,6 +8,7 @@ namespace tasksieve {
 void bind_algebra(nb::module_ &m);
 void bind_anchors(nb::module_ &m);
 void bind_blas(nb::module_ &m);
+void bind_centring(nb::module_ &m);
 void bind_coordinate(nb::module_ &m);
 void bind_dual_averaging(nb::module_ &m);
 void bind_dual_coordinate(nb::module_ &m);
@@ -24,7 +25,8 @@ NB_MODULE(_core, m) {
     using namespace tasksieve;
     // Models that live until the interpreter ends keep their kernels' state alive: no leak.
     nb::set_leak_warnings(false);
-    for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_coordinate, bind_dual_averaging, bind_graph_rows,
-                       bind_dual_coordinate, bind_gram, bind_panel, bind_parallel, bind_passes, bind_sorted_norm})
+    for (auto *bind : {bind_algebra, bind_anchors, bind_blas, bind_centring, bind_coordinate, bind_dual_averaging,
+                       bind_dual_coordinate, bind_gram, bind_graph_rows, bind_panel, bind_parallel, bind_passes,
+                       bind_sorted_norm})
         bind(m);
 }

@@ -59,7 +59,7 @@ def l0_shapes(case: DataCase, z: Array) -> None:
         "the residual must be 0 where a row has weight 0.",
         data=case.words,
     )
-    null = loss.evaluate(np.zeros(n))
+    null = loss.settled(loss.evaluate(np.zeros(n)))
     claim(
         close(loss.null.value, null.value) and close(loss.null.residual, null.residual, 1e-8),
         "L0",
@@ -69,9 +69,9 @@ def l0_shapes(case: DataCase, z: Array) -> None:
         evaluated=null.value,
     )
     claim(
-        loss.smoothness > 0.0 and loss.floor >= 0.0 and loss.size >= 0.0 and loss.floored(0.0) >= 0.0,
+        loss.smoothness > 0.0 and loss.size >= 0.0 and loss.floored(0.0) >= 0.0,
         "L0",
-        "`smoothness` must be positive; `floor`, `size` and `floored` must not be negative.",
+        "`smoothness` must be positive; `size` and `floored` must not be negative.",
         data=case.words,
     )
 
@@ -146,6 +146,7 @@ def l4_terms(case: DataCase, z: Array) -> None:
         data=case.words,
         terms=loss.terms(at, 1.0),
     )
+    settled, stored = loss.settled(at), loss.at_scores(case.raw(z, at.nuisance))
     others = [(other, loss.evaluate(other).value) for other in (case.point(0.3), case.point(3.0), case.point(30.0))]
     others += [(np.zeros_like(z), loss.null.value), (z, at.value)]
     for scale in SCALES:
@@ -162,6 +163,16 @@ def l4_terms(case: DataCase, z: Array) -> None:
             scale=scale,
             terms=terms,
             at_least=max(bounds),
+        )
+        certain = loss.young(stored, np.zeros(case.loss.design.n_tasks), settled, scale)
+        claim(
+            terms - 1e-9 * size <= certain <= terms + 1e-6 * size,
+            "L4",
+            "`young` must be `terms` with what rounding may have taken from it: no less, and not much more.",
+            data=case.words,
+            scale=scale,
+            young=certain,
+            terms=terms,
         )
         if isinstance(loss, RowLossOnData) and scale > 0.0:
             direct = _direct(case, loss, at, z, scale)
@@ -217,7 +228,7 @@ def _supremum(case: DataCase, at: Evaluation, z: Array, dual: Array) -> float:
 def _direct(case: DataCase, loss: RowLossOnData, at: Evaluation, z: Array, scale: float) -> float:
     live = case.weights > 0.0
     raw = case.raw(z, at.nuisance)[live]
-    y, s = case.y[live], case.weights[live]
+    y, s = (case.y - case.design.per_sample(loss.shift))[live], case.weights[live]
     p = scale * at.residual[live] / case.root[live]
     low, high = loss.of.domain(y)
     p = np.clip(p, low, high) if np.all((p > low - 1e-9) & (p < high + 1e-9)) else p

@@ -57,14 +57,17 @@ class DataCase:
         return np.asarray(self.design.project(z))
 
     def raw(self, z: Array, nuisance: Array) -> Array:
-        """Predictions in the units of y: z~ without weights, and what the nuisance coefficients add."""
-        root = self.root
+        """Predictions in the units of y, less the loss's shift: z~ without weights, and what the nuisance columns add.
+
+        These are worked out here, from the raw columns and what the design says it subtracted from them.
+        """
+        root, design = self.root, self.design
         raw = np.divide(z, root, out=np.zeros_like(z), where=root > 0.0)
-        columns = [np.ones(len(raw))] if self.design.fit_intercept else []
-        for j in self.design.unpenalised:
-            columns.append(np.tile(self.x[:, j], self.design.n_tasks) if self.design.shared else self.x[:, j])
-        for column, values in zip(columns, nuisance, strict=True):
-            raw = raw + column * self.design.per_sample(values)
+        columns = [np.ones(len(raw))] if design.fit_intercept else []
+        for j in design.unpenalised:
+            columns.append(np.tile(self.x[:, j], design.n_tasks) if design.shared else self.x[:, j])
+        for column, shift, values in zip(columns, design.nuisance_shifts, nuisance, strict=True):
+            raw = raw + (column - design.per_sample(shift)) * design.per_sample(values)
         return np.asarray(raw)
 
 

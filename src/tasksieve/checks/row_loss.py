@@ -27,6 +27,8 @@ def check_rows(loss: RowLoss, labels: str, draws: int, seed: int) -> None:
         _shapes(loss, y, z)
         _slope(loss, y, z)
         _fenchel(loss, y, z, other, rng)
+        if loss.translates:
+            _translates(loss, y, z)
         if np.isfinite(loss.smoothness):
             _smoothness(loss, y, z, other)
             _curvature(loss, y, z)
@@ -55,6 +57,20 @@ def _shapes(loss: RowLoss, y: Array, z: Array) -> None:
     )
     steps = np.diff(loss.link(np.linspace(-5.0, 5.0, 101)))
     claim(np.all(steps >= 0.0), "L0", "`link` must not fall.", steepest_fall=float(steps.min()))
+
+
+def _translates(loss: RowLoss, y: Array, z: Array) -> None:
+    """L0: where a loss says that only ``y - z`` counts, the same added to both changes nothing."""
+    for step in (-3.0, 1.0, 1000.0):
+        before, after = loss.value(y, z), loss.value(y + step, z + step)
+        claim(
+            np.allclose(before, after, rtol=1e-9, atol=1e-9 * abs(step)),
+            "L0",
+            "`translates` says that only the difference of label and prediction counts: `value` says otherwise.",
+            step=step,
+            before=before,
+            after=after,
+        )
 
 
 def _slope(loss: RowLoss, y: Array, z: Array) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .anchored import Anchored
 from .samples import Samples
-from .shard import LocalShard
+from .shard import Centred, LocalShard
 from .storage import ColumnStorage
 from .threads import thread_count
 
@@ -83,7 +83,10 @@ class Design:
         self.task_sums, self.per_sample = self.samples.task_sums, self.samples.per_sample
         self.project, self.nuisance_fit = self.samples.project, self.samples.nuisance_fit
         self.nuisance_columns = self.samples.nuisance_columns
-        self.nuisance_basis, self.n_nuisance = self.samples.basis, len(self.samples.solvers)
+        self.nuisance_shifts, self.means = self.samples.nuisance_shifts, self.samples.means
+        self.nuisance_basis, self.n_nuisance = self.samples.basis, self.samples.n_nuisance
+        self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
+        self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
         self._standardize = standardize
 
     # -- which shard ----------------------------------------------------------------------------------------------
@@ -159,9 +162,14 @@ class Design:
             return self._everywhere(lambda shard, _: shard.correlate(r))
         return self._gather(features, self.n_tasks, lambda shard, here: shard.correlate(r, here))
 
-    def remember(self, vector: Array, penalty: Any) -> Array:
-        """A full pass: the vector becomes an anchor of every shard. Returns the exact gauges of all features."""
-        return self._everywhere(lambda shard, own: shard.remember(vector, self._of(penalty, own)))
+    def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
+        """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
+        where products of a column of norm 1 may be off by `errors`, task by task."""
+        return self._everywhere(lambda shard, own: shard.remember(vector, self._of(penalty, own), errors))
+
+    def error_gauges(self, errors: Array, penalty: Any) -> Array:
+        """Gauges of such errors alone, for all features."""
+        return self._everywhere(lambda shard, own: shard.error_gauges(errors, self._of(penalty, own)))
 
     def forget(self, m: int) -> None:
         """Anchor m is not needed any more."""
@@ -185,27 +193,30 @@ class Design:
             lambda shard, own: shard.ball_bound(first, centre, coefs, self._of(penalty, own), radius)
         )
 
-    def take(self, features: Array) -> Array:
-        """Columns of ``X~``, packed: (rows, len(features)) in Fortran order.
-
-        One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise (`uniform`) the
-        rows of the one matrix.
-        """
-        return self.take_with_loadings(features)[0]
-
-    def take_with_loadings(self, features: Array) -> tuple[Array, Array]:
-        """`take`, and the raw columns' coefficients on the nuisance columns: (n_nuisance, len(features), n_tasks).
-
-        The loadings turn coefficients into intercepts without another look at the data.
-        """
+    def take(self, features: Array) -> Centred:
+        """Columns of ``X~``, packed, with what they were freed of."""
         if len(self.shards) == 1:
-            return self.shards[0].take_with_loadings(features)
+            return self.shards[0].take(features)
         rows = self.n_rows if self.uniform else self.n_samples
-        columns = np.empty((rows, len(features)), order="F")
-        loadings = np.empty((self.n_nuisance, len(features), self.n_tasks))
+        wide = (len(features), self.n_tasks)
+        out = Centred(
+            np.empty((rows, len(features)), order="F"),
+            np.empty(wide),
+            np.empty(wide),
+            np.empty((len(self.nuisance_basis), *wide)),
+        )
         for shard, own, here in self._cut_over(self.shards, features):
-            columns[:, own], loadings[:, own] = shard.take_with_loadings(here)
-        return columns, loadings
+            part = shard.take(here)
+            out.columns[:, own], out.loadings[:, own] = part.columns, part.loadings
+            out.squares[own], out.shifts[own] = part.squares, part.shifts
+        return out
+
+    @property
+    def scale(self) -> Array | None:
+        """What columns were divided by, (n_features, n_tasks); None without `standardize`."""
+        if not self._standardize:
+            return None
+        return self._gather(np.arange(self.n_features), self.n_tasks, lambda shard, here: shard.scale(here))
 
     def original_units(self, features: Array, rows: Array) -> Array:
         """Coefficients of the raw columns, given those of the scaled ones."""
@@ -216,4 +227,4 @@ class Design:
     @property
     def sparse(self) -> bool:
         """Whether columns are better used where they lie than packed (`SparseColumns`)."""
-        return len(self.shards) == 1 and self.shards[0].storage.sparse
+        return len(self.shards) == 1 and self.shards[0].storage.sparse and not self.shards[0].has_fragile

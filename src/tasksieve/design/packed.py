@@ -71,7 +71,8 @@ class PackedColumns(ColumnBlock):
         self.features = np.empty(0, dtype=np.int64)
         self._place = np.full(design.n_features, -1, dtype=np.int32)
         self._squares = np.empty((64, self.n_tasks))
-        self._loadings = np.empty((design.n_nuisance, 64, self.n_tasks))
+        self._shifts = np.empty((64, self.n_tasks))
+        self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
         self._gram: Array | None = None
         self._asked: Array | None = None
         self._answered = (0, np.empty(0, dtype=np.int64))
@@ -84,9 +85,17 @@ class PackedColumns(ColumnBlock):
     def squared_norms(self) -> Array:
         return self._squares[: len(self.features)]
 
+    def shifts(self, places: Array) -> Array:
+        """What was subtracted from the raw columns: (len(places), n_tasks)."""
+        return np.asarray(self._shifts[places])
+
     def loadings(self, places: Array) -> Array:
-        """Coefficients of the raw columns on the nuisance columns: (n_nuisance, len(places), n_tasks)."""
+        """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
         return np.asarray(self._loadings[:, places])
+
+    def sizes(self, places: Array) -> Array:
+        """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
+        return np.sqrt(self._squares[places] + np.sum(np.square(self._loadings[:, places]), axis=0))
 
     def places(self, features: Array) -> Array:
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
@@ -104,6 +113,7 @@ class PackedColumns(ColumnBlock):
         kept = self._place[features]
         self._buffer[:, : len(kept)] = self._buffer[:, kept]
         self._squares[: len(kept)] = self._squares[kept]
+        self._shifts[: len(kept)] = self._shifts[kept]
         self._loadings[:, : len(kept)] = self._loadings[:, kept]
         self._place[self.features] = -1
         self.features = features.copy()
@@ -117,17 +127,14 @@ class PackedColumns(ColumnBlock):
             capacity = max(new, 2 * self._buffer.shape[1])
             buffer = np.empty((len(self._buffer), capacity), order="F")
             buffer[:, :old] = self._buffer[:, :old]
-            squares = np.empty((capacity, self.n_tasks))
-            squares[:old] = self._squares[:old]
+            squares, shifts = np.empty((capacity, self.n_tasks)), np.empty((capacity, self.n_tasks))
+            squares[:old], shifts[:old] = self._squares[:old], self._shifts[:old]
             loadings = np.empty((len(self._loadings), capacity, self.n_tasks))
             loadings[:, :old] = self._loadings[:, :old]
-            self._buffer, self._squares, self._loadings = buffer, squares, loadings
-        columns, self._loadings[:, old:new] = self.design.take_with_loadings(features)
-        self._buffer[:, old:new] = columns
-        if self.shared or self.n_tasks == 1:
-            self._squares[old:new] = np.einsum("ij,ij->j", columns, columns)[:, None]
-        else:
-            self._squares[old:new] = np.add.reduceat(columns * columns, self.offsets[:-1], axis=0).T
+            self._buffer, self._squares, self._shifts, self._loadings = buffer, squares, shifts, loadings
+        found = self.design.take(features)
+        self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
+        self._squares[old:new], self._shifts[old:new] = found.squares, found.shifts
         self._place[features] = np.arange(old, new, dtype=np.int32)
         self.features = np.concatenate([self.features, features])
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+
+from .._kernels import kernels
 
 Array = np.ndarray[Any, Any]
+
+# An unpenalised column of which less is left beside the others is a combination of them: its coefficient is fixed at 0.
+_DEPENDENT = 1e-8
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """An unpenalised column of a task that is nearly, but not exactly, a combination of those before it."""
+
+    task: int
+    column: int  # counted among the unpenalised features
+    left: float  # how much of it is not
+
 
 
 class Samples:
@@ -17,6 +32,9 @@ class Samples:
     intercept, and the unpenalised features), ``U_t`` is an orthonormal basis of ``diag(q_t) Z_t``. Vectors over samples
     are flat, task after task (`offsets`); for one matrix shared by all tasks, task ``t`` owns the places
     ``t n .. (t+1) n``.
+
+    With an intercept the unpenalised features are shifted by (about) their means before anything else is done with
+    them: a feature with a large mean, a time stamp say, is an ordinary one then. The intercept takes the shift up.
 
     Parameters
     ----------
@@ -29,6 +47,21 @@ class Samples:
     fit_intercept : bool
     unpenalised : array of shape (rows of the data, k)
         Raw columns that are never penalised.
+
+    Attributes
+    ----------
+    nuisance_columns : list of flat arrays
+        ``Z``: the constant, then the shifted unpenalised features.
+    nuisance_shifts : array of shape (n_nuisance, n_tasks)
+        What was subtracted from them.
+    basis : array of shape (n_basis, n_samples)
+        ``U``: flat rows, orthonormal within each task (zero where a task has fewer).
+    nuisance_sizes : array of shape (n_nuisance, n_tasks)
+        Norms of ``diag(q) Z``; infinite where a column has no coefficient in a task.
+    independence : array of shape (n_tasks,)
+        At most the smallest singular value of these columns, each of length 1.
+    dependent : list of Dependence
+        Unpenalised columns whose coefficient is fixed at 0, because others nearly explain them.
     """
 
     def __init__(
@@ -51,18 +84,55 @@ class Samples:
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
-        columns = [np.ones(self.n_samples)] if fit_intercept else []
-        #: raw flat nuisance columns ``Z``: the constant, then the unpenalised features
-        self.nuisance_columns = columns + [np.tile(c, self.n_tasks) if shared else c for c in unpenalised.T]
-        basis, self.solvers = self._nuisance_basis()
-        #: ``U``: flat rows, orthonormal within each task (zero where a task has fewer)
-        self.basis = np.array(basis).reshape(-1, self.n_samples)
+        raw = [np.tile(column, self.n_tasks) if shared else np.ascontiguousarray(column) for column in unpenalised.T]
+        constant = [np.ones(self.n_samples)] if fit_intercept else []
+        shifts = np.array([self.means(column) for column in raw]).reshape(len(raw), self.n_tasks)
+        self.nuisance_shifts = np.vstack([np.zeros((len(constant), self.n_tasks)), shifts])
+        self.nuisance_columns = constant + [
+            column - self.per_sample(shift) for column, shift in zip(raw, shifts, strict=True)
+        ]
+        self.dependent: list[Dependence] = []
+        self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
+        self.independence = np.ones(self.n_tasks)
+        self.basis, self._from_basis = self._nuisance_basis(constant + raw)
+
+    @property
+    def n_nuisance(self) -> int:
+        return len(self.nuisance_columns)
 
     def task_sums(self, vector: Array) -> Array:
         """Sum of a flat vector over each task."""
         if self.n_tasks == 1:
             return np.asarray([vector.sum()])
         return np.add.reduceat(vector, self.offsets[:-1])
+
+    def exact_products(self, first: Array, second: Array) -> Array:
+        """Inner products of two flat vectors in each task, as if summed in twice the precision."""
+        return self.exact_cut(first, second, self.offsets)
+
+    @staticmethod
+    def exact_cut(first: Array, second: Array, offsets: Array) -> Array:
+        """The same for vectors of any length, cut at these offsets."""
+        out = np.empty(len(offsets) - 1)
+        kernels.exact_products(np.ascontiguousarray(first), np.ascontiguousarray(second), offsets, out)
+        return out
+
+    def means(self, vector: Array) -> Array:
+        """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept.
+
+        Whatever is constant in a task is exactly zero once this is subtracted.
+        """
+        if not self.fit_intercept:
+            return np.zeros(self.n_tasks)
+        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
+        shifts, squares = np.empty((1, self.n_tasks)), np.empty((1, self.n_tasks))
+        column = np.asfortranarray(vector[:, None], dtype=np.float64)
+        none = np.empty((0, self.n_samples))
+        kernels.centre(
+            column, self.offsets, False, root, none, True, 1, np.empty_like(column), squares, shifts,
+            np.empty((0, self.n_tasks)),
+        )  # fmt: skip
+        return shifts[0]
 
     def per_sample(self, values: Array) -> Array:
         """One value per task, repeated over the task's samples."""
@@ -86,7 +156,12 @@ class Samples:
     def nuisance_fit(self, vector: Array) -> Array:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self.weighted(vector)
-        return np.array([self.task_sums(row * weighted) for row in self.solvers]).reshape(-1, self.n_tasks)
+        loadings = np.array([self.task_sums(column * weighted) for column in self.basis])
+        return self.coefficients(loadings.reshape(len(self.basis), self.n_tasks))
+
+    def coefficients(self, loadings: Array) -> Array:
+        """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
+        return np.einsum("tzb,b...t->z...t", self._from_basis, loadings)
 
     def _same_weights_everywhere(self) -> bool:
         if self.root_weights is None:
@@ -94,28 +169,60 @@ class Samples:
         rows = self.root_weights.reshape(self.n_tasks, -1)
         return bool(np.all(rows == rows[0]))
 
-    def _nuisance_basis(self) -> tuple[list[Array], list[Array]]:
-        """Flat columns ``U``, orthonormal within each task, and the rows of the pseudo-inverse of ``diag(q) Z``.
+    def _nuisance_basis(self, raw: list[Array]) -> tuple[Array, Array]:
+        """Flat rows ``U``, orthonormal within each task, and the matrices (tasks, n_nuisance, n_basis) that turn
+        coefficients of U into those of the nuisance columns.
 
-        Where a task has fewer independent nuisance columns than others, the rest of its basis is zero.
+        Gram and Schmidt's method, each column twice, in the order of the columns: one that depends on those before it
+        has no place in the basis, and the coefficient 0.
         """
-        raw = [self.weighted(column) for column in self.nuisance_columns]
-        if not raw:
-            return [], []
-        if len(raw) == 1:
-            squares = self.task_sums(raw[0] * raw[0])
-            inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
-            return [raw[0] * self.per_sample(np.sqrt(inverse))], [raw[0] * self.per_sample(inverse)]
-        basis, solvers = np.zeros((len(raw), self.n_samples)), np.zeros((len(raw), self.n_samples))
+        count = self.n_nuisance
+        if count == 1 and self.fit_intercept:
+            root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
+            totals = np.sqrt(self.task_sums(root * root))
+            inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
+            self.nuisance_sizes[0] = np.where(totals > 0.0, totals, np.inf)
+            return (root * self.per_sample(inverse))[None, :], inverse[:, None, None]
+        basis, backwards = np.zeros((count, self.n_samples)), np.zeros((self.n_tasks, count, count))
         for t in range(self.n_tasks):
             rows = slice(self.offsets[t], self.offsets[t + 1])
-            block = np.stack([column[rows] for column in raw], axis=1)
-            sizes = np.linalg.norm(block, axis=0)
-            live = np.flatnonzero(sizes)
-            if len(live) == 0:
-                continue
-            u, values, vt = linalg.svd(block[:, live] / sizes[live], full_matrices=False)
-            rank = int(np.sum(values > 1e-10 * values[0]))
-            basis[:rank, rows] = u[:, :rank].T
-            solvers[live, rows] = (vt[:rank].T / values[:rank] @ u[:, :rank].T) / sizes[live, None]
-        return [column for column in basis if column.any()], list(solvers)
+            kept: list[int] = []
+            upper = np.zeros((count, count))  # diag(q) Z = U upper, on the kept columns
+            for z, column in enumerate(self.nuisance_columns):
+                rest = column[rows] if self.root_weights is None else self.root_weights[rows] * column[rows]
+                size = float(np.linalg.norm(rest))
+                if size == 0.0:
+                    continue  # constant in this task: the intercept says it all
+                rest, parts = rest / size, np.zeros(count)
+                for _ in range(2):
+                    for b in range(len(kept)):
+                        inner = float(basis[b, rows] @ rest)
+                        rest = rest - inner * basis[b, rows]
+                        parts[b] += inner
+                left = float(np.linalg.norm(rest))
+                if left <= _DEPENDENT:
+                    if not self._exactly(raw, z, rows, kept):
+                        self.dependent.append(Dependence(t, z - int(self.fit_intercept), left))
+                    continue
+                basis[len(kept), rows] = rest / left
+                parts[len(kept)] = left
+                upper[:, len(kept)] = size * parts
+                self.nuisance_sizes[z, t] = size
+                kept.append(z)
+            places = np.arange(len(kept))
+            inverse = np.linalg.inv(upper[np.ix_(places, places)]) if kept else np.empty((0, 0))
+            backwards[t][np.ix_(kept, places)] = inverse
+            if len(kept) > 1:  # the triangular factor of columns of length 1 has their singular values
+                factor = upper[np.ix_(places, places)] / self.nuisance_sizes[kept, t]
+                least = float(np.linalg.svd(factor, compute_uv=False)[-1])
+                slack = 8.0 * (len(kept) + 1) * (int(self.lengths[t]) + 8) * np.finfo(np.float64).eps
+                self.independence[t] = max(least - slack, 0.0)
+        used = int(np.max(np.count_nonzero(backwards.any(axis=1), axis=1), initial=0))
+        return basis[:used].copy(), backwards[:, :, :used].copy()
+
+    def _exactly(self, raw: list[Array], z: int, rows: slice, kept: list[int]) -> bool:
+        """Whether a raw column is a sum of whole multiples of others, as dummy variables are: nothing is lost then."""
+        others = np.stack([raw[k][rows] for k in kept], axis=1)
+        live = slice(None) if self.root_weights is None else self.root_weights[rows] > 0.0
+        found, *_ = np.linalg.lstsq(others[live], raw[z][rows][live], rcond=None)
+        return bool(np.all(others[live] @ np.round(found) == raw[z][rows][live]))

@@ -6,6 +6,7 @@ the engine. What crosses: vectors over samples inwards, plain vectors over featu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,38 @@ import numpy as np
 from .._kernels import kernels
 from .anchored import Anchored, AnchorShelf
 from .samples import Samples
-from .storage import ColumnStorage, DenseStorage
+from .storage import ColumnStorage
 
 Array = np.ndarray[Any, Any]
 
 # Columns whose spread is this much smaller than their size lose digits in products of raw columns: those few are
-# centred explicitly instead.
+# shifted and centred explicitly instead. All others lose no more than this factor, which `rounding` has.
 _FRAGILE_RATIO = 1e3
+_EPS = float(np.finfo(np.float64).eps)
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
 _TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
+
+
+@dataclass
+class Centred:
+    """Columns without their offsets, ``x = shift + scale x^``, and without what nuisance columns explain of them,
+    ``q x^ = x~ + U loadings``. Shifts are in the units of the data: stored coefficients meet them there, exactly.
+
+    Attributes
+    ----------
+    columns : array, (rows, columns), Fortran order
+        ``x~``. One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise
+        (`Samples.uniform`) the rows of the one matrix.
+    squares, shifts : arrays, (columns, tasks)
+        ``||x~||^2`` and the shifts.
+    loadings : array, (n_basis, columns, tasks)
+    """
+
+    columns: Array
+    squares: Array
+    shifts: Array
+    loadings: Array
 
 
 class LocalShard:
@@ -58,18 +81,17 @@ class LocalShard:
         self.passes = 0.0
         self._scale: Array | None = None
         self._norms: Array | None = None
-        self._dead: tuple[Array, Array] | None = None
         self._fragile = np.empty(0, dtype=np.int64)
         self._shelf: AnchorShelf | None = None
         self._unshelved: list[Array] = []
         #: relative rounding error of a correlation: |error| <= rounding * norm * ||r_t||
         self.rounding = 0.0
 
-    def nuisance_loadings(self, features: Array) -> Array:
-        """Coefficients of raw columns on the nuisance columns: (n_nuisance, len(features), n_tasks)."""
-        out = np.empty((len(self.samples.solvers), len(features), self.samples.n_tasks))
-        for z, row in enumerate(self.samples.solvers):
-            out[z] = self._products(self.samples.weighted(row), features)
+    def basis_loadings(self, features: Array) -> Array:
+        """Products of raw weighted columns with the nuisance basis: (n_basis, len(features), n_tasks)."""
+        out = np.empty((len(self.samples.basis), len(features), self.samples.n_tasks))
+        for b, row in enumerate(self.samples.basis):
+            out[b] = self._products(self.samples.weighted(row), features)
         return out
 
     # -- columns --------------------------------------------------------------------------------------------------
@@ -108,38 +130,51 @@ class LocalShard:
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
             for low in range(0, len(chosen), _TAKE_BLOCK):
                 part = chosen[low : low + _TAKE_BLOCK]
-                columns = self._centred(part if features is None else features[part])
+                columns = self._centred(part if features is None else features[part]).columns
                 out[part] = self._packed_products(columns, projected)
-        self._rescale(out, features)
+        if self._scale is not None:
+            out /= self._scale if features is None else self._scale[features]
         return out
 
-    def take_with_loadings(self, features: Array) -> tuple[Array, Array]:
-        """See `Design.take_with_loadings`."""
+    @property
+    def has_fragile(self) -> bool:
+        """Whether some columns are much smaller than their offsets."""
+        self.norms()
+        return bool(len(self._fragile))
+
+    def take(self, features: Array) -> Centred:
+        """See `Design.take_centred`."""
         self.norms()
         self.passes += len(features) / max(self.n_features, 1)
-        columns, loadings = self._centred_with_loadings(features)
-        if self._scale is None and self._dead is None:
-            return columns, loadings
-        factor = np.ones((len(features), self.samples.n_tasks))
-        self._rescale(factor, features)
+        found = self._centred(features)
+        if self._scale is None:
+            return found
+        factor = 1.0 / self._scale[features]
         if self.samples.uniform:
-            columns *= factor[:, 0]
-            return columns, loadings
-        for t in range(self.samples.n_tasks):
-            columns[self.samples.offsets[t] : self.samples.offsets[t + 1]] *= factor[:, t]
-        return columns, loadings
+            found.columns *= factor[:, 0]
+        else:
+            for t in range(self.samples.n_tasks):
+                found.columns[self.samples.offsets[t] : self.samples.offsets[t + 1]] *= factor[:, t]
+        return Centred(found.columns, found.squares * factor**2, found.shifts, found.loadings * factor)
 
     # -- anchors --------------------------------------------------------------------------------------------------
 
-    def remember(self, vector: Array, penalty: Any) -> Array:
-        """A full pass whose products stay here as an anchor; returns the exact gauges of all features."""
+    def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
+        """A full pass whose products stay here as an anchor; returns the gauges of all features: `Design.remember`."""
         products = self.correlate(vector)
         products[self.unpenalised] = 0.0
-        gauges = np.asarray(penalty.row_gauges(products))
+        if errors is None:
+            gauges = np.asarray(penalty.row_gauges(products))
+        else:
+            gauges = np.asarray(penalty.upper_gauges(products, self.norms() * errors))
         self._unshelved.append(products)
         if self._shelf is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
         return gauges
+
+    def error_gauges(self, errors: Array, penalty: Any) -> Array:
+        """See `Design.error_gauges`."""
+        return np.asarray(penalty.row_gauges(self.norms() * errors))
 
     def _anchors(self) -> AnchorShelf:
         """What is remembered; where there are few features nobody may ever ask for it."""
@@ -188,52 +223,25 @@ class LocalShard:
             out[:, t] = columns[rows].T @ vector[rows]
         return out
 
-    def _rescale(self, values: Array, features: Array | None) -> None:
-        """Divides by the standard deviations and clears what belongs to constant columns, in place."""
-        if self._scale is not None:
-            values /= self._scale if features is None else self._scale[features]
-        if self._dead is not None:
-            rows, mask = self._dead
-            if features is None:
-                values[rows] = np.where(mask, 0.0, values[rows])
-            else:
-                place = np.searchsorted(rows, features)
-                place[place == len(rows)] = 0
-                hit = np.flatnonzero(rows[place] == features)
-                values[hit] = np.where(mask[place[hit]], 0.0, values[hit])
-
-    def _centred(self, features: Array) -> Array:
-        return self._centred_with_loadings(features)[0]
-
-    def _centred_with_loadings(self, features: Array) -> tuple[Array, Array]:
-        """``(I - U U') diag(q) X`` on some columns, unscaled, and their nuisance coefficients."""
-        raw = self.storage.take(features)
-        if self.samples.uniform:  # the first task stands for all
-            n = self.storage.n_rows
-            samples, offsets, shared, width = slice(0, n), np.array([0, n]), False, 1
-        else:
-            samples, offsets, shared = slice(None), self.samples.offsets, self.samples.shared
-            width = self.samples.n_tasks
-        columns = DenseStorage(raw)
-        loadings = np.empty((len(self.samples.solvers), len(features), self.samples.n_tasks))
-        for z, row in enumerate(self.samples.solvers):
-            vector = np.ascontiguousarray(self.samples.weighted(row)[samples])
-            loadings[z] = columns.products(vector, offsets, shared, None, False, 1)
-        weights = np.ones(self.samples.n_samples) if self.samples.root_weights is None else self.samples.root_weights
-        out = np.empty((int(offsets[-1]), len(features)), order="F")
-        squares = np.empty((len(features), width))
-        kernels.reweight(
-            raw,
-            offsets,
-            shared,
-            np.arange(len(features)),
-            np.ascontiguousarray(weights[samples]),
-            np.ascontiguousarray(self.samples.basis[:, samples]),
-            self.n_threads if raw.size > 100_000 else 1,
-            out,
-            squares,
+    def _centred(self, features: Array) -> Centred:
+        """Columns as `Centred` has them, unscaled."""
+        samples, raw = self.samples, self.storage.take(features)
+        n, count, tasks = self.storage.n_rows, len(features), samples.n_tasks
+        root = np.ones(samples.n_samples) if samples.root_weights is None else samples.root_weights
+        offsets, shared, basis = samples.offsets, samples.shared, samples.basis
+        if samples.uniform:  # the first task stands for all
+            offsets, shared, root, tasks = np.array([0, n]), False, root[:n], 1
+            basis = np.ascontiguousarray(basis[:, :n])
+        out = np.empty((int(offsets[-1]), count), order="F")
+        squares, shifts = np.empty((count, tasks)), np.empty((count, tasks))
+        loadings = np.empty((len(basis) * count, tasks))
+        threads = self.n_threads if raw.size > 100_000 else 1
+        kernels.centre(
+            raw, offsets, shared, root, basis, samples.fit_intercept, threads, out, squares, shifts, loadings
         )
-        return out, loadings
+        wide = (count, samples.n_tasks)
+        loadings = np.broadcast_to(loadings.reshape(len(basis), count, tasks), (len(basis), *wide))
+        return Centred(out, np.broadcast_to(squares, wide), np.broadcast_to(shifts, wide), loadings)
 
     def _first_pass(self, projected: Array | None) -> Array:
         """Measures the columns, and returns raw products with a projected vector if one is given.
@@ -271,42 +279,44 @@ class LocalShard:
     def _measure(self, raw: Array, loadings: list[Array], weights: Array) -> None:
         """Norms, standard deviations, and the list of columns that need care.
 
-        From the columns' squared lengths and their products with the nuisance basis.
+        From the columns' squared lengths and their products with the nuisance basis. Norms are upper bounds: what
+        rounding can have taken from a difference of squares is added to it.
         """
         squares = raw.copy() if loadings else raw
+        spread = squares  # what a standard deviation is made of: only the mean, the first of the basis, is taken off
+        if self.standardize and len(loadings) > 1:
+            spread = raw - np.square(loadings[0]) if self.samples.fit_intercept else raw
         while loadings:  # each is freed as soon as it is used
             loading = loadings.pop()
             squares -= np.square(loading, out=loading)
         longest = int(np.max(np.diff(self.samples.offsets))) if not self.samples.shared else self.storage.n_rows
-        self.rounding = 4.0 * (longest + 8) * np.finfo(np.float64).eps
+        self.rounding = 4.0 * (longest + 8) * _EPS
         if len(self.samples.basis):
+            lost = self.rounding * raw
             self.rounding *= _FRAGILE_RATIO
             low = squares < raw / _FRAGILE_RATIO**2
             self._fragile = np.flatnonzero(low.any(axis=1))
+            if self.standardize and spread is squares:
+                spread = squares.copy()
+            squares += lost
             for start in range(0, len(self._fragile), _TAKE_BLOCK):
                 part = self._fragile[start : start + _TAKE_BLOCK]
-                columns = self._centred(part)
-                if self.samples.uniform:
-                    squares[part] = np.sum(columns * columns, axis=0)[:, None]
-                else:
-                    squares[part] = np.add.reduceat(columns * columns, self.samples.offsets[:-1], axis=0).T
-            # What is left of a constant column is rounding: it is zero.
-            negligible = (64.0 * np.finfo(np.float64).eps) ** 2
-            dead = squares[self._fragile] <= negligible * raw[self._fragile]
-            if dead.any():
-                squares[self._fragile] = np.where(dead, 0.0, squares[self._fragile])
-                rows = dead.any(axis=1)
-                mask = np.broadcast_to(dead[rows], (int(rows.sum()), self.samples.n_tasks))
-                self._dead = (self._fragile[rows], mask)
-        norms = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+                found = self._centred(part)
+                whole = found.squares + np.sum(np.square(found.loadings), axis=0)
+                width = squares.shape[1]
+                # Beside unpenalised features little may be left of a column, and that little is rounding.
+                squares[part] = np.maximum(found.squares, whole / _FRAGILE_RATIO**2)[:, :width]
+                if self.standardize:
+                    spread[part] = whole[:, :width]
         if self.standardize:
-            totals = np.sqrt(self.samples.task_sums(weights))
+            totals = self.samples.task_sums(weights)
             totals = totals[:1] if self.samples.uniform else totals
             # A task without a single row has no deviations either.
-            scale = np.divide(norms, totals, out=np.zeros_like(norms), where=totals > 0.0)
+            scale = np.sqrt(np.divide(spread, totals, out=np.zeros_like(spread), where=totals > 0.0))
             scale[scale == 0.0] = 1.0
-            norms = norms / scale
+            squares = squares / np.square(scale)
             self._scale = np.broadcast_to(scale, (self.n_features, self.samples.n_tasks))
+        norms = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
         self._norms = np.broadcast_to(norms, (self.n_features, self.samples.n_tasks))
 
     def scale(self, features: Array) -> Array:

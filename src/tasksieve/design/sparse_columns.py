@@ -16,7 +16,7 @@ class SparseColumns:
 
     def __init__(self, design: Design) -> None:
         if not design.sparse:
-            raise ValueError("SparseColumns needs sparse storage")
+            raise ValueError("SparseColumns needs sparse storage, and columns that are not mostly offset")
         self._shard = design.shards[0]
         storage: Any = self._shard.storage
         self.design = design
@@ -29,13 +29,21 @@ class SparseColumns:
     def places(self, features: Array) -> Array:
         return np.asarray(features, dtype=np.int64)
 
+    def shifts(self, places: Array) -> Array:
+        """What was subtracted from the raw columns: nothing, they stay sparse."""
+        return np.zeros((len(places), self.n_tasks))
+
     def loadings(self, places: Array) -> Array:
-        """Coefficients of the raw columns on the nuisance columns: (n_nuisance, len(places), n_tasks)."""
-        design = self.design
-        if not design.n_nuisance:
-            return np.empty((0, len(places), design.n_tasks))
-        design.norms()
-        return self._shard.nuisance_loadings(places)
+        """Coefficients of the columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
+        if not len(self.design.nuisance_basis):
+            return np.empty((0, len(places), self.n_tasks))
+        found = self._shard.basis_loadings(places)
+        return found / self._shard.scale(places) if self._shard.standardize else found
+
+    def sizes(self, places: Array) -> Array:
+        """Upper bounds of the columns' norms before anything was projected out of them: (len(places), n_tasks)."""
+        squares = np.square(self.design.norms(places)) + np.sum(np.square(self.loadings(places)), axis=0)
+        return np.sqrt(squares)
 
     def correlate(self, r: Array, places: Array) -> Array:
         """``X~' r`` on some columns: (len(places), n_tasks)."""

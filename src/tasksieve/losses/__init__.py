@@ -3,7 +3,7 @@
 `RowLoss` is the base of a loss of your own.
 """
 
-from .base import DataLoss, Evaluation, Loss
+from .base import DataLoss, Evaluation, Loss, gamma
 from .logistic import Logistic
 from .multinomial import Multinomial
 from .rowwise import RowLoss
@@ -41,4 +41,5 @@ __all__ = [
     "Squared",
     "TaskNorms",
     "as_loss",
+    "gamma",
 ]

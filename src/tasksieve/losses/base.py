@@ -18,7 +18,13 @@ from ..screening.state import Ball
 
 Array = np.ndarray[Any, Any]
 
-_FLOOR = 1e-14  # of the loss at W = 0: a computed gap of 0 is no proof of exactness
+#: half the distance from 1 to the next number: the largest relative error of one operation
+UNIT = 2.0**-53
+
+
+def gamma(operations: float) -> float:
+    """Bound of the relative error that so many operations in a row leave (Higham 2002, lemma 3.1)."""
+    return 1.01 * UNIT * operations
 
 
 @dataclass
@@ -30,6 +36,10 @@ class Evaluation:
     nuisance: Array  # (n_nuisance, n_tasks)
     curvature: Array | None = None  # second derivative in z~, flat; None where it is 1 everywhere
     margin: Array | None = None  # what the loss needs to remember of the point
+    #: by task, for a column of length 1: how far its product with the residual is from that with the exact dual point
+    leak: Array | None = None
+    #: by task: how far the exact dual point is from the residual, in units that the loss knows
+    tilt: Array | None = None
 
 
 class Loss(Described):
@@ -74,18 +84,19 @@ class DataLoss:
         At W = 0, with the best intercepts.
     smoothness : float
         L: the derivative in z is L-Lipschitz. Infinite: the loss is not smooth.
-    floor : float
-        Gaps below this are rounding.
+    shift : array of shape (n_tasks,)
+        What was subtracted from the labels: scores are less this as well.
     """
 
     name = ""
     smoothness = np.inf
-    floor = 0.0
     null: Evaluation
+    shift: Array
     target: Array  # of losses that are about a residual ``target - z``
 
     def __init__(self, design: Design) -> None:
         self.design = design
+        self.shift = np.zeros(design.n_tasks)
 
     @property
     def squared(self) -> bool:
@@ -100,8 +111,34 @@ class DataLoss:
         """`evaluate`, good enough for a step of a solver, not for a certificate."""
         return self.evaluate(z, start)
 
+    def at_scores(self, raw: Array) -> Evaluation:
+        """The loss at given predictions in the units of y, intercepts included, less the `shift`: nothing is fitted."""
+        raise NotImplementedError
+
     def value_at(self, raw: Array) -> float:
-        """The loss at given predictions in the units of y, intercepts included."""
+        """The loss of `at_scores`."""
+        return self.at_scores(raw).value
+
+    def settled(self, at: Evaluation) -> Evaluation:
+        """The same with a dual point that is exactly orthogonal to the nuisance columns, and in the domain.
+
+        That point is never formed: it is so near to the residual that `leak` and `tilt` say all there is to know.
+        Where a task has no such point its residual is zero, which always is one.
+        """
+        raise NotImplementedError
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        """Upper bound of ``F(z) + F*(-u) + <u, z>``, rounding included: what the loss adds to a certificate.
+
+        Parameters
+        ----------
+        primal : Evaluation
+            Of `at_scores` or `evaluate`.
+        error : array of shape (n_tasks,)
+            Norms of what the weighted scores may be off.
+        dual : Evaluation
+            A `settled` one; u is `scale` times its exact dual point.
+        """
         raise NotImplementedError
 
     def terms(self, at: Evaluation, scale: float) -> float:
@@ -122,8 +159,29 @@ class DataLoss:
         return Ball(float(radius), residual_coef=scale)
 
     def floored(self, gap: float) -> float:
-        """A gap that may serve as a radius."""
-        return max(gap, _FLOOR * self.null.value)
+        """A gap that may serve as a radius: with what rounding may have taken from it."""
+        return gap + gamma(4 * self.design.n_samples + 256) * self.null.value
+
+    def _orthogonality(self, residual: Array) -> Array:
+        """By nuisance column and task: at most how far from orthogonal, for a column of length 1; measured exactly."""
+        design = self.design
+        lengths = np.sqrt(design.task_sums(residual * residual))
+        found = np.empty((design.n_nuisance, design.n_tasks))
+        for k, column in enumerate(design.nuisance_columns):
+            products = design.exact_products(design.samples.weighted(column), residual)
+            found[k] = np.abs(products) / design.nuisance_sizes[k] + 8.0 * UNIT * lengths
+        found[~np.isfinite(design.nuisance_sizes)] = 0.0
+        return found
+
+    def wobble(self, at: Evaluation, error: Array) -> float:
+        """How far the loss at given scores may be from its value there; `error` as in `young`."""
+        steep = np.sqrt(self.design.task_sums(at.residual * at.residual))
+        bend = 0.5 * self.smoothness * float(error @ error) if np.isfinite(self.smoothness) else float(error.sum())
+        return float(steep @ error) + bend
+
+    def label_sizes(self) -> Array:
+        """By task: the norm of the weighted labels, where a score is compared with them; each has lost a rounding."""
+        return np.zeros(self.design.n_tasks)
 
     @property
     def size(self) -> float:

@@ -17,6 +17,7 @@ class EpsilonInsensitive(RowLoss):
     """``max(0, |z - y| - epsilon)``; conjugate ``epsilon |p| - p y``, p in [-1, 1]; it has kinks."""
 
     label = "epsilon-insensitive error"
+    translates = True
     smoothness = np.inf
 
     epsilon: float = 0.1
@@ -40,6 +41,7 @@ class SquaredEpsilonInsensitive(RowLoss):
     ``2 factor``. With epsilon = 0 it is ``factor (z - y)²``."""
 
     label = "squared epsilon-insensitive error"
+    translates = True
 
     epsilon: float = 0.1
     factor: float = 0.5

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 
 from ..design import Design
-from .base import DataLoss, Evaluation, Loss
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 
 Array = np.ndarray[Any, Any]
 
@@ -52,9 +53,8 @@ class _MultinomialOnData(DataLoss):
         self._codes = np.argmax(self._y, axis=0)
         self._index = np.arange(n)
         self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
-        self.floor = 1e-12 * self._total
         self._buffers: tuple[Array, Array] | None = None
-        self.null = self.evaluate(np.zeros(design.n_samples))
+        self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
         """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
@@ -106,9 +106,68 @@ class _MultinomialOnData(DataLoss):
         terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
         return float(self._weights @ np.maximum(terms, 0.0))
 
-    def value_at(self, raw: Array) -> float:
+    def at_scores(self, raw: Array) -> Evaluation:
         z = raw.reshape(self._classes, -1)
-        return float(self._weights @ (logsumexp(z, axis=0) - self._picked(z)))
+        values = logsumexp(z, axis=0) - self._picked(z)
+        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
+        away = self._root * (self._y - np.exp(z - logsumexp(z, axis=0)))
+        return Evaluation(total, away.ravel(), np.empty(0), margin=raw)
+
+    def _probabilities(self, residual: Array) -> Array:
+        """Of the classes, from a residual ``q (Y - P)``: classes x rows."""
+        return np.clip(self._y - residual.reshape(self._classes, -1) * self._inverse_root, 0.0, 1.0)
+
+    def settled(self, at: Evaluation) -> Evaluation:
+        """The exact dual point has probabilities ``P_k (1 - c_k + sum_l P_l c_l)``, each row still of sum 1.
+
+        c solves ``H c = off``, with H the second derivative of the loss in the intercepts of all classes that have rows
+        but one, and `off` how far the masses of the classes are from their counts. Columns of length 1 then see a
+        change of at most ``max |P'/P - 1| sqrt(sum s P_k^2)``.
+        """
+        none = np.zeros(self._classes)
+        if not self.design.fit_intercept:
+            return replace(at, leak=none, tilt=none)
+        p, s = self._probabilities(at.residual), self._weights
+        sizes = np.sqrt((p * p) @ s)
+        live = np.flatnonzero(~self._absent & (p @ s > 0.0))[:-1]
+        off = np.abs(self.design.exact_products(np.tile(self._root, self._classes), at.residual))
+        # Rows have the sum 1 up to a rounding for each class.
+        off = off + gamma(self._classes + 16) * (p @ s + self._counts)
+        tilt = 0.0
+        if len(live):
+            part = p[live]
+            hessian = np.diag(part @ s) - (part * s) @ part.T
+            lengths = np.sqrt(np.maximum(np.diag(hessian), 0.0))
+            tilt = np.inf
+            if np.all(lengths > 0.0):
+                slack = gamma(8 * (p.shape[1] + 8) * len(live))
+                least = float(np.linalg.eigvalsh(hessian / np.outer(lengths, lengths))[0]) - slack
+                if least > 0.0:
+                    tilt = 2.0 * float(np.linalg.norm(off[live] / lengths)) / (least * float(np.min(lengths)))
+        if not tilt <= 0.25:  # zero is a dual point, and the right one where intercepts explain everything
+            return replace(at, residual=np.zeros_like(at.residual), leak=none, tilt=none)
+        leak = (tilt + gamma(self._classes + 16)) * sizes
+        return replace(at, leak=leak, tilt=np.full(self._classes, tilt + gamma(self._classes + 16)))
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        """``sum s KL(m, softmax(z))`` with ``m = (1 - c) Y + c P``; see `settled` for what is not known of P."""
+        assert primal.margin is not None and dual.tilt is not None
+        z, p = primal.margin.reshape(self._classes, -1), self._probabilities(dual.residual)
+        tilt = float(dual.tilt[0])
+        mixed = (1.0 - scale) * self._y + scale * p
+        logs = z - logsumexp(z, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy, cross = xlogy(mixed, mixed), np.where(mixed > 0.0, mixed * logs, 0.0)
+            slopes = np.where(p > 0.0, np.abs(np.log(mixed) - logs), 0.0)
+        rounding = 16.0 * UNIT * (np.abs(entropy) + np.abs(cross) + mixed * np.max(np.abs(z), axis=0))
+        rounding += 8.0 * UNIT * slopes * (p > 0.0) + 64.0 * UNIT
+        rows = np.maximum((entropy - cross).sum(axis=0), 0.0) + rounding.sum(axis=0)
+        rows += scale * tilt * ((p * slopes).sum(axis=0) + 2.0 * tilt)
+        rows[self._weights == 0.0] = 0.0
+        away = self._root * (np.abs(np.exp(logs) - mixed) + tilt * p + 16.0 * UNIT)
+        moved = float(np.linalg.norm(error))
+        total = float(self._weights @ rows) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
+        return total * (1.0 + gamma(self._y.size + 32))
 
     def _best_intercepts(
         self, raw: Array, start: Array | None, accuracy: float

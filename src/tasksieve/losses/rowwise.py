@@ -8,12 +8,13 @@ holds the dual optimum follow here.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..design import Design
-from .base import DataLoss, Evaluation, Loss
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +23,7 @@ Array = np.ndarray[Any, Any]
 _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
 _TRUSTING = 8  # steps of Newton's method with a loss's own curvature, before it is looked at more closely
-_ROUNDING = 1e-14  # of the largest slope: what a projection may move a dual point out of its domain
+_TILTED = 0.5  # of its room: how far a dual point may be moved to become orthogonal to the nuisance columns
 
 
 class RowLoss(Loss):
@@ -37,6 +38,8 @@ class RowLoss(Loss):
     smoothness = 1.0
     #: whether the loss falls to zero along a ray, so that unpenalised features may explain everything
     vanishing = False
+    #: whether only the difference of label and prediction counts: a large offset of the labels is then no burden
+    translates = False
 
     def value(self, y: Array, z: Array) -> Array:
         """f(y, z), convex in z."""
@@ -82,6 +85,9 @@ class RowLossOnData(DataLoss):
     def __init__(self, loss: RowLoss, design: Design, y: Array) -> None:
         super().__init__(design)
         self.of, self._y = loss, y
+        if loss.translates:
+            self.shift = design.means(y)
+            self._y = y - design.per_sample(self.shift)
         self.name = type(loss).__name__.lower()
         self.smoothness = float(loss.smoothness)
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
@@ -94,13 +100,9 @@ class RowLossOnData(DataLoss):
         self._columns = design.nuisance_columns
         self._signs = np.zeros(design.n_tasks)
         if design.fit_intercept:
-            self._signs = loss.runaway(y, self._weights, design)
-        self._totals = design.task_sums(self._weights)
-        self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * self._totals
-        self.floor = max(float(self._negligible.sum()), 0.0)
-        self._inside = np.zeros(design.n_samples)  # a dual point well inside the domain: zero, then half that of W = 0
-        self.null = self.evaluate(np.zeros(design.n_samples))
-        self._inside = 0.5 * self.null.residual * self._inverse_root
+            self._signs = loss.runaway(self._y, self._weights, design)
+        self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * design.task_sums(self._weights)
+        self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design, loss = self.design, self.of
@@ -111,7 +113,7 @@ class RowLossOnData(DataLoss):
             raw = raw + part
             nuisance = design.nuisance_fit(part)
         values = self._weights * loss.value(self._y, raw)
-        residual = self._root * self._repaired(loss.slope(self._y, raw))
+        residual = self._root * self._balanced(self._inside(loss.slope(self._y, raw)))
         if len(self._directions):
             # Zero is a feasible dual point, and the right one where nuisance columns explain everything.
             done = (self._signs != 0.0) | (design.task_sums(values) <= self._negligible)
@@ -119,29 +121,127 @@ class RowLossOnData(DataLoss):
                 residual[design.per_sample(done)] = 0.0
         return Evaluation(float(values.sum()), residual, nuisance, loss.curvature(self._y, raw), raw)
 
-    def value_at(self, raw: Array) -> float:
-        return float(self._weights @ self.of.value(self._y, raw))
+    def at_scores(self, raw: Array) -> Evaluation:
+        values = self.of.value(self._y, raw)
+        total = float(self.design.exact_products(self._weights, values).sum())
+        return Evaluation(total, self._root * self.of.slope(self._y, raw), np.empty(0), margin=raw)
 
-    def _repaired(self, p: Array) -> Array:
-        """p orthogonal to the nuisance columns and in the domain: what makes it a dual point.
+    def label_sizes(self) -> Array:
+        if not self.of.translates:
+            return super().label_sizes()
+        return np.sqrt(self.design.task_sums(np.square(self._root * self._y)))
 
-        The best nuisance coefficients are known up to rounding, or worse where the loss is flat. What projection then
-        moves out of the domain is drawn back towards a point inside it, task by task.
-        """
-        if not len(self._directions):
-            return p
-        design = self.design
-        p = design.project(self._root * p) * self._inverse_root
+    # -- dual points ----------------------------------------------------------------------------------------------
+
+    def _inside(self, p: Array) -> Array:
+        return np.clip(p, *self.of.domain(self._y))
+
+    def _room(self, p: Array) -> Array:
+        """How far each entry can be moved: to the nearer end of its domain, and no further than the smoothness."""
         low, high = self.of.domain(self._y)
-        over = np.maximum(p - high, low - p)
-        # Rounding is no reason to move: saturated rows lie on the boundary, and often the point inside does, too.
-        moved = over > _ROUNDING * np.max(np.abs(p), initial=0.0)
-        if not moved.any():
+        return np.minimum(np.minimum(p - low, high - p), self.smoothness)
+
+    def _balanced(self, p: Array) -> Array:
+        """p moved towards one that is orthogonal to the nuisance columns, each entry in proportion to its room.
+
+        So boundaries of the domain are never crossed, and saturated rows stay where they are. What cannot be moved
+        that way stays as it is: `settled` judges it.
+        """
+        directions, design = self._directions, self.design
+        if not len(directions):
             return p
-        share = np.divide(over, np.abs(p - self._inside), out=np.ones_like(p), where=p != self._inside)
-        share = np.where(moved, np.minimum(share * (1.0 + 1e-10), 1.0), 0.0)
-        worst = design.per_sample(np.maximum.reduceat(share, design.offsets[:-1]))
-        return p + worst * (self._inside - p)
+        room = self._room(p)
+        off = np.stack([design.task_sums(self._weights * d * p) for d in directions])
+        if len(directions) == 1:
+            curvature = design.task_sums(self._weights * room * directions[0] ** 2)
+            step = np.divide(off[0], curvature, out=np.zeros_like(curvature), where=curvature > 0.0)[None, :]
+        else:
+            gram = np.empty((design.n_tasks, len(directions), len(directions)))
+            for a, first in enumerate(directions):
+                for b, second in enumerate(directions[: a + 1]):
+                    gram[:, a, b] = gram[:, b, a] = design.task_sums(self._weights * room * first * second)
+            step = np.einsum("tab,bt->at", np.linalg.pinv(gram, hermitian=True), off)
+        move = self._combine(step)
+        far = np.maximum.reduceat(np.abs(move), design.offsets[:-1]) > _TILTED
+        return p - room * np.where(design.per_sample(far), 0.0, move)
+
+    def settled(self, at: Evaluation) -> Evaluation:
+        if not len(self._directions):
+            none = np.zeros(self.design.n_tasks)
+            return replace(at, leak=none, tilt=none)
+        leak, tilt = self._distance(at.residual)
+        if np.any(tilt > 1e-12):  # worth another step
+            again = self._root * self._balanced(self._inside(at.residual * self._inverse_root))
+            nearer = self._distance(again)
+            if np.max(nearer[1]) < np.max(tilt):
+                at, (leak, tilt) = replace(at, residual=again), nearer
+        lost = ~(tilt <= _TILTED)
+        if lost.any():
+            residual = np.where(self.design.per_sample(lost), 0.0, at.residual)
+            at, leak, tilt = replace(at, residual=residual), np.where(lost, 0.0, leak), np.where(lost, 0.0, tilt)
+        return replace(at, leak=leak, tilt=tilt)
+
+    def _distance(self, residual: Array) -> tuple[Array, Array]:
+        """`leak` and `tilt` of a residual: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
+        design = self.design
+        room = self._room(self._inside(residual * self._inverse_root))
+        tasks, count = design.n_tasks, design.n_nuisance
+        whole = self._orthogonality(residual) * np.where(
+            np.isfinite(design.nuisance_sizes), design.nuisance_sizes, 0.0
+        )
+        sizes = np.stack([design.task_sums(self._weights * room * column**2) for column in self._columns])
+        sizes = np.sqrt(np.where(np.isfinite(design.nuisance_sizes), sizes, 0.0))
+        used = np.isfinite(design.nuisance_sizes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            away = np.linalg.norm(np.where(used, whole / sizes, 0.0), axis=0)
+            unit = [
+                np.where(design.per_sample(here), column / design.per_sample(size), 0.0)
+                for column, size, here in zip(self._columns, sizes, used, strict=True)
+            ]
+        least = np.ones(tasks)
+        if count > 1:
+            root = np.sqrt(self._weights * room)
+            for t in range(tasks):
+                rows = slice(design.offsets[t], design.offsets[t + 1])
+                block = np.stack([root[rows] * column[rows] for column in unit], axis=1)[:, used[:, t]]
+                if not np.all(np.isfinite(block)):
+                    least[t] = 0.0
+                elif block.shape[1] > 1:
+                    found = np.linalg.svd(block, compute_uv=False)
+                    slack = gamma(8 * (len(block) + 8) * count)
+                    least[t] = max(float(found[-1]) - slack, 0.0) if len(found) == block.shape[1] else 0.0
+        longest = np.maximum.reduceat(np.sqrt(sum(column**2 for column in unit)), design.offsets[:-1])
+        highest = np.maximum.reduceat(room, design.offsets[:-1])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            tilt = longest * away / least**2 * (1.0 + gamma(count + 16))
+            leak = np.sqrt(highest) * away / least * (1.0 + gamma(count + 16))
+        # A task without labels that could move: nothing has to be moved if nothing is off.
+        still = (away == 0.0) | ~np.isfinite(tilt) & (whole == 0.0).all(axis=0)
+        tilt, leak = np.where(still, 0.0, tilt), np.where(still, 0.0, leak)
+        return leak, np.where(np.isfinite(tilt) & np.isfinite(leak), tilt, np.inf)
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        """Row by row at both ends of where the exact dual point may be: the sum is convex in it.
+
+        The error of the scores is seen through the derivative, slope minus dual point, and the smoothness.
+        """
+        z, loss, s = primal.margin, self.of, self._weights
+        assert z is not None and dual.tilt is not None
+        p = self._inside(dual.residual * self._inverse_root)
+        spread = self._room(p) * self.design.per_sample(dual.tilt) + 4.0 * UNIT * np.abs(p)
+        value, slope = loss.value(self._y, z), loss.slope(self._y, z)
+        worst = np.zeros_like(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for end in (p - spread, p + spread):
+                q = scale * self._inside(end)
+                conjugate, product = loss.conjugate(self._y, q), q * z
+                sizes = np.abs(value) + np.abs(conjugate) + np.abs(product)
+                worst = np.maximum(worst, value + conjugate + product + 16.0 * UNIT * sizes)
+        worst[s == 0.0] = 0.0
+        away = self._root * (np.abs(slope - scale * p) + spread + 8.0 * UNIT * (np.abs(slope) + np.abs(p)))
+        moved = float(np.linalg.norm(error))
+        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
+        return total * (1.0 + gamma(len(z) + 32))
 
     def terms(self, at: Evaluation, scale: float) -> float:
         z = at.margin

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..design import Design
 from ..screening.state import Ball
-from .base import DataLoss, Evaluation, Loss
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 from .squared import TargetLoss
 
 Array = np.ndarray[Any, Any]
@@ -83,8 +83,35 @@ class TaskNorms(TargetLoss):
         direction = self.scaled(residual, inverse)
         return Evaluation(float(sizes.sum()), direction, self._nuisance, margin=residual)
 
-    def value_at(self, raw: Array) -> float:
-        return float(self.sizes(self._weighted_residual(raw)).sum())
+    def at_scores(self, raw: Array) -> Evaluation:
+        residual = self._weighted_residual(raw)
+        sizes = np.sqrt(self.design.exact_products(residual, residual))
+        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+        return Evaluation(float(sizes.sum()), self.scaled(residual, inverse), self._nuisance, margin=residual)
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        """At most 1, and no task's dual point longer than 1, rounding included."""
+        longest = float(np.max(self.sizes(at.residual), initial=0.0)) * (1.0 + gamma(len(at.residual) + 16))
+        return max(min(1.0, limit, 1.0 / longest if longest > 0.0 else 1.0), 0.0)
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        """``sum_t ||r_t|| - <u_t, r_t>``.
+
+        Its derivative in r is ``r/||r|| - u``, small near the optimum, and its curvature at most ``1/||r||``. A change
+        of u among the nuisance columns is orthogonal to the exact u: only the part of r beside u sees it.
+        """
+        r, u, slack = primal.margin, dual.residual, gamma(len(dual.residual) + 16)
+        assert r is not None and dual.leak is not None
+        sizes, lengths, products = self.sizes(r), self.sizes(u), self.task_products(r, u)
+        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+        steep = np.sqrt(np.maximum(1.0 - 2.0 * scale * products * inverse + (scale * lengths) ** 2, 0.0) + 8.0 * slack)
+        unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+        beside = np.sqrt(np.maximum(2.0 - 2.0 * products * inverse * unit, 0.0) + 8.0 * slack)
+        terms = np.maximum(sizes - scale * products, 0.0) + 4.0 * slack * sizes
+        bent = np.minimum(error * inverse, 2.0)  # of the second derivative; a norm's slope is never above 1
+        terms += error * np.where(sizes > 0.0, np.minimum(steep + bent, 2.0), 2.0)
+        terms += scale * dual.leak * (sizes + error) * np.minimum(beside + dual.leak * unit + bent, 2.0)
+        return float(np.sum(terms)) * (1.0 + 16.0 * UNIT)
 
     def terms(self, at: Evaluation, scale: float) -> float:
         # ||r_t|| - k <u_t, r_t> >= 0: written so that nothing cancels where u is the direction of r

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..design import Design
-from .base import DataLoss, Evaluation, Loss
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 
 Array = np.ndarray[Any, Any]
 
@@ -15,35 +16,34 @@ Array = np.ndarray[Any, Any]
 class TargetLoss(DataLoss):
     """A loss of ``target - z``, the target freed of what intercepts and unpenalised features explain.
 
-    The same least-squares fit of the nuisance columns minimises it, whatever W is.
+    The same least-squares fit of the nuisance columns minimises it, whatever W is. With an intercept the labels are
+    shifted by about their mean first, so that a large offset costs no digits.
     """
 
     def __init__(self, design: Design, y: Array) -> None:
         super().__init__(design)
-        self._y = y
-        self.target = _projected_target(design, y)
-        self._nuisance = design.nuisance_fit(y)
-        self.null = self.evaluate(np.zeros(design.n_samples))
+        self.shift = design.means(y)
+        self._y = y - design.per_sample(self.shift)
+        self.target = design.project(design.samples.weighted(self._y))
+        self._nuisance = design.nuisance_fit(self._y)
+        self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     @property
     def size(self) -> float:
         return float(np.linalg.norm(self.target))
 
+    def settled(self, at: Evaluation) -> Evaluation:
+        """The exact dual point is the projection of the residual: as far away as that is from orthogonal."""
+        away = np.linalg.norm(self._orthogonality(at.residual), axis=0)
+        known = self.design.independence > 0.0
+        leak = np.divide(away, self.design.independence, out=np.full(len(away), np.inf), where=known)
+        return replace(at, leak=leak)
+
+    def label_sizes(self) -> Array:
+        return np.sqrt(self.design.task_sums(np.square(self.design.samples.weighted(self._y))))
+
     def _weighted_residual(self, raw: Array) -> Array:
-        residual = self._y - raw
-        return residual if self.design.root_weights is None else self.design.root_weights * residual
-
-
-def _projected_target(design: Design, y: Array) -> Array:
-    """The labels in the design's geometry: weighted, and freed of what intercepts and unpenalised features explain."""
-    weighted = y if design.root_weights is None else design.root_weights * y
-    target = design.project(weighted)
-    # What is left of a constant target is rounding: it is zero.
-    left, whole = design.task_sums(target * target), design.task_sums(weighted * weighted)
-    dead = left <= (64.0 * np.finfo(np.float64).eps) ** 2 * whole
-    if dead.any():
-        target[design.per_sample(dead)] = 0.0
-    return target
+        return self.design.samples.weighted(self._y - raw)
 
 
 class Squared(Loss):
@@ -67,9 +67,19 @@ class _SquaredOnData(TargetLoss):
         residual = self.target - z
         return Evaluation(0.5 * float(residual @ residual), residual, self._nuisance)
 
-    def value_at(self, raw: Array) -> float:
+    def at_scores(self, raw: Array) -> Evaluation:
         residual = self._weighted_residual(raw)
-        return 0.5 * float(residual @ residual)
+        total = float(self.design.exact_products(residual, residual).sum())
+        return Evaluation(0.5 * total, residual, self._nuisance)
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        """``1/2 ||r - u||^2``."""
+        assert dual.leak is not None
+        away = primal.residual - scale * dual.residual
+        sizes = float(np.linalg.norm(primal.residual)) + scale * float(np.linalg.norm(dual.residual))
+        moved = float(np.linalg.norm(error)) + scale * float(np.linalg.norm(dual.leak)) + 4.0 * UNIT * sizes
+        total = float(np.linalg.norm(away)) * (1.0 + gamma(len(away) + 8)) + moved
+        return 0.5 * total * total * (1.0 + 8.0 * UNIT)
 
     def terms(self, at: Evaluation, scale: float) -> float:
         return (1.0 - scale) ** 2 * at.value

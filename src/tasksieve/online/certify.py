@@ -15,8 +15,9 @@ from ..linear.elastic_net import MultiTaskElasticNet
 from ..linear.lasso import MultiTaskLasso
 from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
+from ..losses import gamma
 from ..losses.hinge import Hinge
-from ..path.certificate import scores, shift
+from ..path.certificate import Numbers, scores_of
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..penalties import SparseGroup
@@ -267,17 +268,18 @@ def hinge_gap(
     """
     design, penalty = problem.design, problem.penalty.at(lam)
     features = np.flatnonzero(coef.any(axis=0))
-    rows = np.ascontiguousarray(coef[:, features].T)
     packed = PackedColumns(design)
-    places = packed.places(features)
-    nuisance = intercept[None, :] + shift(packed, places, rows) if design.fit_intercept else np.empty((0, 0))
-    z = scores(design, packed, places, rows, nuisance)
+    numbers = Numbers(
+        features, np.ascontiguousarray(coef[:, features].T), intercept, np.empty((0, design.n_tasks))
+    )
+    rows, z, off = scores_of(problem.loss, packed, packed.places(features), numbers)
+    z = z + design.per_sample(problem.loss.shift)
     s = np.ones(design.n_samples) if design.weights is None else design.weights
     root = np.sqrt(s)
     objective = float(s @ Hinge().value(y, z)) + penalty.restrict(features).total(rows)
     positive, negative = design.task_sums(s * (y > 0)), design.task_sums(s * (y < 0))
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
-    best = 0.0
+    best, slack = 0.0, gamma(4 * design.n_samples + 64)
     for kappa in SMOOTHING:
         a = s * y * Hinge(kappa).slope(y, z)
         if design.fit_intercept:
@@ -285,11 +287,15 @@ def hinge_gap(
             least = np.minimum(above, below)
             up = np.divide(least, above, out=np.zeros_like(least), where=above > 0)
             down = np.divide(least, below, out=np.zeros_like(least), where=below > 0)
-            a = a * np.where(y > 0, design.per_sample(up), design.per_sample(down)) * (1.0 - 1e-15)
+            # Sums of the classes are equal up to rounding; a factor this near to 1 makes them so, and stays below s.
+            a = a * np.where(y > 0, design.per_sample(up), design.per_sample(down)) * (1.0 - slack)
         residual = np.divide(y * a, root, out=np.zeros_like(a), where=root > 0)
-        products = design.correlate(residual)
-        best = max(best, _hinge_dual(penalty, products, float(a.sum())))
-    return objective, max(objective - best, 1e-15 * null), null
+        lengths = np.sqrt(design.task_sums(residual * residual))
+        products = np.abs(design.correlate(residual)) + design.norms() * (2.0 * design.rounding * lengths)
+        best = max(best, _hinge_dual(penalty, products, float(a.sum()) * (1.0 - 2.0 * slack)))
+    # The loss changes by no more than the scores do.
+    wobble = float(np.sqrt(design.task_sums(s)) @ off) + slack * objective
+    return objective, max(objective - best, 0.0) + wobble, null
 
 
 def _hinge_dual(penalty: Any, products: np.ndarray, total: float) -> float:

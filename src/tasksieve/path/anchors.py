@@ -35,13 +35,14 @@ class Anchors:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def remember(self, vector: Array, penalty: RowPenalty) -> Array:
-        """A full pass: the vector becomes an anchor, and `current`. Returns the exact gauges of all features."""
+    def remember(self, vector: Array, penalty: RowPenalty, errors: Array | None = None) -> Array:
+        """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, upper bounds
+        where products of a column of norm 1 may be off by `errors`, task by task."""
         if len(self) == self._capacity:
             self._remove(1)
         self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
         self.stand_at(len(self) - 1)
-        return self._design.remember(vector, penalty)
+        return self._design.remember(vector, penalty, errors)
 
     def _grams(self) -> Array:
         """Inner products of the anchors, task by task; made when they are first needed."""
@@ -73,9 +74,9 @@ class Anchors:
             self._current = self.anchor(self._current)
         return self._current
 
-    def follow(self, vector: Array) -> Anchored:
-        """`express` a vector and remember it as `current`."""
-        self._current = self.express(vector)
+    def follow(self, vector: Array, leak: Array) -> Anchored:
+        """`express` a vector, known up to `leak` in each task, and remember it as `current`."""
+        self._current = self.express(vector).loosened(leak)
         return self._current
 
     def stand_at(self, m: int) -> None:

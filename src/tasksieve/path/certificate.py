@@ -1,62 +1,193 @@
-"""What is certified are the numbers that a model stores: one place computes them and their objective, for every model.
+"""What is certified are the numbers that a model stores: their objective and their gap, rounding included.
 
-The engine certifies a pair in the geometry of its design: weighted, centred, scaled columns. What a user holds are
-coefficients of raw columns and intercepts. The loss is evaluated once more at the predictions of these, and what they
-fall short of the pair's own value belongs to the gap.
+The engine works on shifted, weighted, centred, scaled columns; what a user holds are coefficients of raw columns and
+intercepts. Both meet in one number a task,
+
+    c_t = b_t + sum_j shift_jt w_jt - shift of the labels,
+
+the only place where large numbers cancel, summed in twice the precision. All the rest is arithmetic on numbers without
+offsets, whose rounding is bounded and part of the gap (docs: The certificate).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..design import Design
-from ..losses import DataLoss
+from ..losses import DataLoss, Evaluation, gamma
 from ..penalties import RowPenalty
+from ..solvers.working import Rounding, duality_gap
 
 Array = np.ndarray[Any, Any]
 
+NOT_FINITE = (
+    "The duality gap is not a number: products of X, y, weights and strengths leave the range of double precision. "
+    "Bring the columns of X, y, sample_weight and alpha to ordinary sizes."
+)
+_LOST = 2.0**-520  # more than the length of a column whose squares are all lost
+_FINAL = 64.0  # operations that turn sums into the numbers a user sees, and made the weights and strengths they hold
 
-def shift(columns: Any, places: Array, rows: Array) -> Array:
-    """What coefficients of raw columns explain of the nuisance columns, which the design's columns were freed of.
 
-    Parameters
+@dataclass
+class Numbers:
+    """What a model stores, in the units of the data.
+
+    Attributes
     ----------
-    columns : PackedColumns or SparseColumns
-    places, rows : arrays
-        Where the penalised features lie in the columns, and their coefficients in the units of the data.
-
-    Returns
-    -------
-    array of shape (n_nuisance, n_tasks)
+    features, rows : arrays
+        Penalised features and their coefficients, (len(features), n_tasks).
+    intercept : array of shape (n_tasks,)
+    free : array of shape (unpenalised features, n_tasks)
     """
-    return np.einsum("zjt,jt->zt", columns.loadings(places), rows)
+
+    features: Array
+    rows: Array
+    intercept: Array
+    free: Array
 
 
-def stored_objective(
-    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, rows: Array, nuisance: Array
-) -> float:
-    """The objective in sum units of coefficients and nuisance coefficients as they are stored.
+@dataclass
+class Standing:
+    """Stored numbers in the geometry of the design.
 
-    Parameters
+    Attributes
     ----------
-    penalty : RowPenalty
-        Of the rows.
-    places, rows : arrays
-        Where the penalised features lie in the columns, and their coefficients in the units of the design's columns.
-    nuisance : array of shape (n_nuisance, n_tasks)
-        Stored coefficients of intercept and unpenalised features, with the `shift` of the rows added.
+    rows : array
+        Coefficients of the scaled columns.
+    primal : Evaluation
+        The loss at the scores of the numbers.
+    error : array of shape (n_tasks,)
+        Norms of what the weighted scores may be off.
+    objective : float
+        In sum units.
+    wobble : float
+        How far the objective may be off.
     """
-    return loss.value_at(scores(loss.design, columns, places, rows, nuisance)) + penalty.total(rows)
+
+    rows: Array
+    primal: Evaluation
+    error: Array
+    objective: float
+    wobble: float
 
 
-def scores(design: Design, columns: Any, places: Array, rows: Array, nuisance: Array) -> Array:
-    """``x . w_t + b_t`` in the units of y, flat; parameters as in `stored_objective`."""
-    found = columns.combine(places, rows)
+def numbers_of(
+    loss: DataLoss, columns: Any, places: Array, features: Array, rows: Array, nuisance: Array
+) -> Numbers:
+    """What to store for rows of the scaled columns and coefficients of the nuisance columns."""
+    design = loss.design
+    raw = design.original_units(features, rows)
+    pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
+    left = nuisance - design.coefficients(pulled)
+    first = int(design.fit_intercept)
+    free = left[first:]
+    if not first:
+        return Numbers(features, raw, np.zeros(design.n_tasks), free)
+    parts = [(left[:1], 1.0), (loss.shift[None, :], 1.0)]
+    parts += [(columns.shifts(places), -raw), (design.nuisance_shifts[first:], -free)]
+    return Numbers(features, raw, _exact_sums(design, parts)[0], free)
+
+
+def scores_of(loss: DataLoss, columns: Any, places: Array, numbers: Numbers) -> tuple[Array, Array, Array]:
+    """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels,
+    flat, and norms of what these scores, weighted, may be off in each task."""
+    design, first = loss.design, int(loss.design.fit_intercept)
+    rows = numbers.rows / design.original_units(numbers.features, np.ones_like(numbers.rows))
+    pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
+    parts = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
+    parts += [(columns.shifts(places), numbers.rows), (design.nuisance_shifts[first:], numbers.free)]
+    constant, lost = _exact_sums(design, parts)
+    weighted = columns.combine(places, rows)
+    for basis, part in zip(design.nuisance_basis, pulled, strict=True):
+        weighted = weighted + basis * design.per_sample(part)
     root = design.root_weights
-    if root is not None:
-        found = np.divide(found, root, out=np.zeros_like(found), where=root > 0)
-    for column, coefficient in zip(design.nuisance_columns, nuisance, strict=True):
-        found = found + column * design.per_sample(coefficient)
-    return np.asarray(found)
+    raw = weighted if root is None else np.divide(weighted, root, out=np.zeros_like(weighted), where=root > 0)
+    raw = raw + design.per_sample(constant)
+    lengths = np.sqrt(design.task_sums(np.ones(design.n_samples) if root is None else root * root))
+    error = (2 * len(pulled) + 2) * np.sum(columns.sizes(places) * np.abs(rows), axis=0) + np.abs(constant) * lengths
+    for column, part in zip(design.nuisance_columns[first:], numbers.free, strict=True):
+        raw = raw + column * design.per_sample(part)
+        error = error + np.sqrt(design.task_sums(np.square(design.samples.weighted(column)))) * np.abs(part)
+    operations = len(rows) + 2 * len(pulled) + len(numbers.free) + 24
+    return rows, raw, gamma(operations) * error + lost * lengths + gamma(4) * loss.label_sizes()
+
+
+def standing_of(
+    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, numbers: Numbers
+) -> Standing:
+    """Stored numbers evaluated; `penalty` is that of all features."""
+    rows, raw, error = scores_of(loss, columns, places, numbers)
+    primal = loss.at_scores(raw)
+    own = penalty.restrict(numbers.features)
+    objective = primal.value + own.total(rows)
+    wobble = loss.wobble(primal, error) + gamma(rows.size + 24) * own.total(rows)
+    return Standing(rows, primal, error, objective, wobble + gamma(_FINAL) * abs(objective))
+
+
+def certified_gap(
+    loss: DataLoss,
+    penalty: RowPenalty,
+    columns: Any,
+    places: Array,
+    features: Array,
+    standing: Standing,
+    dual: Evaluation,
+    gauges: Array,
+) -> float:
+    """Upper bound of what stored numbers are above the optimum, and their objective as it is computed, too.
+
+    Parameters
+    ----------
+    dual : Evaluation
+        A settled one: where the dual point comes from.
+    gauges : array
+        Upper bounds, errors included, of the gauges of its correlations, for all features that are not certainly zero.
+    """
+    products = columns.correlate(dual.residual, places)
+    errors = product_errors(loss, columns, places, dual)
+    own = penalty.restrict(features)
+    rounding = Rounding(standing.primal, standing.error, errors)
+    gap, _ = duality_gap(loss, own, standing.rows, dual, products, (penalty, gauges, features), rounding)
+    if not np.isfinite(gap) and dual.residual.any():  # zero is a dual point as well
+        none = np.zeros(loss.design.n_tasks)
+        nothing = replace(dual, residual=np.zeros_like(dual.residual), leak=none, tilt=none)
+        return certified_gap(
+            loss, penalty, columns, places, features, standing, nothing, np.zeros_like(gauges)
+        )
+    gap = gap * (1.0 + gamma(_FINAL)) + standing.wobble
+    if not np.isfinite(gap):
+        raise ValueError(NOT_FINITE)
+    return gap
+
+
+def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation) -> Array:
+    """How far correlations of packed columns with a settled dual point may be off: (len(places), n_tasks)."""
+    design = loss.design
+    assert dual.leak is not None
+    lengths = np.sqrt(design.task_sums(dual.residual * dual.residual))
+    depth = design.n_rows if design.shared else int(np.max(np.diff(design.offsets)))
+    operations = depth + 4 * len(design.nuisance_basis) + 24
+    # Squares below the range of double precision are lost to the sizes, not to the correlations.
+    return columns.sizes(places) * (gamma(operations) * lengths + dual.leak) + _LOST * lengths
+
+
+def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:
+    """The same for products of raw columns in a pass, by task, for a column of norm 1 (`Design.norms`)."""
+    design = loss.design
+    assert dual.leak is not None
+    lengths = np.sqrt(design.task_sums(dual.residual * dual.residual))
+    return design.rounding * lengths + (2e3 if len(design.nuisance_basis) else 1.0) * dual.leak
+
+
+def _exact_sums(design: Design, parts: list[tuple[Array, Any]]) -> tuple[Array, Array]:
+    """Sums over tasks of products, (k, n_tasks) each, and bounds of what they are off."""
+    first = np.vstack([a for a, _ in parts])
+    second = np.vstack([np.broadcast_to(b, a.shape) for a, b in parts])
+    count = len(first)
+    offsets = np.arange(design.n_tasks + 1) * count
+    out = design.samples.exact_cut(first.T.ravel(), second.T.ravel(), offsets)
+    sizes = np.sum(np.abs(first * second), axis=0)
+    return out, gamma(2) * np.abs(out) + gamma(2 * count + 8) ** 2 * sizes

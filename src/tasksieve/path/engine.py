@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..losses import Evaluation
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
-from .certificate import shift, stored_objective
+from .certificate import NOT_FINITE, Numbers, certified_gap, numbers_of, pass_errors, product_errors, standing_of
 from .pair import Pair, Point, point_gap
 from .problem import Problem
 from .sieve import Sieve
@@ -29,6 +30,7 @@ Array = np.ndarray[Any, Any]
 _FEW_FEATURES = 256  # so few features are all taken into the working set at once
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _ROUNDING = 1e-14  # of the target's size
+_ENOUGH = 0.95  # of the goal: where solving stops, so that what storing the numbers adds still fits
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 
 
@@ -48,6 +50,8 @@ class Value:
         Features with tied row norms, where the penalty ties them.
     steps : list of (iteration, rows left, gap)
         What the solver saw.
+    limit : str, optional
+        Not converged, and no more iterations would help: what stands in the way.
     """
 
     lam: float
@@ -65,6 +69,7 @@ class Value:
     residual_norms: Array | None = None
     clusters: list[Array] | None = None
     steps: list[tuple[int, int, float]] = field(default_factory=list)
+    limit: str | None = None
 
 
 @dataclass
@@ -144,21 +149,25 @@ class Engine:
                 rejected |= self._sieve.during(predicted, penalty)
         tally = _Tally(rejected=int(np.count_nonzero(rejected)))
         if lam >= self.lam_max:
-            pair = self._null_pair(lam)
+            pair = best = self._null_pair(lam)
+            pair.gauges = self._null_bounds(lam, penalty)
             pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
             self.problem.anchors.stand_at(0)
         else:
-            pair = self._solve_value(lam, penalty, goal, rejected, tally)
+            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, rejected, tally)
         self.previous, self.pair = self.pair, pair
-        return self._value(pair, penalty, goal, tally, began)
+        return self._value(best, penalty, goal, tally, began)
 
     def _solve_value(
         self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
-    ) -> Pair:
+    ) -> tuple[Pair, Pair]:
+        """The last pair, whose dual point the anchors know, and the best one: the lowest primal point that was seen,
+        with the highest dual one."""
         working, rows = self._first_working_set(lam, penalty, rejected)
         safe = self._sieve is not None and self._sieve.safe
         cold = not len(self.pair.primal.features) and not self._all_in
         pair, gap, best_dual, inner = self.pair, np.inf, -np.inf, 0.8 * goal
+        lowest = highest = None
         for _ in range(_MAX_ROUNDS):
             allowed = self.strategy.patience(self.max_iter - tally.iterations)
             asked = self.strategy.accuracy(inner, gap, cold)
@@ -166,8 +175,14 @@ class Engine:
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, rejected, tally)
             hidden = rejected if safe else None
-            pair, best_dual, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
+            pair, dual_value, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
             gap = pair.gap
+            if not np.isfinite(gap):
+                raise ValueError(NOT_FINITE)
+            if lowest is None or pair.objective < lowest.objective:
+                lowest = pair
+            if highest is None or dual_value > best_dual:
+                highest, best_dual = pair, dual_value
             if gap <= goal or tally.iterations >= self.max_iter:
                 break
             rows = solved.rows
@@ -192,7 +207,13 @@ class Engine:
                     break
             elif solved.gap > asked and solved.n_iter < allowed:
                 break  # the solver has reached its limits
-        return pair
+        assert lowest is not None and highest is not None
+        if gap <= goal:
+            lowest = pair
+        elif lowest.objective > self.loss.null.value:  # never worse than W = 0
+            lowest = self._null_pair(lam)
+        found = min(gap, lowest.objective - best_dual)
+        return pair, Pair(lam, lowest.primal, lowest.objective, highest.dual, highest.counted, found)
 
     def _predicted_pair(self, lam: float) -> Pair | None:
         """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""
@@ -216,40 +237,50 @@ class Engine:
         gauges = self.problem.null_levels() / lam if lam > 0.0 else self.problem.null_levels()
         return Pair(lam, point, self.loss.null.value, point, gauges)
 
+    def _null_bounds(self, lam: float, penalty: RowPenalty) -> Array:
+        """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts."""
+        bounds = (self.problem.null_levels() + self.problem.null_errors()) / lam
+        near = np.flatnonzero(bounds > 1.0)
+        if 0 < len(near) <= _FEW_FEATURES:
+            places, null = self.columns.places(near), self.loss.null
+            products = self.columns.correlate(null.residual, places)
+            errors = product_errors(self.loss, self.columns, places, null)
+            bounds[near] = penalty.restrict(near).upper_gauges(products, errors)
+        return bounds
+
     def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
-        """A finished value in the units of the raw columns."""
-        design, null, point = self.design, self.loss.null.value, pair.primal
-        features, rows = point.features, design.original_units(point.features, point.rows)
+        """A finished value in the units of the raw columns, and the certificate of these very numbers."""
+        design, point = self.design, pair.primal
+        features = point.features
         places = self.columns.places(features)
-        pull = shift(self.columns, places, rows)
-        nuisance = point.at.nuisance - pull  # in the units of the data
-        intercept = nuisance[0] if design.fit_intercept else np.zeros(design.n_tasks)
-        own = penalty.restrict(features)
-        objective = stored_objective(self.loss, own, self.columns, places, point.rows, nuisance + pull)
+        numbers = numbers_of(self.loss, self.columns, places, features, point.rows, point.at.nuisance)
+        standing = standing_of(self.loss, penalty, self.columns, places, numbers)
+        gap = certified_gap(
+            self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges
+        )
+        converged = bool(gap <= goal)
+        limit = None if converged or pair.gap > goal else self._limit(numbers, pair, gap)
+        rows = numbers.rows
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
-            rows = np.vstack([rows, nuisance[int(design.fit_intercept) :]])
-        # What the stored numbers fall short of the pair is in the gap; where the labels hold nothing to explain, what
-        # is left is rounding of their constant. A computed gap of zero is no proof of exactness: never below the
-        # rounding of the objective.
-        short = max(objective - pair.objective, 0.0) if null > 0.0 else 0.0
-        gap = max(pair.gap + short, 1e-15 * null)
+            rows = np.vstack([rows, numbers.free])
         return Value(
             pair.lam,
             features,
             rows,
-            intercept,
-            objective,
+            numbers.intercept,
+            standing.objective,
             gap,
             tally.iterations,
             tally.rejected,
             tally.dynamic,
             time.perf_counter() - began,
-            bool(gap <= max(goal, 1e-15 * null)),
+            converged,
             tally.entries,
             self.loss.residual_norms(point.at),
             penalty.ties(point.features, point.rows),
             tally.steps,
+            limit,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------
@@ -378,7 +409,8 @@ class Engine:
         best_dual: float,
         goal: float,
     ) -> tuple[Pair, float, Array]:
-        """The pair over all features that are not certainly zero, and the features that stand in its way, worst first.
+        """The pair over all features that are not certainly zero, its dual value, and the features that stand in its
+        way, worst first.
 
         `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
@@ -389,24 +421,25 @@ class Engine:
         if dual is not primal:
             dual_penalty = penalty.restrict(dual.features)
             dual_objective = dual.at.value + dual_penalty.total(dual.rows)
-        # gauges of the dual point: bounds, exact where they are known
+        # gauges of the dual point: bounds, errors included, and exact but for these where they are known
         if self._bounds_all:
-            estimate, upper = self.problem.anchors.bound(
-                self.problem.anchors.follow(dual.at.residual), penalty
-            )
+            assert dual.at.leak is not None
+            followed = self.problem.anchors.follow(dual.at.residual, dual.at.leak)
+            estimate, upper = self.problem.anchors.bound(followed, penalty)
             np.multiply(estimate, lam, out=self.levels)
             gauges = upper  # ours until the next bounds
         else:
             gauges = np.zeros(self.design.n_features)
         known = np.full(self.design.n_features, len(working) == self._n_penalised)
         known[working] = True
-        gauges[working] = own.row_gauges(products)
+        errors = product_errors(self.loss, self.columns, self.columns.places(working), dual.at)
+        gauges[working] = own.upper_gauges(products, errors)
         self.levels[working] = gauges[working] * lam
         if not self._lazy and self._bounds_all:
-            self._measure(dual.at.residual, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
+            self._measure(dual.at, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
         elif penalty.separable and not known.all():  # each row by itself: what is open stands in the way
             open_ = penalty.open(gauges, known if rejected is None else known | rejected)
-            self._measure(dual.at.residual, penalty, lam, open_, gauges, known)
+            self._measure(dual.at, penalty, lam, open_, gauges, known)
         while True:
             sure = penalty.certified(gauges, known)
             counted = sure
@@ -423,7 +456,7 @@ class Engine:
             open_ = penalty.open(gauges if rejected is None else np.where(rejected, 0.0, gauges), known)
             if not len(open_):
                 break
-            self._measure(dual.at.residual, penalty, lam, open_, gauges, known)
+            self._measure(dual.at, penalty, lam, open_, gauges, known)
         violators = np.empty(0, dtype=np.int64)
         if gap > goal:
             levels = self.levels if rejected is None else np.where(rejected, 0.0, self.levels)
@@ -431,8 +464,7 @@ class Engine:
             inside = np.zeros(self.design.n_features, dtype=bool)
             inside[working] = True
             violators = leading[~inside[leading]]
-        pair = Pair(lam, primal, objective, dual, sure, gap)
-        return pair, max(best_dual, dual_value), violators
+        return Pair(lam, primal, objective, dual, sure, gap, counted), dual_value, violators
 
     def _points(self, working: Array, solved: Solution) -> tuple[Point, Point, Array]:
         """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
@@ -449,14 +481,15 @@ class Engine:
         if other is not None and not np.array_equal(other, solved.rows):
             there = np.flatnonzero(other.any(axis=1))
             image = self.columns.combine(places[there], other[there])
-            dual_at = self.loss.evaluate(image, at.nuisance)
+            dual_at = self.loss.settled(self.loss.evaluate(image, at.nuisance))
             products = self.columns.correlate(dual_at.residual, places)
             dual = Point(working[there], other[there], dual_at, products[there])
             return Point(features, rows, at, np.empty((0, 0))), dual, products
         products = solved.products
         if solved.dual is not None:
             at, products = replace(at, residual=solved.dual), None
-        if products is None:
+        residual, at = at.residual, self.loss.settled(at)
+        if products is None or at.residual is not residual:
             products = self.columns.correlate(at.residual, places)
         point = Point(features, rows, at, products[live])
         return point, point, products
@@ -471,7 +504,7 @@ class Engine:
 
     def _measure(
         self,
-        vector: Array,
+        dual: Evaluation,
         penalty: RowPenalty,
         lam: float,
         features: Array,
@@ -479,16 +512,46 @@ class Engine:
         known: Array,
         everything: bool = False,
     ) -> None:
-        """Exact gauges of some features, or of all in a full pass that is remembered where they are many."""
+        """Gauges of some features as products give them, or of all in a full pass that is remembered where they are
+        many; errors included."""
+        vector, errors = dual.residual, pass_errors(self.loss, dual)
         if everything or len(features) > max(64, _TOUCH_FRACTION * self.design.n_features):
-            exact = self.problem.anchors.remember(vector, penalty)
+            exact = self.problem.anchors.remember(vector, penalty, errors)
             gauges[~known] = exact[~known]
             known[:] = True
             np.multiply(exact, lam, out=self.levels)
         elif len(features):
-            gauges[features] = penalty.restrict(features).row_gauges(self.design.correlate(vector, features))
+            products = self.design.correlate(vector, features)
+            gauges[features] = penalty.restrict(features).upper_gauges(products, self.design.norms(features) * errors)
             known[features] = True
             self.levels[features] = gauges[features] * lam
+
+    def _limit(self, numbers: Numbers, pair: Pair, gap: float) -> str:
+        """Why stored numbers are certified less well than the pair they come from."""
+        design, loss = self.design, self.loss
+        weights = np.ones(design.n_samples) if design.weights is None else design.weights
+        steps = np.spacing(np.abs(numbers.intercept))
+        lost = 0.125 * design.task_sums(weights) * steps**2 * min(loss.smoothness, 1.0)
+        t = int(np.argmax(lost))
+        if lost[t] > 0.1 * gap:
+            return (
+                f"intercept_[{t}] is {numbers.intercept[t]:.1e}, which double precision resolves to {steps[t]:.0e}: "
+                f"subtract a constant from {self._offender(numbers, t)}"
+            )
+        if len(design.unpenalised) and float(np.min(design.independence)) < 1e-3:
+            return "unpenalised features are nearly collinear: leave one of them out"
+        return "this is what double precision resolves: choose a larger tol"
+
+    def _offender(self, numbers: Numbers, t: int) -> str:
+        """What makes an intercept large: y, or a feature with a large mean."""
+        design = self.design
+        shifts = self.columns.shifts(self.columns.places(numbers.features))[:, t] * numbers.rows[:, t]
+        free = design.nuisance_shifts[int(design.fit_intercept) :, t] * numbers.free[:, t]
+        pulls = np.concatenate([[self.loss.shift[t]], shifts, free])
+        worst = int(np.argmax(np.abs(pulls))) - 1
+        if worst < 0:
+            return "y"
+        return f"feature {np.concatenate([numbers.features, design.unpenalised])[worst]}"
 
 
 def _grown(working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:

@@ -40,6 +40,8 @@ class Pair:
         For all features: upper bounds of the gauges of the dual point's correlations at `lam`.
     gap : float
         Of the primal and the dual point at `lam`.
+    known : array, optional
+        What `counted` answers, where it is not the gauges.
     """
 
     lam: float
@@ -48,6 +50,12 @@ class Pair:
     dual: Point
     gauges: Array
     gap: float = np.inf
+    known: Array | None = None
+
+    @property
+    def counted(self) -> Array:
+        """Gauges of the features that count at `lam`: 0 for those that are certainly zero."""
+        return self.gauges if self.known is None else self.known
 
     def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
         """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""

@@ -11,6 +11,7 @@ from ..design import Design
 from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from .anchors import Anchors
+from .certificate import pass_errors
 
 Array = np.ndarray[Any, Any]
 
@@ -74,6 +75,7 @@ class Problem:
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
         self._null_levels: Array | None = None
+        self._null_errors: Array | None = None
 
     def _refuse_free(self) -> None:
         free = np.flatnonzero(~self.penalty.penalised)
@@ -90,7 +92,7 @@ class Problem:
         )
         other.penalty.weights = np.where(self.penalty.penalised, feature_weights, 0.0)
         other.penalty = other.penalty.at(1.0)
-        other._null_levels = self.null_levels() * factor
+        other._null_levels, other._null_errors = self.null_levels() * factor, None
         return other
 
     def null_levels(self) -> Array:
@@ -98,6 +100,12 @@ class Problem:
         if self._null_levels is None:
             self._null_levels = self.anchors.remember(self.loss.null.residual, self.penalty)
         return self._null_levels
+
+    def null_errors(self) -> Array:
+        """What rounding can have taken from these levels."""
+        if self._null_errors is None:
+            self._null_errors = self.design.error_gauges(pass_errors(self.loss, self.loss.null), self.penalty)
+        return self._null_errors
 
     def lambda_max(self) -> float:
         """The smallest strength whose solution is zero."""

@@ -102,7 +102,6 @@ def solve_path(
                 goal = tol * problem.loss.null.value
                 if tol_scaling == "quadratic":
                     goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
-                goal = max(goal, problem.loss.floor)
                 value = engine.step(float(lam), goal)
                 solution.points.append(value)
                 if progress is not None:

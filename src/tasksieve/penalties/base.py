@@ -161,6 +161,10 @@ class RowPenalty(Described):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.penalised, self.gauges(products), 0.0)
 
+    def upper_gauges(self, products: Array, errors: Array) -> Array:
+        """`row_gauges` of any products within these errors, at most."""
+        return self.row_gauges((products if self.positive else np.abs(products)) + errors)
+
     def proximal(self, rows: Array, step: float) -> Array:
         """``argmin_V 1/2 ||V - rows||^2 + step total(V)``: a norm's prox commutes with scaling."""
         rows = self.prox(np.maximum(rows, 0.0) if self.positive else rows, step)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..design import PackedColumns
-from ..path.certificate import shift, stored_objective
+from ..path.certificate import Numbers, certified_gap, pass_errors, standing_of
 from ..path.pair import Point, point_gap
 from ..path.problem import Problem
 
@@ -31,25 +31,28 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     """The duality gap of any coefficients (tasks x features) and intercepts, and the safe tests at them.
 
     The dual point is the residual at the best intercepts, scaled into the dual set over all features; what the
-    intercepts fall short of the best ones is part of the gap. Any loss and any penalty. Columns must not be scaled
-    (``standardize``).
+    intercepts fall short of the best ones is part of the gap, and so is all rounding. Any loss and any penalty.
     """
     design, loss = problem.design, problem.loss
     penalty = problem.penalty.at(lam)
     features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
-    rows = np.ascontiguousarray(coef[:, features].T)
-    packed = PackedColumns(design)
-    places = packed.places(features)
-    at = loss.evaluate(packed.combine(places, rows))
+    columns = PackedColumns(design)
+    places = columns.places(features)
+    numbers = Numbers(
+        features, np.ascontiguousarray(coef[:, features].T), intercept, coef[:, design.unpenalised].T.copy()
+    )
+    standing = standing_of(loss, penalty, columns, places, numbers)
+    at = loss.settled(loss.evaluate(columns.combine(places, standing.rows)))
     products = design.correlate(at.residual)
     products[design.unpenalised] = 0.0
-    point = Point(features, rows, at, products[features])
-    gap, scale = point_gap(loss, penalty, point, penalty.row_gauges(products))
-    own = penalty.restrict(features)
-    best = at.value + own.total(rows)
-    nuisance = np.vstack([intercept[None, :], coef[:, design.unpenalised].T])[int(not design.fit_intercept) :]
-    nuisance = nuisance + shift(packed, places, rows)
-    objective = stored_objective(loss, own, packed, places, rows, nuisance)
+    errors = pass_errors(loss, at)
+    gauges = np.empty(design.n_features)
+    for start in range(0, design.n_features, BLOCK):
+        block = np.arange(start, min(start + BLOCK, design.n_features))
+        gauges[block] = penalty.restrict(block).upper_gauges(products[block], design.norms(block) * errors)
+    certified = certified_gap(loss, penalty, columns, places, features, standing, at, gauges)
+    # What is known of the dual optimum follows from the best intercepts: they make the smaller gap.
+    gap, scale = point_gap(loss, penalty, Point(features, standing.rows, at, products[features]), gauges)
     ball = loss.ball(at, scale, gap)
     zero = np.zeros((design.n_features, design.n_tasks), dtype=bool)
     if ball is not None:
@@ -61,15 +64,15 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
         for start in range(0, design.n_features, BLOCK):
             block = np.arange(start, min(start + BLOCK, design.n_features))
             norms, part = design.norms(block), penalty.restrict(block)
-            errors = design.rounding * size * norms
+            off = design.rounding * size * norms
             if ball.slack is not None:
-                errors = errors + norms * ball.slack
+                off = off + norms * ball.slack
             stretched = norms if ball.stretch is None else norms * ball.stretch
-            upper[block] = part.row_reach(centre[block], errors, stretched, ball.radius)
-            entries = part.zero_entries(centre[block], errors.max(axis=1), stretched, ball.radius)
+            upper[block] = part.row_reach(centre[block], off, stretched, ball.radius)
+            entries = part.zero_entries(centre[block], off.max(axis=1), stretched, ball.radius)
             if entries is not None:
                 zero[block] = entries
         zero[penalty.inactive(upper)] = True
         zero[design.unpenalised] = False
-    gap = loss.floored(gap) + max(objective - best, 0.0)
-    return Proof(objective, min(best, objective), gap, np.asarray(zero.all(axis=1)), zero.T)
+    best = min(at.value + penalty.restrict(features).total(standing.rows), standing.objective)
+    return Proof(standing.objective, best, certified, np.asarray(zero.all(axis=1)), zero.T)

@@ -39,7 +39,7 @@ class _RowsOfColumns:
             self.indices = np.ascontiguousarray(rows.indices, dtype=np.int32)
             self.indptr = np.ascontiguousarray(rows.indptr, dtype=np.int64)
             if design.n_nuisance:
-                self.centre = np.ascontiguousarray(columns.loadings(places)[0, :, 0] * scale)
+                self.centre = np.ascontiguousarray(design.coefficients(columns.loadings(places))[0, :, 0])
             self.root = (
                 None if design.root_weights is None else design.root_weights[: design.n_rows].copy()
             )
@@ -50,7 +50,7 @@ class _RowsOfColumns:
             self.squares = squares if self.root is None else squares * np.square(self.root)
         else:
             if isinstance(columns, SparseColumns):
-                raw = design.take(places)
+                raw = design.take(places).columns
             else:
                 whole = np.array_equal(places, np.arange(columns.x.shape[1]))
                 raw = columns.x if whole else columns.x[:, places]

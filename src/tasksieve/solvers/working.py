@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import DataLoss, Evaluation
+from ..losses import DataLoss, Evaluation, gamma
 from ..penalties import RowPenalty
 
 Array = np.ndarray[Any, Any]
@@ -106,6 +106,25 @@ class Solution:
         )
 
 
+@dataclass
+class Rounding:
+    """What is known of the numbers that a certificate is about.
+
+    Attributes
+    ----------
+    primal : Evaluation
+        The loss at the scores of these very numbers.
+    error : array of shape (n_tasks,)
+        Norms of what the weighted scores may be off.
+    products : array, (rows, tasks)
+        What the correlations of the dual point with the rows' features may be off.
+    """
+
+    primal: Evaluation
+    error: Array
+    products: Array
+
+
 def duality_gap(
     loss: DataLoss,
     penalty: RowPenalty,
@@ -113,6 +132,7 @@ def duality_gap(
     at: Evaluation,
     products: Array,
     whole: tuple[RowPenalty, Array, Array] | None = None,
+    rounding: Rounding | None = None,
 ) -> tuple[float, float]:
     """Duality gap at W with the best multiple of its residual as the dual point.
 
@@ -128,6 +148,9 @@ def duality_gap(
         Correlations of the residual with the rows' features.
     whole : (penalty, gauges, features), optional
         The penalty of all features, their gauges (or upper bounds) for the residual, and which ones the rows are.
+    rounding : Rounding, optional
+        The rows are stored numbers with scores of their own, `at` is only the dual point, and the gap is to be one that
+        no rounding has made too small. Gauges then are upper bounds with all errors in them.
 
     Returns
     -------
@@ -138,7 +161,12 @@ def duality_gap(
     inner = float(np.vdot(augmented, rows))
     everything, gauges, features = whole if whole is not None else (penalty, None, None)
     if ridge or gauges is None:
-        own = penalty.row_gauges(augmented)
+        if rounding is None:
+            own = penalty.row_gauges(augmented)
+        else:
+            own = penalty.upper_gauges(
+                augmented, rounding.products + gamma(4) * (np.abs(products) + ridge * np.abs(rows))
+            )
         polar_of = own if gauges is None else gauges.copy()
         if gauges is not None:
             polar_of[features] = own
@@ -146,12 +174,22 @@ def duality_gap(
         polar_of = gauges
     polar = everything.polar(polar_of)
     # Shrunk by more than rounding can have added to the gauges: the scaled point is feasible.
-    limit = 1.0 / (polar * (1.0 + 1e-12)) if polar > 0.0 else np.inf
+    limit = 1.0 / (polar * (1.0 + 1e-12 + gamma(0 if everything.separable else len(polar_of)))) if polar > 0.0 else np.inf
     if ridge:
         limit = min(limit, 1.0)
     scale = loss.best_scale(at, inner, limit)
     norm = penalty.value(rows)
-    gap = loss.terms(at, scale) + max(norm - scale * inner, 0.0)
+
+    def terms(c: float) -> float:
+        if rounding is None:
+            return loss.terms(at, c)
+        # sums of one row, then of all; products of the dual point with the columns
+        known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), np.abs(rows))))
+        known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
+        known += c * float(np.vdot(rounding.products, np.abs(rows)))
+        return loss.young(rounding.primal, rounding.error, at, c) + known
+
+    gap = terms(scale) + max(norm - scale * inner, 0.0)
     if not ridge:
         return gap, scale
     squares = float(np.vdot(rows, rows))
@@ -162,29 +200,35 @@ def duality_gap(
         over = np.flatnonzero(plain > 1.0)
         fixed = norm + 0.5 * ridge * squares
         along = float(np.vdot(products, rows))
-        other = _ridge_gap(loss, at, fixed, along, plain[over], outer[over], ridge)
+        other = _ridge_gap(terms, loss.best_scale(at, along, np.inf), fixed, along, plain[over], outer[over], ridge)
         if other[0] < gap:
             return other
     return gap, scale
 
 
 def _ridge_gap(
-    loss: DataLoss, at: Evaluation, fixed: float, along: float, gauges: Array, outer: Array, ridge: float
+    terms: Callable[[float], float],
+    largest: float,
+    fixed: float,
+    along: float,
+    gauges: Array,
+    outer: Array,
+    ridge: float,
 ) -> tuple[float, float]:
-    """``terms(c) + Omega(W) + ridge/2 ||W||^2 - c <M, W> + dist(c M, dual ball)^2/(2 ridge)``, at the best c <= 1.
+    """``terms(c) + Omega(W) + ridge/2 ||W||^2 - c <M, W> + dist(c M, dual ball)^2/(2 ridge)``, at the best c.
 
-    A row of gauge v is at most ``(v - 1) outer`` away from its dual ball. Every c gives a bound; the one taken is best
-    where the loss's own terms are linear in c, as those of the square-root loss are.
+    A row of gauge v is at most ``(v - 1) outer`` away from its dual ball. Every c up to the largest gives a bound; the
+    one taken is best where the loss's own terms are linear in c, as those of the square-root loss are.
     """
-    squares = outer * outer / ridge
+    squares = outer * outer / ridge * (1.0 + gamma(16))
 
-    def value(c: float, terms: float) -> float:
-        away = np.maximum(c * gauges - 1.0, 0.0)
-        return terms + max(fixed - c * along + 0.5 * float(squares @ (away * away)), 0.0)
+    def value(c: float, own: float) -> float:
+        away = np.maximum(c * gauges * (1.0 + 1e-12) - 1.0, 0.0)
+        return own + max(fixed - c * along + 0.5 * float(squares @ (away * away)), 0.0)
 
-    at_one = loss.terms(at, 1.0)
-    slope = 100.0 * (at_one - loss.terms(at, 0.99)) - along
-    c = 1.0
+    at_most = terms(largest)
+    slope = 100.0 * (at_most - terms(0.99 * largest)) / largest - along if largest > 0.0 else 0.0
+    c = largest
     for _ in range(50):  # Newton's method from the right on a piecewise linear, increasing derivative
         over = c * gauges > 1.0
         pull = squares[over] * gauges[over]
@@ -192,5 +236,5 @@ def _ridge_gap(
         if slope + c * steep - float(pull.sum()) <= 1e-12 * abs(slope) or steep == 0.0:
             break
         c = max((float(pull.sum()) - slope) / steep, 0.0)
-    best = (value(1.0, at_one), 1.0)
-    return min(best, (value(c, loss.terms(at, c)), c)) if c < 1.0 else best
+    best = (value(largest, at_most), largest)
+    return min(best, (value(c, terms(c)), c)) if c < largest else best

@@ -1,0 +1,93 @@
+#include "centring.hpp"
+
+#include "parallel.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+// The weighted mean, corrected once for its own rounding, within the range of the rows that count.
+TASKSIEVE_MULTIVERSION double mean_of(const double *x, const double *w, index_t n) {
+    double total = 0.0, sum = 0.0;
+#pragma omp simd reduction(+ : total, sum)
+    for (index_t i = 0; i < n; ++i) {
+        const double s = w[i] * w[i];
+        total += s;
+        sum += s * x[i];
+    }
+    if (!(total > 0.0)) return 0.0;
+    const double first = sum / total;
+    double rest = 0.0, low = HUGE_VAL, high = -HUGE_VAL;
+#pragma omp simd reduction(+ : rest) reduction(min : low) reduction(max : high)
+    for (index_t i = 0; i < n; ++i) {
+        rest += w[i] * w[i] * (x[i] - first);
+        const bool counts = w[i] > 0.0;
+        low = std::min(low, counts ? x[i] : HUGE_VAL);
+        high = std::max(high, counts ? x[i] : -HUGE_VAL);
+    }
+    return std::min(std::max(first + rest / total, low), high);
+}
+
+TASKSIEVE_MULTIVERSION double centre_segment(const double *x, double shift, const double *w, const double *basis,
+                                             index_t stride, index_t n_basis, index_t n, double *out, double *inner) {
+    double before = 0.0, squares = 0.0;
+#pragma omp simd reduction(+ : before)
+    for (index_t i = 0; i < n; ++i) {
+        out[i] = w[i] * (x[i] - shift);
+        before += out[i] * out[i];
+    }
+    for (index_t b = 0; b < n_basis; ++b) inner[b] = 0.0;
+    if (n_basis == 0) return before;
+    // Where little of a column is left, the rounding of the first projection is not small beside it: project again.
+    for (int sweep = 0; sweep < 2; ++sweep) {
+        for (index_t b = 0; b < n_basis; ++b) {
+            const double *unit = basis + b * stride;
+            double product = 0.0;
+#pragma omp simd reduction(+ : product)
+            for (index_t i = 0; i < n; ++i) product += unit[i] * out[i];
+            for (index_t i = 0; i < n; ++i) out[i] -= product * unit[i];
+            inner[b] += product;
+        }
+        squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+        for (index_t i = 0; i < n; ++i) squares += out[i] * out[i];
+        if (squares > 1e-4 * before) break;
+    }
+    return squares;
+}
+
+}  // namespace
+
+void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared, index_t count,
+            const double *w, const double *basis, index_t n_basis, bool shifted, int threads, double *out,
+            double *squares, double *shifts, double *loadings) {
+    const index_t samples = offsets[tasks];
+    parallel_for(count, 32, threads, [&](index_t begin, index_t end) {
+        std::vector<double> inner(n_basis);
+        for (index_t k = begin; k < end; ++k) {
+            for (index_t t = 0; t < tasks; ++t) {
+                const index_t lo = offsets[t], n = offsets[t + 1] - lo, at = k * tasks + t;
+                const double *column = x + k * rows + (shared ? 0 : lo);
+                shifts[at] = shifted ? mean_of(column, w + lo, n) : 0.0;
+                squares[at] = centre_segment(column, shifts[at], w + lo, basis + lo, samples, n_basis, n,
+                                             out + k * samples + lo, inner.data());
+                for (index_t b = 0; b < n_basis; ++b) loadings[b * count * tasks + at] = inner[b];
+            }
+        }
+    });
+}
+
+void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out) {
+    for (index_t t = 0; t < tasks; ++t) {
+        double sum = 0.0, rest = 0.0;
+        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) {
+            const double product = a[i] * b[i], missing = std::fma(a[i], b[i], -product);
+            const double next = sum + product, part = next - sum;
+            rest += ((sum - (next - part)) + (product - part)) + missing;
+            sum = next;
+        }
+        out[t] = sum + rest;
+    }
+}
+
+}  // namespace tasksieve

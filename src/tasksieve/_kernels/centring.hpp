@@ -1,0 +1,19 @@
+// Columns freed of their offsets, and sums whose rounding does not grow with the number of rows.
+#pragma once
+#include "common.hpp"
+
+namespace tasksieve {
+
+// out[:, k] = (I - B B') (w o (x_k - shift)) task by task; B: n_basis flat vectors, orthonormal within each task. The
+// shift is the mean with weights w^2, drawn into the range of the rows that have weight: so every difference has a
+// relative error of one rounding, and a constant column becomes exactly zero. Without `shifted` it is 0.
+// squares, shifts: count x tasks; loadings (n_basis x count x tasks) are B' (w o (x_k - shift)).
+// With `shared` the one matrix is unrolled over the tasks.
+void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks, bool shared, index_t count,
+            const double *w, const double *basis, index_t n_basis, bool shifted, int threads, double *out,
+            double *squares, double *shifts, double *loadings);
+
+// out[t] = sum_i a_i b_i over the rows of task t, as if summed in twice the precision (Ogita, Rump and Oishi 2005).
+void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out);
+
+}  // namespace tasksieve

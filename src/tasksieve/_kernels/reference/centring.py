@@ -1,0 +1,60 @@
+"""NumPy twins of `centring.cpp`: columns freed of their offsets, and sums in twice the precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .passes import segments
+
+_SPLITTER = 134217729.0  # 2^27 + 1: halves of a number whose products are exact (Dekker 1971)
+
+
+def centre(x, offsets, shared, w, basis, shifted, threads, out, squares, shifts, loadings):
+    """``(I - B B') (w o (x_k - shift))`` task by task, its squared norms, the shifts, and ``B' (w o (x_k - shift))``.
+
+    The shift is the mean with weights ``w^2``, within the range of the rows that have weight; 0 unless `shifted`.
+    """
+    loadings = loadings.reshape(len(basis), x.shape[1], -1)
+    for t, rows in enumerate(segments(offsets)):
+        column, root = x if shared else x[rows], w[rows]
+        shifts[:, t] = _means(column, root) if shifted else 0.0
+        part = root[:, None] * (column - shifts[:, t])
+        loadings[:, :, t] = 0.0
+        for _ in range(2):  # the second time for columns of which little is left
+            for b, unit in enumerate(basis):
+                inner = unit[rows] @ part
+                part = part - np.outer(unit[rows], inner)
+                loadings[b, :, t] += inner
+        out[rows] = part
+        squares[:, t] = np.sum(part * part, axis=0)
+
+
+def _means(x, root):
+    weights, live = root * root, root > 0.0
+    total = weights.sum()
+    if not total > 0.0:
+        return 0.0
+    first = weights @ x / total
+    return np.clip(first + weights @ (x - first) / total, x[live].min(axis=0), x[live].max(axis=0))
+
+
+def two_products(a, b):
+    """Products and what they were rounded by."""
+
+    def halves(value):
+        big = _SPLITTER * value
+        high = big - (big - value)
+        return high, value - high
+
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def exact_products(a, b, offsets, out):
+    """``out[t] = sum_i a_i b_i`` over the rows of task t, to one rounding."""
+    for t, rows in enumerate(segments(offsets)):
+        product, missing = two_products(np.asarray(a[rows], dtype=float), np.asarray(b[rows], dtype=float))
+        out[t] = math.fsum(np.concatenate([product, missing]))
