@@ -158,7 +158,7 @@ class _MultinomialOnData(DataLoss):
         logs = z - logsumexp(z, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             entropy, cross = xlogy(mixed, mixed), np.where(mixed > 0.0, mixed * logs, 0.0)
-            slopes = np.where(p > 0.0, np.abs(np.log(mixed) - logs), 0.0)
+            slopes = np.where((p > 0.0) & (mixed > 0.0), np.abs(np.log(mixed) - logs), 0.0)
         rounding = 16.0 * UNIT * (np.abs(entropy) + np.abs(cross) + mixed * np.max(np.abs(z), axis=0))
         rounding += 8.0 * UNIT * slopes * (p > 0.0) + 64.0 * UNIT
         rows = np.maximum((entropy - cross).sum(axis=0), 0.0) + rounding.sum(axis=0)

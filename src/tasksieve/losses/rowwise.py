@@ -98,6 +98,7 @@ class RowLossOnData(DataLoss):
         # neither the units of these features nor dependence among them matter.
         self._directions = design.nuisance_basis * self._inverse_root
         self._columns = design.nuisance_columns
+        self._one_way = design.fit_intercept and design.n_nuisance == 1
         self._signs = np.zeros(design.n_tasks)
         if design.fit_intercept:
             self._signs = loss.runaway(self._y, self._weights, design)
@@ -136,10 +137,17 @@ class RowLossOnData(DataLoss):
     def _inside(self, p: Array) -> Array:
         return np.clip(p, *self.of.domain(self._y))
 
-    def _room(self, p: Array) -> Array:
-        """How far each entry can be moved: to the nearer end of its domain, and no further than the smoothness."""
+    def _rooms(self, p: Array) -> tuple[Array, Array]:
+        """How far each entry can be moved down and up: to the end of its domain, and no further than the smoothness.
+
+        Unpenalised features move entries of a task both ways, so that only the smaller of the two is to be had there.
+        """
         low, high = self.of.domain(self._y)
-        return np.minimum(np.minimum(p - low, high - p), self.smoothness)
+        down, up = np.minimum(p - low, self.smoothness), np.minimum(high - p, self.smoothness)
+        if self._one_way:
+            return down, up
+        least = np.minimum(down, up)
+        return least, least
 
     def _balanced(self, p: Array) -> Array:
         """p moved towards one that is orthogonal to the nuisance columns, each entry in proportion to its room.
@@ -150,12 +158,14 @@ class RowLossOnData(DataLoss):
         directions, design = self._directions, self.design
         if not len(directions):
             return p
-        room = self._room(p)
+        down, up = self._rooms(p)
         off = np.stack([design.task_sums(self._weights * d * p) for d in directions])
         if len(directions) == 1:
+            room = np.where(design.per_sample(off[0] > 0.0), down, up) if self._one_way else down
             curvature = design.task_sums(self._weights * room * directions[0] ** 2)
             step = np.divide(off[0], curvature, out=np.zeros_like(curvature), where=curvature > 0.0)[None, :]
         else:
+            room = down
             gram = np.empty((design.n_tasks, len(directions), len(directions)))
             for a, first in enumerate(directions):
                 for b, second in enumerate(directions[: a + 1]):
@@ -184,41 +194,41 @@ class RowLossOnData(DataLoss):
     def _distance(self, residual: Array) -> tuple[Array, Array]:
         """`leak` and `tilt` of a residual: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
         design = self.design
-        room = self._room(self._inside(residual * self._inverse_root))
-        tasks, count = design.n_tasks, design.n_nuisance
-        whole = self._orthogonality(residual) * np.where(
-            np.isfinite(design.nuisance_sizes), design.nuisance_sizes, 0.0
-        )
-        sizes = np.stack([design.task_sums(self._weights * room * column**2) for column in self._columns])
-        sizes = np.sqrt(np.where(np.isfinite(design.nuisance_sizes), sizes, 0.0))
         used = np.isfinite(design.nuisance_sizes)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            away = np.linalg.norm(np.where(used, whole / sizes, 0.0), axis=0)
-            unit = [
-                np.where(design.per_sample(here), column / design.per_sample(size), 0.0)
-                for column, size, here in zip(self._columns, sizes, used, strict=True)
-            ]
-        least = np.ones(tasks)
-        if count > 1:
-            root = np.sqrt(self._weights * room)
-            for t in range(tasks):
-                rows = slice(design.offsets[t], design.offsets[t + 1])
-                block = np.stack([root[rows] * column[rows] for column in unit], axis=1)[:, used[:, t]]
-                if not np.all(np.isfinite(block)):
-                    least[t] = 0.0
-                elif block.shape[1] > 1:
-                    found = np.linalg.svd(block, compute_uv=False)
-                    slack = gamma(8 * (len(block) + 8) * count)
-                    least[t] = max(float(found[-1]) - slack, 0.0) if len(found) == block.shape[1] else 0.0
-        longest = np.maximum.reduceat(np.sqrt(sum(column**2 for column in unit)), design.offsets[:-1])
-        highest = np.maximum.reduceat(room, design.offsets[:-1])
+        off = self._orthogonality(residual) * np.where(used, design.nuisance_sizes, 0.0)
+        rooms = self._rooms(self._inside(residual * self._inverse_root))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            tilt = longest * away / least**2 * (1.0 + gamma(count + 16))
-            leak = np.sqrt(highest) * away / least * (1.0 + gamma(count + 16))
-        # A task without labels that could move: nothing has to be moved if nothing is off.
-        still = (away == 0.0) | ~np.isfinite(tilt) & (whole == 0.0).all(axis=0)
-        tilt, leak = np.where(still, 0.0, tilt), np.where(still, 0.0, leak)
+            if self._one_way:
+                tilt = np.max([off[0] / design.task_sums(self._weights * room) for room in rooms], axis=0)
+            else:
+                tilt = self._tilt(off, used, rooms[0])
+            spread = [np.sqrt(design.task_sums(np.square(self._root * room))) for room in rooms]
+            tilt = tilt * (1.0 + gamma(design.n_samples + 16))
+            leak = tilt * np.max(spread, axis=0) * (1.0 + gamma(design.n_samples + 16))
+        exact = (off == 0.0).all(axis=0)  # a residual of zero
+        tilt, leak = np.where(exact, 0.0, tilt), np.where(exact, 0.0, leak)
         return leak, np.where(np.isfinite(tilt) & np.isfinite(leak), tilt, np.inf)
+
+    def _tilt(self, off: Array, used: Array, room: Array) -> Array:
+        """Largest ``|Z c|`` of a task for ``Z' diag(s room) Z c = off``, at most."""
+        design, count = self.design, self.design.n_nuisance
+        root, tilt = np.sqrt(self._weights * room), np.zeros(design.n_tasks)
+        for t in range(design.n_tasks):
+            rows, here = slice(design.offsets[t], design.offsets[t + 1]), np.flatnonzero(used[:, t])
+            if not len(here):
+                continue
+            columns = np.stack([self._columns[k][rows] for k in here], axis=1)
+            block = root[rows, None] * columns
+            sizes = np.linalg.norm(block, axis=0)
+            if not np.all(sizes > 0.0) or len(block) < len(here):
+                tilt[t] = np.inf
+                continue
+            found = np.linalg.svd(block / sizes, compute_uv=False)
+            least = float(found[-1]) - gamma(8 * (len(block) + 8) * count)
+            longest = float(np.max(np.linalg.norm(columns / sizes, axis=1)))
+            far = longest * float(np.linalg.norm(off[here, t] / sizes))
+            tilt[t] = far / least**2 if least > 0.0 else np.inf
+        return tilt
 
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         """Row by row at both ends of where the exact dual point may be: the sum is convex in it.
@@ -228,17 +238,18 @@ class RowLossOnData(DataLoss):
         z, loss, s = primal.margin, self.of, self._weights
         assert z is not None and dual.tilt is not None
         p = self._inside(dual.residual * self._inverse_root)
-        spread = self._room(p) * self.design.per_sample(dual.tilt) + 4.0 * UNIT * np.abs(p)
+        tilt, least = self.design.per_sample(dual.tilt), 4.0 * UNIT * np.abs(p)
+        down, up = (room * tilt + least for room in self._rooms(p))
         value, slope = loss.value(self._y, z), loss.slope(self._y, z)
         worst = np.zeros_like(z)
         with np.errstate(over="ignore", invalid="ignore"):
-            for end in (p - spread, p + spread):
+            for end in (p - down, p + up):
                 q = scale * self._inside(end)
                 conjugate, product = loss.conjugate(self._y, q), q * z
                 sizes = np.abs(value) + np.abs(conjugate) + np.abs(product)
                 worst = np.maximum(worst, value + conjugate + product + 16.0 * UNIT * sizes)
         worst[s == 0.0] = 0.0
-        away = self._root * (np.abs(slope - scale * p) + spread + 8.0 * UNIT * (np.abs(slope) + np.abs(p)))
+        away = self._root * (np.abs(slope - scale * p) + np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p)))
         moved = float(np.linalg.norm(error))
         total = float(s @ worst) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
         return total * (1.0 + gamma(len(z) + 32))
