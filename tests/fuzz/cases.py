@@ -92,7 +92,7 @@ class Case:
     params: dict[str, Any]
     alpha: float = 1.0
     tol: float = 1e-6
-    max_iter: int = 10_000
+    max_iter: int = 2_000  # enough for such sizes; who needs more must warn
     path: tuple[float, ...] = ()
     may_refuse: bool = False
     labels: list[Any] = field(default_factory=list)
@@ -208,7 +208,7 @@ class _Maker:
         return Case(
             seed, number, self.name, self.kind, self.storage, x, y, s, params,
             tol=float(rng.choice([1e-3, 1e-4, 1e-6, 1e-6, 1e-6, 1e-8, 1e-10])),
-            max_iter=int(rng.integers(1, 4)) if self.kind == "starved" else 10_000,
+            max_iter=int(rng.integers(1, 4)) if self.kind == "starved" else 2_000,
             may_refuse=self.kind == "extreme", labels=labels,
         )  # fmt: skip
 
