@@ -21,6 +21,17 @@ def pytest_report_header() -> str:
     return f"kernels: {os.environ.get('TASKSIEVE_KERNELS') or 'compiled'}"
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What the fuzzer of certificates (tests/fuzz) has counted, in all processes together."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    counts = [value for report in reports for key, value in report.user_properties if key == "fuzz"]
+    if counts:
+        fits, certificates, refused, violations = (sum(column) for column in zip(*counts, strict=True))
+        terminalreporter.write_line(
+            f"certificates: {fits} fits, {certificates} certificates, {refused} refused, {violations} violations"
+        )
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A generator seeded afresh for each test, so that tests do not depend on their order."""
