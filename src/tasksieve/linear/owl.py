@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
-from ..tasks import TaskData, is_task_list, read_labels, read_tasks
+from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked
 from .base import (
     LossName,
     PathEstimator,
@@ -52,6 +52,7 @@ class SortedEstimator(TiedRows, PathEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        refuse_masked(self.weights, "weights", ("rank",))
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
         if self.solver not in SOLVERS:
@@ -304,7 +305,7 @@ class ManyClasses(ClassifierMixin):
         warn_column(y)
         rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = np.asarray(y)[:, 0]
+            y = np.asanyarray(y)[:, 0]  # a mask stays
         labels = read_labels(rows, y, None, sample_weight, targets="labels", allow_empty=True)
         if labels.form != "single":
             raise ValueError(f"y has shape {np.shape(y)}: {name} needs one class label per row, a 1-D y.")

@@ -16,10 +16,12 @@ from .labels import (
     observed_classes,
     read_labels,
     refuse_real_numbers,
+    row_labels,
     some_of,
     task_array,
     task_codes,
 )
+from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
@@ -39,8 +41,10 @@ __all__ = [
     "read_matrix",
     "read_stacked",
     "read_tasks",
+    "refuse_masked",
     "refuse_not_finite",
     "refuse_real_numbers",
+    "row_labels",
     "some_of",
     "task_array",
     "task_codes",
