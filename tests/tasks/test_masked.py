@@ -32,9 +32,9 @@ def forms(fill):
     """The labels as stacked rows, one task, a column, a list, columns of Y, a list of rows of Y."""
     hidden = np.stack([HIDDEN, np.roll(HIDDEN, 1), np.roll(HIDDEN, 2)], axis=1)
     wide = np.where(hidden, 1e6, X[:, :1] * [1.0, -2.0, 0.5] + 0.3 * np.cos(np.arange(3 * N)).reshape(N, 3))
-    parts = [fill(Y[TASK == t], HIDDEN[TASK == t]) for t in range(T)]
+    parts = [fill(Y[t == TASK], HIDDEN[t == TASK]) for t in range(T)]
     rows = [fill(row, mask) for row, mask in zip(wide, hidden, strict=True)]
-    matrices = [X[TASK == t] for t in range(T)]
+    matrices = [X[t == TASK] for t in range(T)]
     return {
         "stacked": ((X, fill(Y, HIDDEN)), {"task": TASK}),
         "stacked column": ((X, fill(Y[:, None], HIDDEN[:, None])), {"task": TASK}),
@@ -141,7 +141,7 @@ def test_masks_elsewhere_are_refused(model, changed, words):
 
 def test_masks_elsewhere_are_refused_in_other_forms_and_parameters():
     y = np.where(HIDDEN, 0.0, Y)
-    parts = [X[TASK == t] for t in range(T)], [y[TASK == t] for t in range(T)]
+    parts = [X[t == TASK] for t in range(T)], [y[t == TASK] for t in range(T)]
     weights = [np.ones(len(part)) for part in parts[1]]
     for arguments, words in (
         (([parts[0][0], hide(parts[0][1], 3, 0), parts[0][2]], parts[1]), r"X\[1\] is masked in row 3, feature 0"),

@@ -11,6 +11,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
+from .groups import read_groups
 from .labels import (
     label_array,
     observed_classes,
@@ -37,6 +38,7 @@ __all__ = [
     "linear_scores",
     "observed_classes",
     "read_feature_weights",
+    "read_groups",
     "read_labels",
     "read_matrix",
     "read_stacked",

@@ -123,11 +123,8 @@ def _read_label_list(
         raise ValueError(
             "task was given with a list of matrices: there, item t of X and of y is task t. Drop task."
         )
-    parts = _matching_list(rows, y, "y")
+    parts = matching_list(rows, y, "y")
     offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    kinds = {part.dtype.kind for part in parts}
-    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
-        parts = [part.astype(object) for part in parts]
     hidden = None
     masks = [mask_of(part) for part in y]
     if any(mask is not None for mask in masks):
@@ -136,14 +133,15 @@ def _read_label_list(
         )
     weights = sample_weight
     if sample_weight is not None and not np.isscalar(sample_weight):
-        parts_of_weights = _matching_list(rows, sample_weight, "sample_weight")
+        parts_of_weights = matching_list(rows, sample_weight, "sample_weight")
         for t, part in enumerate(sample_weight):
             refuse_masked(part, f"sample_weight[{t}]")
         weights = np.concatenate(parts_of_weights)
     return np.concatenate(parts), hidden, read_sample_weights(weights, (int(offsets[-1]),)), offsets
 
 
-def _matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
+def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
+    """The 1-D arrays of a list of tasks, as long as its matrices."""
     if not isinstance(values, list | tuple) or len(values) != len(rows):
         given = f"a list of {len(values)}" if isinstance(values, list | tuple) else type(values).__name__
         raise ValueError(
@@ -161,6 +159,9 @@ def _matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarr
         if len(part) != n_rows:
             raise ValueError(f"{name}[{t}] has {len(part)} entries, but X[{t}] has {n_rows} rows.")
         parts.append(part)
+    kinds = {part.dtype.kind for part in parts}
+    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
+        parts = [part.astype(object) for part in parts]
     return parts
 
 
