@@ -38,6 +38,7 @@ _HOME = {
     "MultinomialOWLCV": "linear",
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
+    "OrderWarning": "fitted.order",
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
     "Storage": "design",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
     from .fitted.model_selection import task_scorer as task_scorer
+    from .fitted.order import OrderWarning as OrderWarning
     from .fitted.path import RegularizationPath as RegularizationPath
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch

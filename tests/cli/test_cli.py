@@ -471,6 +471,9 @@ OPTIONS_IN_DOCS = (
     "--overwrite",
     "--graph complete",
     "--weights",
+    "--seed",
+    "--row-groups",
+    "--no-shuffle",
 )
 
 

@@ -366,7 +366,7 @@ def test_from_a_table_to_the_browser(open_report: Opener, tmp_path: Path) -> Non
     """A table written by hand, `tasksieve fit`, and its report."""
     pytest.importorskip("tasksieve.cli", reason="no command line in this version")
     (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
-    options = ["--target", "response", "--task", "clinic", "--cv", "3", "--alphas", "20", "--out", "run"]
+    options = ["-y", "response", "-t", "clinic", "--cv", "3", "--alphas", "20", "--standardize", "--out", "run"]
     subprocess.run(
         [sys.executable, "-m", "tasksieve", "fit", "table.csv", *options], cwd=tmp_path, check=True
     )

@@ -426,7 +426,7 @@ T6 = np.array(["a", "a", "b", "b", "c", "c"])
         ({"X": np.ones((6, 2), dtype=complex)}, "Complex data not supported"),
         ({"X": np.full((6, 2), "a")}, "could not convert"),
         ({"X": [[1.0, 2.0], [3.0]]}, "X is neither a matrix nor a list"),
-        ({"X": np.ma.masked_equal(np.arange(12.0).reshape(6, 2), 3)}, "masked array"),
+        ({"X": np.ma.masked_equal(np.arange(12.0).reshape(6, 2), 3)}, "X is masked in row 1, feature 1"),
         ({"y": np.ones((6, 2, 2))}, r"y should be a 1d array or an array of shape \(n, T\)"),
         ({"y": np.ones((6, 0)), "task": None}, "no columns"),
         ({"y": Y6 * 1j}, "Complex"),

@@ -24,6 +24,7 @@ from ..runs.results import row_labels, write_coefficients, write_path, write_qua
 from ..tables import Table, TableProblem, prepare, read_table
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held, refuse_other_options
+from .folds import fold_parameters, replace_folds, settle_folds
 from .graph_file import read_graph_file
 from .options import (
     BY_KEY,
@@ -49,6 +50,7 @@ class Fitted:
     chosen: int = -1
     cv_scores: np.ndarray | None = None
     cv_measure: str = ""
+    cv_folds: str = ""
     converged: bool = True
 
 
@@ -87,6 +89,8 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
     if call.get("report", True):
         report_writer()  # find out now, not after hours
     kind = check_config(config)
+    if not (resume and folder.begun):
+        settle_folds(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
@@ -137,8 +141,8 @@ def decide_config(
         base = dict(old)
     config = {**base, **asked, "command": command}
     config.setdefault("threads", thread_count())
-    if "alpha" in asked and "cv" not in asked and "cv" in base and old is None:
-        del config["cv"]  # a strength given here replaces the cross-validation of --config
+    if old is None:
+        replace_folds(config, asked)
     if "table" not in config:
         raise UsageError("name the table to read")
     config["table"] = os.path.abspath(config["table"])
@@ -266,6 +270,7 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         target=config["target"],
         task=config.get("task"),
         weights=config.get("weights"),
+        groups=config.get("row_groups"),
         features=config.get("features", ()),
         categorical=config.get("categorical", ()),
         missing=config["missing"],
@@ -309,7 +314,7 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProble
         params.update(read_graph_file(config["graph"], problem.tasks))
     if cv:
         known = kind.parameters(cv=True)
-        params.update({"cv": config["cv"], **read_grid(config)})
+        params.update(read_grid(config))
         if "selection_rule" in config:
             params["selection_rule"] = config["selection_rule"]
         for key in params:
@@ -317,6 +322,7 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProble
                 raise UsageError(
                     f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
                 )
+        params.update(fold_parameters(config, problem))
     estimator = kind.estimator(classes, cv)(**params)
     check_parameters(estimator)
     return estimator
@@ -356,6 +362,7 @@ def solve(
     data["notes"] = [*problem.notes, *map(str, said)]
     if fitted.cv_scores is not None:
         data["cv_measure"] = fitted.cv_measure
+        data["cv_folds"] = fitted.cv_folds
     folder.write_json(DATA, data)
     with working("writing results", bool(call.get("quiet"))):
         write_results(folder, config, kind, problem, fitted)
@@ -375,6 +382,8 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
         rows["task"] = problem.task
     if problem.sample_weight is not None:
         rows["sample_weight"] = problem.sample_weight
+    if problem.groups is not None:
+        rows["groups"] = problem.groups
     if config["command"] == "path":
         path = model.path(problem.X, problem.y, **rows, **read_grid(config))
         return Fitted(
@@ -383,7 +392,9 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
     model.fit(problem.X, problem.y, **rows)
     if config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        return Fitted(path.model(k), path, k, model.path_scores_, model.cv_measure, bool(path.converged[k]))
+        return Fitted(
+            path.model(k), path, k, model.path_scores_, model.cv_measure, model.cv_folds_, bool(path.converged[k])
+        )
     if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))
     return Fitted(model)

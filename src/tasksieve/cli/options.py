@@ -55,6 +55,8 @@ OPTIONS = [
     Option("features", "--features,-x", list[str], "Columns to learn from (names or globs); by default all others.",
            "Data"),
     Option("weights", "--weights", str, "Column with the weight of each row.", "Data"),
+    Option("row_groups", "--row-groups", str, "Column that related rows share (a family, a patient): they are held "
+           "out together in cross-validation.", "Data", "config", ("fit",)),
     Option("categorical", "--categorical", list[str], "Columns of numbers that are names of things (names or globs). "
            "Columns of words always are.", "Data"),
     Option("missing", "--missing", Literal["error", "drop", "mean"], "Rows with missing values: an error, "
@@ -98,6 +100,10 @@ OPTIONS = [
     Option("C", "--C", float, "Graph SVM: weight of the loss.", "Strength", "param", ("fit",)),
     Option("cv", "--cv", int, "Folds of the cross-validation that chooses alpha. (default: 5)", "Strength", "config",
            ("fit",)),
+    Option("seed", "--seed", int, "Seed of the folds, whose rows are shuffled within tasks. (default: 0)", "Strength",
+           "config", ("fit",)),
+    Option("shuffle", "--shuffle/--no-shuffle", bool, "Folds of shuffled rows, or of consecutive ones. "
+           "(default: shuffle)", "Strength", "config", ("fit",)),
     Option("alphas", "--alphas", str, "How many values of alpha, or the values themselves: 1,0.5,0.1. (default: 100)",
            "Strength"),
     Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength"),

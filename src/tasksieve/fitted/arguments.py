@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
-from ..tasks import TaskData, some_of
+from ..tasks import TaskData, refuse_masked, some_of
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
@@ -56,6 +56,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
 
 def check_l1(l1: Any) -> None:
     """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
+    refuse_masked(l1, "l1", ("feature",))
     if np.ndim(l1) == 0:
         check_number(l1, "l1", low=0, closed=True)
     elif np.ndim(l1) != 1 or not np.all(np.isfinite(l1)) or np.any(np.asarray(l1) < 0):
@@ -75,6 +76,7 @@ def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
 
 def given_grid(alphas: Any) -> np.ndarray:
     """The user's values, decreasing."""
+    refuse_masked(alphas, "alphas", ("value",))
     grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
     if not len(grid) or not np.all(np.isfinite(grid)) or grid[-1] <= 0:
         raise ValueError("alphas must be one or more positive numbers.")

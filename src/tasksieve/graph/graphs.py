@@ -16,6 +16,7 @@ import scipy.linalg
 import scipy.sparse
 
 from ..design import compressed
+from ..tasks import refuse_masked
 
 
 def complete_graph(n_tasks: int, weight: float = 1.0) -> np.ndarray:
@@ -290,6 +291,7 @@ def read_graph(graph: Any) -> tuple[np.ndarray, list[Any] | None]:
     elif scipy.sparse.issparse(graph):
         weights = compressed(graph, "graph").toarray().astype(np.float64)
     else:
+        refuse_masked(graph, "graph", ("row", "column"))
         try:
             weights = np.array(graph, dtype=np.float64)
         except (TypeError, ValueError) as error:

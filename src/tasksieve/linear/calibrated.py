@@ -290,8 +290,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     l2 : float or list of float, default=0.0
         Strength of the ridge, or several to compare.
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
-        ask for them. Rows are counted in the order given (lists: stacked).
+        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
+        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or, with the same ``l2``, the largest alpha within one standard error of it.
     solver, fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
@@ -300,6 +300,9 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
 
     Attributes
     ----------
@@ -310,6 +313,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     alphas_ : ndarray of shape (K,), or (n_l2, K) where ``l2`` is a list
     cv_scores_ : ndarray of shape (K, n_folds), or (n_l2, K, n_folds) where ``l2`` is a list
         Mean over tasks of the held-out root mean squared error.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -357,6 +362,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         screening: str | None = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
 

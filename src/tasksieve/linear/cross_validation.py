@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -11,11 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from ..fitted.checkpoint import keeping, kept
-from ..fitted.model_selection import TaskKFold
+from ..fitted.folds import Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
 from ..plotting import score_curve
@@ -25,11 +24,9 @@ from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, g
 # Entries of X packed at a time to predict held-out rows.
 PACKED_ENTRIES = 1 << 25
 
-Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
 
-
-# Parameters that change no number.
-IDLE = ("n_jobs", "verbose", "warm_start")
+# Parameters that change no number of a fold, whose rows are known.
+IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
 
 
 class PathEstimatorCV(TaskLinearModel):
@@ -43,14 +40,17 @@ class PathEstimatorCV(TaskLinearModel):
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = {
-        "row_order": "folds are cut by the places of rows, so that rows in another order have other folds",
-        "columns": "folds of one matrix hold out its rows for all tasks at once",
+        "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
     }
+
+    #: whether a shared matrix and 2-D Y have unshuffled folds of rows, as scikit-learn's namesake has
+    _folds_of_scikit_learn: ClassVar[bool] = False
 
     alphas: Any
     n_alphas: int
     eps: float
     cv: Any
+    random_state: Any
     selection_rule: Literal["min", "1se"]
     task_weights: Any
     n_jobs: int | None
@@ -59,6 +59,7 @@ class PathEstimatorCV(TaskLinearModel):
     alpha_: float
     alphas_: np.ndarray
     cv_scores_: np.ndarray
+    cv_folds_: str
     path_scores_: np.ndarray
     path_: RegularizationPath
 
@@ -84,7 +85,7 @@ class PathEstimatorCV(TaskLinearModel):
         """What ``cv_scores_`` are, in words: the smaller, the better."""
         return f"held-out {self._member.label}"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
@@ -100,6 +101,9 @@ class PathEstimatorCV(TaskLinearModel):
         sample_weight : array or list in the form of y, or float, optional
             Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out. For a shared matrix (n,) or
             (n, T).
+        groups : array of shape (n,), or list of such, optional
+            Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
+            together, in all tasks. Splitters that take groups get these, or else the tasks.
 
         Returns
         -------
@@ -108,7 +112,16 @@ class PathEstimatorCV(TaskLinearModel):
         self._check_parameters()
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
-        folds = self._folds(X, y, data)
+        found = make_folds(
+            self.cv,
+            y,
+            data,
+            groups=groups,
+            random_state=self.random_state,
+            joint=self._member.joint,
+            like_scikit_learn=self._folds_of_scikit_learn,
+        )
+        folds = found.weights
         threads = max(1, kernel_threads() // effective_n_jobs(self.n_jobs))
         problems = [model._problem(data, threads) for model in models]
         grids = [self._grid(model, problem, data) for model, problem in zip(models, problems, strict=True)]
@@ -149,6 +162,7 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_solution(data, solution.points[k])
         self.null_objective_ = self.path_.null_objective
         self.path_scores_ = scores[best]
+        self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)
         return self
 
@@ -180,63 +194,6 @@ class PathEstimatorCV(TaskLinearModel):
         return score_curve(
             self.path_.alphas, self.path_scores_, self.alpha_, self.cv_measure, ax=ax, owner=type(self)
         )
-
-    def _folds(self, X: Any, y: Any, data: TaskData) -> list[Weights]:
-        """Folds as flat sample weights; every task must keep a row to be learned from."""
-        folds = []
-        for f, (train, test) in enumerate(self._splits(X, y, data)):
-            # bincount, not a mask: a splitter may draw a row more than once
-            weights = data.weights * data.flatten_rows(np.bincount(train, minlength=data.n_rows))
-            held_out = data.weights * data.flatten_rows(np.bincount(test, minlength=data.n_rows))
-            empty = np.flatnonzero(np.add.reduceat(weights, data.offsets[:-1]) <= 0)
-            if len(empty):
-                raise ValueError(
-                    f"cv: fold {f} leaves task {data.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
-                    "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."
-                )
-            if not held_out.any():
-                raise ValueError(f"cv: fold {f} holds out no observed row.")
-            folds.append((weights, held_out))
-        if not folds:
-            raise ValueError("cv gave no folds.")
-        return folds
-
-    def _strata(self, data: TaskData) -> np.ndarray:
-        """What the default folds split within."""
-        return strata(data)
-
-    def _splits(self, X: Any, y: Any, data: TaskData) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
-        cv, rows = self.cv, np.zeros((data.n_rows, 1))
-        if cv is None or isinstance(cv, Integral):
-            return TaskKFold(5 if cv is None else int(cv)).split(rows, groups=self._strata(data))
-        if not hasattr(cv, "split"):
-            return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-        if isinstance(cv, TaskKFold) or get_routing_for_object(cv).consumes("split", ["groups"]):
-            return cv.split(rows, groups=row_tasks(data))
-        return cv.split(rows, np.concatenate(y) if is_task_list(X) else y)
-
-
-def row_tasks(data: TaskData) -> np.ndarray:
-    """Task of each row of X as it was given; all 0 for a matrix shared by all tasks."""
-    tasks = np.zeros(data.n_rows, dtype=np.int64)
-    if not data.shared:
-        tasks[slice(None) if data.order is None else data.order] = data.task_of_sample
-    return tasks
-
-
-def strata(data: TaskData) -> np.ndarray:
-    """What the default folds split within: the tasks, and in each its two classes.
-
-    Rows without a label are one group of their own, the last, so that they leave the folds of the others as they are.
-    """
-    groups = 2 * row_tasks(data)
-    if not data.shared:
-        place = slice(None) if data.order is None else data.order
-        if data.classes is not None:
-            groups[place] += (data.y > 0).astype(np.int64)
-        groups[place] = np.where(data.weights > 0, groups[place], 2 * data.n_tasks)
-    return groups
 
 
 def sketch(data: TaskData, threads: int) -> np.ndarray:

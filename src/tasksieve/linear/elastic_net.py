@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -148,8 +148,9 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
     l1_ratio : float or list of float, default=0.5
         Share of the L2,1 norm, or several to compare.
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
-        ask for them. Rows are counted in the order given (lists: stacked).
+        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole. Given one shared matrix,
+        2-D Y and no groups: unshuffled folds of its rows, as in scikit-learn. Splitters that take groups get those, or
+        else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or, with the same ``l1_ratio``, the largest alpha within one standard error of it.
     fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
@@ -158,7 +159,10 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
-    copy_X, selection, random_state
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
+    copy_X, selection
         For compatibility with scikit-learn; without effect.
 
     Attributes
@@ -170,6 +174,8 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
     alphas_ : ndarray of shape (K,), or (n_l1_ratio, K) where ``l1_ratio`` is a list
     cv_scores_ : ndarray of shape (K, n_folds), or (n_l1_ratio, K, n_folds) where ``l1_ratio`` is a list
         Mean over tasks of the held-out mean squared error.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path with ``l1_ratio_`` on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -196,6 +202,11 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
     """
 
     _estimator = MultiTaskElasticNet
+    _folds_of_scikit_learn = True
+    _skip_checks: ClassVar[dict[str, str]] = {
+        **PathEstimatorCV._skip_checks,
+        "columns": "one matrix with a column for each task has scikit-learn's folds",
+    }
 
     def __init__(
         self,

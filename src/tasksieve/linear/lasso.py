@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression
@@ -141,8 +141,9 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if they
-        ask for them. Rows are counted in the order given (lists: stacked).
+        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole. Given one shared matrix,
+        2-D Y and no groups: unshuffled folds of its rows, as in scikit-learn. Splitters that take groups get those, or
+        else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
@@ -151,7 +152,10 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
-    copy_X, selection, random_state
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
+    copy_X, selection
         For compatibility with scikit-learn; without effect.
 
     Attributes
@@ -161,6 +165,8 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
     alphas_ : ndarray of shape (K,)
     cv_scores_ : ndarray of shape (K, n_folds)
         Mean over tasks of the held-out mean squared error.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -187,6 +193,11 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
     """
 
     _estimator = MultiTaskLasso
+    _folds_of_scikit_learn = True
+    _skip_checks: ClassVar[dict[str, str]] = {
+        **PathEstimatorCV._skip_checks,
+        "columns": "one matrix with a column for each task has scikit-learn's folds",
+    }
 
     def __init__(
         self,

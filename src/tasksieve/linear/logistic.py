@@ -139,9 +139,8 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each class of each task (rows of a shared matrix: in their order).
-        Splitters get the task labels as ``groups`` if they ask for them. Rows are counted in the order given (lists:
-        stacked).
+        An integer: that many folds, shuffled within each task and class; ``groups`` of `fit` stay whole.
+        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
@@ -150,6 +149,9 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
 
     Attributes
     ----------
@@ -158,6 +160,8 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
     alphas_ : ndarray of shape (K,)
     cv_scores_ : ndarray of shape (K, n_folds)
         Mean over tasks of the held-out logistic loss.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -201,5 +205,6 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         screening: str | None = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
-from ..tasks import TaskData, is_task_list, read_labels, read_tasks
+from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked
 from .base import (
     LossName,
     PathEstimator,
@@ -52,6 +52,7 @@ class SortedEstimator(TiedRows, PathEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        refuse_masked(self.weights, "weights", ("rank",))
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
         if self.solver not in SOLVERS:
@@ -208,8 +209,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`). Splitters get the task labels as ``groups`` if
-        they ask for them. Rows are counted in the order given (lists: stacked).
+        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
+        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     weights, oscar_ratio, fdr, fit_intercept, positive, standardize, task_weights, tol, max_iter, screening, solver
@@ -218,6 +219,9 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
 
     Attributes
     ----------
@@ -226,6 +230,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     alphas_ : ndarray of shape (K,)
     cv_scores_ : ndarray of shape (K, n_folds)
         Mean over tasks of the held-out mean squared error.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -272,6 +278,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         solver: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
 
@@ -304,7 +311,7 @@ class ManyClasses(ClassifierMixin):
         warn_column(y)
         rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = np.asarray(y)[:, 0]
+            y = np.asanyarray(y)[:, 0]  # a mask stays
         labels = read_labels(rows, y, None, sample_weight, targets="labels", allow_empty=True)
         if labels.form != "single":
             raise ValueError(f"y has shape {np.shape(y)}: {name} needs one class label per row, a 1-D y.")
@@ -536,7 +543,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each class.
+        An integer: that many folds, shuffled within each class; ``groups`` of `fit` stay whole. Splitters that take
+        groups get those. Rows are counted in the order given.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     weights, oscar_ratio, fdr, fit_intercept, standardize, tol, max_iter, screening, solver
@@ -545,6 +553,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it and on its place among the observed rows.
 
     Attributes
     ----------
@@ -553,6 +563,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     alphas_ : ndarray of shape (K,)
     cv_scores_ : ndarray of shape (K, n_folds)
         Held-out mean of -log p(class).
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -599,10 +611,6 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         solver: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _strata(self, data: TaskData) -> np.ndarray:
-        """Rows of one class; those without a label are a group of their own, the last."""
-        labels = np.argmax(data.y.reshape(data.n_tasks, -1), axis=0)
-        return np.where(data.weights[: data.n_rows] > 0, labels, data.n_tasks)

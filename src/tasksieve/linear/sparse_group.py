@@ -320,7 +320,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
     eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds within each task (`TaskKFold`).
+        An integer: that many folds, shuffled within each task (and class); ``groups`` of `fit` stay whole.
+        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
@@ -329,6 +330,9 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         Folds solved side by side, in threads that share X; by default one after another, each with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
 
     Attributes
     ----------
@@ -337,6 +341,8 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
     alphas_ : ndarray of shape (K,)
     cv_scores_ : ndarray of shape (K, n_folds)
         Mean over tasks of the held-out loss.
+    cv_folds_ : str
+        How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (K, n_folds)
@@ -383,5 +389,6 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
         screening: str | None = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())

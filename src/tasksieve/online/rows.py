@@ -110,6 +110,8 @@ def _read_plain(
     """The commonest case without a sort: numbers in a 1-D array, all finite, tasks as integers or none."""
     if targets != "values" or sample_weight is not None or not isinstance(y, np.ndarray):
         return None
+    if isinstance(y, np.ma.MaskedArray):
+        return None
     if y.ndim != 1 or y.dtype != np.float64 or len(y) != matrix.shape[0] or not np.isfinite(np.add.reduce(y)):
         return None
     if task is None:

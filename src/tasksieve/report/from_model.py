@@ -306,7 +306,7 @@ def _facts(
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
     if hasattr(model, "path_scores_"):
         rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
-        facts.append(("How it was chosen", f"{model.path_scores_.shape[1]} folds, rule: {rule}"))
+        facts.append(("How it was chosen", f"{model.cv_folds_}; rule: {rule}"))
     if path is not None:
         facts += _path_facts(path)
     return facts

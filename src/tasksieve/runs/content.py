@@ -135,9 +135,10 @@ def _facts(
             ("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}")
         )
     if config.get("cv"):
-        facts.append(
-            ("cross-validation", f"{config['cv']} folds, rule “{config.get('selection_rule') or 'min'}”")
-        )
+        folds = str(data.get("cv_folds") or f"{config['cv']} folds")
+        if config.get("row_groups"):
+            folds += f" (column “{config['row_groups']}”)"
+        facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
     facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
     for name, title in (("read", "seconds to read the table"), ("fit", "seconds to fit")):
         if name in timing:

@@ -35,6 +35,10 @@ class TableProblem:
         Rows of the table.
     notes : list of str
         What was left out or filled in.
+    groups : array of shape (n,), optional
+        Labels that related rows share.
+    classes : bool
+        Whether targets are class labels.
     """
 
     X: Any
@@ -47,6 +51,8 @@ class TableProblem:
     rows: Array
     n_rows: int
     notes: list[str] = field(default_factory=list)
+    groups: Array | None = None
+    classes: bool = False
 
     @property
     def tasks(self) -> Array:
@@ -62,6 +68,7 @@ def prepare(
     target: Sequence[str],
     task: str | None = None,
     weights: str | None = None,
+    groups: str | None = None,
     features: Sequence[str] = (),
     categorical: Sequence[str] = (),
     missing: Missing = "error",
@@ -75,7 +82,7 @@ def prepare(
     table : Table
     target : names or globs
         Several: one matrix shared by several targets, each a task; empty cells are labels that were not observed.
-    task, weights : names, optional
+    task, weights, groups : names, optional
     features : names or globs
         By default all columns that are nothing else.
     categorical : names or globs
@@ -96,14 +103,16 @@ def prepare(
             f"--task: with several targets ({', '.join(targets[:3])}, ...) each target is a task; either drop --task, "
             "or stack the rows, with one target column and one task column"
         )
-    special = [*targets, *(name for name in (task, weights) if name is not None)]
-    for name, role in ((task, "--task"), (weights, "--weights")):
+    special = list(targets)
+    for name, role in ((task, "--task"), (weights, "--weights"), (groups, "--row-groups")):
         if name is not None:
             table.require(name, role)
-            if name in targets or (role == "--weights" and name == task):
+            if name in special:
                 raise TableError(f"{role}: column {name!r} is also something else")
+            special.append(name)
     encoding = _encoding(table, special, features, categorical, max_categories)
-    unusable, notes = _find_missing(table, targets, task, weights, encoding, missing)
+    needed = special[len(targets) :]
+    unusable, notes = _find_missing(table, targets, needed, encoding, missing)
 
     rows = np.flatnonzero(~unusable)
     if len(rows) == 0:
@@ -130,6 +139,10 @@ def prepare(
         rows,
         table.n_rows,
         notes,
+        None
+        if groups is None
+        else tidy_labels(read_labels_column(table.columns[groups], groups, table.source, "--row-groups")[rows]),
+        classes,
     )
 
 
@@ -183,7 +196,7 @@ def _encoding(
     names = table.match(features, "--features", list(table.columns)) if features else free
     both = [name for name in names if name in special]
     if both and any(name in features for name in both):
-        raise TableError(f"--features: column {both[0]!r} is also the target, the task or the weights")
+        raise TableError(f"--features: column {both[0]!r} is also the target, the task, the weights or the groups")
     names = [name for name in names if name not in special]  # a glob may touch them
     if not names:
         raise TableError(f"--features: {table.source} has no column left to learn from")
@@ -194,15 +207,14 @@ def _encoding(
 def _find_missing(
     table: Table,
     targets: list[str],
-    task: str | None,
-    weights: str | None,
+    needed: list[str],
     encoding: Encoding,
     missing: Missing,
 ) -> tuple[Array, list[str]]:
-    """Rows that cannot be used, and what to tell about them."""
+    """Rows that cannot be used, and what to tell about them; ``needed`` are columns that every row must fill."""
     unusable = np.zeros(table.n_rows, dtype=bool)
     notes: list[str] = []
-    needed = [name for name in (task, weights) if name is not None] + (targets if len(targets) == 1 else [])
+    needed = needed + (targets if len(targets) == 1 else [])
     found = [(name, np.flatnonzero(table.columns[name].missing)) for name in needed]
     found = [(name, rows) for name, rows in found if len(rows)]
     if len(targets) > 1:
@@ -290,10 +302,10 @@ def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
     return column.values.astype(np.float64)
 
 
-def read_labels_column(column: Column, name: str, source: str) -> Array:
-    """Task labels: words or numbers."""
+def read_labels_column(column: Column, name: str, source: str, role: str = "--task") -> Array:
+    """Labels of tasks or groups: words or numbers."""
     if column.kind == "other":
-        raise TableError(f"--task: column {name!r} of {source} holds neither numbers nor words")
+        raise TableError(f"{role}: column {name!r} of {source} holds neither numbers nor words")
     return column.values
 
 

@@ -11,15 +11,18 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
+from .groups import read_groups
 from .labels import (
     label_array,
     observed_classes,
     read_labels,
     refuse_real_numbers,
+    row_labels,
     some_of,
     task_array,
     task_codes,
 )
+from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
@@ -35,12 +38,15 @@ __all__ = [
     "linear_scores",
     "observed_classes",
     "read_feature_weights",
+    "read_groups",
     "read_labels",
     "read_matrix",
     "read_stacked",
     "read_tasks",
+    "refuse_masked",
     "refuse_not_finite",
     "refuse_real_numbers",
+    "row_labels",
     "some_of",
     "task_array",
     "task_codes",

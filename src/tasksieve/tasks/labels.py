@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from .masked import mask_of, refuse_masked
 from .sample_space import Form, TaskLabels
 from .weights import read_sample_weights
 
@@ -34,12 +35,12 @@ def read_labels(
     order = None
     if not isinstance(rows, int):
         form = "list"
-        raw, weights, offsets = _read_label_list(rows, y, task, sample_weight)
+        raw, hidden, weights, offsets = _read_label_list(rows, y, task, sample_weight)
         tasks = np.arange(len(rows))
         n_rows = int(offsets[-1])
     else:
         n_rows = rows
-        raw = _as_array(y)
+        raw, hidden = _as_array(y), mask_of(y)
         if raw.shape[0] != n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
@@ -47,12 +48,14 @@ def read_labels(
             )
         if raw.ndim == 2 and task is not None and raw.shape[1] == 1:
             raw = raw[:, 0]
+            hidden = hidden if hidden is None else hidden[:, 0]
         if raw.ndim == 1:
             form = "single" if task is None else "stacked"
             tasks, order, offsets = _read_task(task, n_rows)
             weights = read_sample_weights(sample_weight, raw.shape)
             if order is not None:
                 raw = raw[order]
+                hidden = hidden if hidden is None else hidden[order]
                 weights = weights if weights is None else weights[order]
         else:
             form = "shared"
@@ -68,6 +71,7 @@ def read_labels(
             weights = read_sample_weights(sample_weight, raw.shape)
             tasks, offsets = np.arange(n_tasks), n_rows * np.arange(n_tasks + 1, dtype=np.int64)
             raw = raw.ravel(order="F")
+            hidden = hidden if hidden is None else hidden.ravel(order="F")
             weights = weights if weights is None else weights.ravel(order="F")
 
     def where(i: int) -> str:
@@ -79,7 +83,8 @@ def read_labels(
             return f"row {i - offsets[t]}, task {t}"
         return f"row {i if order is None else order[i]}"
 
-    values, observed = _read_values(raw, where) if targets == "values" else _read_classes(raw, where)
+    read = _read_values if targets == "values" else _read_classes
+    values, observed = read(raw, hidden, where)
     if observed is None:
         weights = np.ones(len(values)) if weights is None else weights
     else:
@@ -112,23 +117,31 @@ def _as_array(y: Any) -> np.ndarray:
 
 def _read_label_list(
     rows: Sequence[int], y: Any, task: Any, sample_weight: Any
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """Labels, the mask of those hidden (None: none), weights, offsets."""
     if task is not None:
         raise ValueError(
             "task was given with a list of matrices: there, item t of X and of y is task t. Drop task."
         )
-    parts = _matching_list(rows, y, "y")
+    parts = matching_list(rows, y, "y")
     offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    kinds = {part.dtype.kind for part in parts}
-    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
-        parts = [part.astype(object) for part in parts]
+    hidden = None
+    masks = [mask_of(part) for part in y]
+    if any(mask is not None for mask in masks):
+        hidden = np.concatenate(
+            [np.zeros(n, dtype=bool) if mask is None else mask.ravel() for n, mask in zip(rows, masks, strict=True)]
+        )
     weights = sample_weight
     if sample_weight is not None and not np.isscalar(sample_weight):
-        weights = np.concatenate(_matching_list(rows, sample_weight, "sample_weight"))
-    return np.concatenate(parts), read_sample_weights(weights, (int(offsets[-1]),)), offsets
+        parts_of_weights = matching_list(rows, sample_weight, "sample_weight")
+        for t, part in enumerate(sample_weight):
+            refuse_masked(part, f"sample_weight[{t}]")
+        weights = np.concatenate(parts_of_weights)
+    return np.concatenate(parts), hidden, read_sample_weights(weights, (int(offsets[-1]),)), offsets
 
 
-def _matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
+def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarray]:
+    """The 1-D arrays of a list of tasks, as long as its matrices."""
     if not isinstance(values, list | tuple) or len(values) != len(rows):
         given = f"a list of {len(values)}" if isinstance(values, list | tuple) else type(values).__name__
         raise ValueError(
@@ -146,6 +159,9 @@ def _matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarr
         if len(part) != n_rows:
             raise ValueError(f"{name}[{t}] has {len(part)} entries, but X[{t}] has {n_rows} rows.")
         parts.append(part)
+    kinds = {part.dtype.kind for part in parts}
+    if len(kinds) > 1 and kinds & set("OUS"):  # numbers beside strings stay what they are
+        parts = [part.astype(object) for part in parts]
     return parts
 
 
@@ -175,17 +191,25 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
 
 def task_array(task: Any, n_rows: int) -> np.ndarray:
     """``task`` as a 1-D array with one label per row and none missing."""
-    labels = np.asarray(task)
+    return row_labels(task, n_rows, "task")
+
+
+def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """One label per row of X and none missing, as a 1-D array."""
+    refuse_masked(values, name)
+    labels = np.asarray(values)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or len(labels) != n_rows:
         raise ValueError(
-            f"task must have one label per row of X: X has {n_rows} rows, task has shape {labels.shape}."
+            f"{name} must have one label per row of X: X has {n_rows} rows, {name} has shape {labels.shape}."
         )
     missing = _missing(labels)
     if missing is not None:
         row = int(np.argmax(missing))
-        raise ValueError(f"task has no label in row {row}: every row belongs to a task. Label it or drop it.")
+        raise ValueError(
+            f"{name} has no label in row {row}: every row belongs to a {name.removesuffix('s')}. Label it or drop it."
+        )
     return labels
 
 
@@ -232,18 +256,30 @@ def _missing(values: np.ndarray) -> np.ndarray | None:
         mask = np.isnat(values)
     elif values.dtype.kind == "O":
         mask = np.fromiter(
-            (v is None or type(v).__name__ == "NAType" or v != v for v in values.ravel()), bool, values.size
+            (v is None or v is np.ma.masked or type(v).__name__ == "NAType" or v != v for v in values.ravel()),
+            bool,
+            values.size,
         ).reshape(values.shape)
     else:
         return None
     return mask if mask.any() else None
 
 
-def _read_values(raw: np.ndarray, where: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray | None]:
+def _unobserved(raw: np.ndarray, hidden: np.ndarray | None) -> np.ndarray | None:
+    """Mask of the labels that are missing or hidden by the mask of y, or None where there are none."""
+    missing = _missing(raw)
+    if hidden is None:
+        return missing
+    return hidden if missing is None else hidden | missing
+
+
+def _read_values(
+    raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Targets as float64, and the mask of those observed (None: all)."""
     if raw.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex.")
-    missing = _missing(raw)
+    missing = _unobserved(raw, hidden)
     values = raw
     if missing is not None:
         values = raw.copy()
@@ -262,14 +298,18 @@ def _read_values(raw: np.ndarray, where: Callable[[int], str]) -> tuple[np.ndarr
     return values, None if missing is None else ~missing
 
 
-def _read_classes(raw: np.ndarray, where: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray | None]:
+def _read_classes(
+    raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Class labels as they are, and the mask of those observed (None: all)."""
-    if raw.dtype.kind == "f" and np.isinf(raw).any():
-        row = where(int(np.argmax(np.isinf(raw))))
-        raise ValueError(
-            f"Input y contains infinity (inf): {row}. Correct it, or set it to NaN if not observed."
-        )
-    missing = _missing(raw)
+    missing = _unobserved(raw, hidden)
+    if raw.dtype.kind == "f":
+        infinite = np.isinf(raw) if missing is None else np.isinf(raw) & ~missing
+        if infinite.any():
+            raise ValueError(
+                f"Input y contains infinity (inf): {where(int(np.argmax(infinite)))}. "
+                "Correct it, or set it to NaN if not observed."
+            )
     return raw, None if missing is None else ~missing
 
 

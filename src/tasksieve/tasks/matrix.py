@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage, compressed
+from .masked import refuse_masked
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -118,8 +119,7 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
 
 
 def _read_dense(X: Any, name: str) -> np.ndarray:
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError(f"{name} is a masked array: fill its masked entries or drop their rows.")
+    refuse_masked(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
     else:

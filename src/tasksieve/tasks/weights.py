@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .masked import refuse_masked
 from .sample_space import TaskLabels
 
 
@@ -14,6 +15,7 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
     """Weights as float64 in the shape of y, or None."""
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight", ("row", "task"))
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(shape, float(weights))
@@ -52,6 +54,7 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
             raise ValueError(f"task_weights names the task {unknown[0]!r}, which is not in the data.")
         weights = np.array([float(rule.get(name, 1.0)) for name in names])
     else:
+        refuse_masked(rule, "task_weights", ("task",))
         weights = np.asarray(rule, dtype=np.float64)
         if weights.shape != (n_tasks,):
             raise ValueError(
@@ -73,6 +76,7 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
     """u_j >= 0, one per feature, or None for all 1."""
     if feature_weights is None:
         return None
+    refuse_masked(feature_weights, "feature_weights", ("feature",))
     weights = np.asarray(feature_weights, dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(

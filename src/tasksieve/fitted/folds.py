@@ -1,0 +1,289 @@
+"""From ``cv``, ``groups`` and ``random_state`` to folds: weights of the rows to learn from and of those held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from inspect import signature
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from ..tasks import TaskLabels, read_groups, some_of
+from .deal import NEVER, deal_groups, deal_rows, read_seed
+from .model_selection import TaskKFold
+from .order import warn_of_order
+
+Weights = tuple[np.ndarray, np.ndarray]  # flat sample weights of training rows, of held-out rows
+
+DEFAULT = 5  # folds, where cv is None
+
+
+@dataclass(frozen=True)
+class ShuffledFolds:
+    """``cv`` that means: shuffled within tasks, stratified by class, whole groups together, in every form of data."""
+
+    n_splits: int
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Folds as flat sample weights, and how they were made, in words."""
+
+    weights: list[Weights]
+    words: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What folds are made of: the labels of all tasks, in the flat sample space (of one task, where the columns of a
+    shared matrix are the classes of one label)."""
+
+    offsets: np.ndarray
+    tasks: list[Any]
+    observed: np.ndarray
+    classes: np.ndarray | None  # from 0; None for numbers
+    values: np.ndarray  # (N, m)
+
+    @classmethod
+    def of(cls, labels: TaskLabels, joint: bool) -> Sample:
+        if joint:
+            one_hot = labels.y.reshape(labels.n_tasks, -1).T
+            observed = labels.weights[: labels.n_rows] > 0
+            return cls(np.array([0, labels.n_rows]), [0], observed, np.argmax(one_hot, axis=1), one_hot)
+        classes = None if labels.classes is None else (labels.y > 0).astype(np.int64)
+        return cls(labels.offsets, labels.tasks.tolist(), labels.weights > 0, classes, labels.y[:, None])
+
+    @property
+    def strata(self) -> np.ndarray:
+        """The class of a task that each row belongs to, from 0."""
+        task = np.repeat(np.arange(len(self.tasks)), np.diff(self.offsets))
+        return task if self.classes is None else task * (int(self.classes.max()) + 1) + self.classes
+
+
+def make_folds(
+    cv: Any,
+    y: Any,
+    labels: TaskLabels,
+    *,
+    groups: Any = None,
+    random_state: Any = None,
+    joint: bool = False,
+    like_scikit_learn: bool = False,
+) -> Folds:
+    """Folds of a cross-validation.
+
+    Parameters
+    ----------
+    cv : int, None, splitter, or iterable of (train, test) row indices
+    y : as it was given
+        For splitters.
+    labels : TaskLabels
+    groups : labels of the rows of X, optional
+        Rows of one group are held out together.
+    random_state : int, RandomState, Generator or None
+        Seed of the shuffling.
+    joint : bool
+        Whether the tasks are classes of one label.
+    like_scikit_learn : bool
+        Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    """
+    cv = _read_cv(cv)
+    named = None if groups is None else read_groups(groups, labels)
+    sample = Sample.of(labels, joint)
+    if isinstance(cv, int):
+        unshuffled = like_scikit_learn and labels.shared and named is None
+        cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
+    if isinstance(cv, ShuffledFolds):
+        seed = read_seed(random_state)
+        fold, words = _dealt(cv.n_splits, labels, sample, named, seed, joint)
+        if joint:
+            fold = np.tile(fold, labels.n_tasks)
+        held_out = [fold == f for f in range(cv.n_splits)]
+        weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
+    else:
+        weights = [
+            _row_weights(f, split, labels) for f, split in enumerate(_splits(cv, y, labels, named))
+        ]
+        words = f"{len(weights)} folds {_origin(cv, labels)}"
+    _refuse_useless(weights, labels)
+    if not isinstance(cv, ShuffledFolds) and named is None:
+        held_out = [test[: len(sample.observed)] > 0 for _, test in weights]
+        warn_of_order(sample.values, sample.offsets, sample.observed, sample.tasks, held_out)
+    return Folds(weights, words)
+
+
+def _read_cv(cv: Any) -> Any:
+    if cv is None:
+        return DEFAULT
+    whole = type(cv) is not bool and isinstance(cv, Integral)
+    if whole and cv >= 2:
+        return int(cv)
+    word = isinstance(cv, str | bytes)  # which has a method split, and is iterable
+    if whole or word or not (hasattr(cv, "split") or isinstance(cv, (ShuffledFolds, Iterable))):
+        raise ValueError(
+            "The 'cv' parameter must be an integer >= 2 (n_splits, the number of folds), a splitter, or an iterable of "
+            f"(train, test) pairs of row indices; got {cv!r}."
+        )
+    return cv
+
+
+# --- shuffled folds --------------------------------------------------------------------------------------------------
+
+
+def _dealt(
+    n_folds: int,
+    labels: TaskLabels,
+    sample: Sample,
+    named: tuple[np.ndarray, np.ndarray] | None,
+    seed: int,
+    joint: bool,
+) -> tuple[np.ndarray, str]:
+    """The fold of each row of the sample, and how it was found, in words."""
+    stratified = "" if sample.classes is None else ", stratified by class"
+    if named is None:
+        classes = np.zeros(len(sample.observed), dtype=np.int64) if sample.classes is None else sample.classes
+        fold = deal_rows(sample.offsets, classes, sample.observed, n_folds, seed)
+        missing = np.setdiff1d(np.arange(n_folds), fold)
+        if len(missing):
+            raise ValueError(
+                f"cv={n_folds} is too many folds for n_samples={int(sample.observed.sum())} in these tasks: fold "
+                f"{missing[0]} would hold out no row."
+            )
+        return fold, f"{n_folds} folds, shuffled within tasks{stratified}, seed {seed}"
+    names, codes = named
+    flat = codes if joint else labels.flatten_rows(codes)
+    seen, own = np.unique(flat[sample.observed], return_inverse=True)
+    if len(seen) < n_folds:
+        raise ValueError(
+            f"groups has {len(seen)} different label(s) with observed rows, and cv={n_folds} folds need at least one "
+            "each: use fewer folds, or smaller groups."
+        )
+    of_group = deal_groups(sample.strata[sample.observed], own, n_folds, seed)
+    n_free = int(np.count_nonzero(of_group != NEVER))
+    if n_free < n_folds:
+        kind = "task" if sample.classes is None else "class of a task"
+        raise ValueError(
+            f"groups: only {n_free} of {len(seen)} groups can be held out in cv={n_folds} folds; each other one holds "
+            f"all rows of a {kind}, which could not be learned without it. Use smaller groups, fewer folds, or leave "
+            "such tasks out."
+        )
+    fold = np.full(len(flat), NEVER)
+    fold[sample.observed] = of_group[own]
+    _warn_never_held_out(sample, fold, flat, names)
+    return fold, f"{n_folds} folds of {len(seen)} whole groups{stratified}, shuffled, seed {seed}"
+
+
+def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, names: np.ndarray) -> None:
+    """Name tasks whose rows, all of one group, say nothing about how well they are predicted."""
+    found = []
+    for t, task in enumerate(sample.tasks):
+        part = slice(sample.offsets[t], sample.offsets[t + 1])
+        own = groups[part][sample.observed[part]]
+        if len(own) > 1 and own.min() == own.max():
+            found.append((task, names[own[:1]].tolist()[0]))
+    if found:
+        shown = some_of([task for task, _ in found])
+        warnings.warn(
+            f"groups: {len(found)} task(s) are never held out ({shown}): all their rows are of one group "
+            f"(task {found[0][0]!r}: {found[0][1]!r}), and without it they could not be learned.",
+            stacklevel=5,
+        )
+
+
+# --- folds of others -------------------------------------------------------------------------------------------------
+
+
+def _origin(cv: Any, labels: TaskLabels) -> str:
+    if isinstance(cv, TaskKFold):
+        return f"of {'shuffled' if cv.shuffle else 'consecutive'} rows{'' if labels.shared else ' within tasks'}"
+    return f"by {type(cv).__name__}" if hasattr(cv, "split") else "as given"
+
+
+def _takes_groups(cv: Any) -> bool:
+    if hasattr(cv, "get_metadata_routing"):
+        return bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+    return "groups" in signature(cv.split).parameters
+
+
+def _splits(
+    cv: Any, y: Any, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None
+) -> Iterable[Any]:
+    """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
+    grouping = hasattr(cv, "split") and not isinstance(cv, TaskKFold) and _takes_groups(cv)
+    if named is not None and not grouping:
+        what = type(cv).__name__ if hasattr(cv, "split") else "a list of folds"
+        raise ValueError(
+            f"groups was given, but cv is {what}, which does not take groups. cv={DEFAULT} keeps rows of one group "
+            "together, and so do splitters such as GroupKFold."
+        )
+    if not hasattr(cv, "split"):
+        return cv
+    rows = np.zeros((labels.n_rows, 1))
+    if isinstance(cv, TaskKFold):
+        return cv.split(rows, groups=row_tasks(labels))
+    stacked = np.concatenate(y) if labels.form == "list" else y
+    if not grouping:
+        return cv.split(rows, stacked)
+    return cv.split(rows, stacked, row_tasks(labels) if named is None else named[0][named[1]])
+
+
+def row_tasks(labels: TaskLabels) -> np.ndarray:
+    """Task of each row of X as it was given; all 0 for a matrix shared by all tasks."""
+    tasks = np.zeros(labels.n_rows, dtype=np.int64)
+    if not labels.shared:
+        tasks[slice(None) if labels.order is None else labels.order] = labels.task_of_sample
+    return tasks
+
+
+def _row_weights(f: int, split: Any, labels: TaskLabels) -> Weights:
+    """Weights of the two parts of a fold of rows."""
+    if not isinstance(split, tuple | list | np.ndarray) or len(split) != 2:
+        raise ValueError(f"cv: fold {f} must be a pair of row indices, (train, test).")
+    train, test = _read_rows(f, "train", split[0], labels.n_rows), _read_rows(f, "test", split[1], labels.n_rows)
+    # bincount, not a mask: a splitter may draw a row more than once
+    return (
+        labels.weights * labels.flatten_rows(np.bincount(train, minlength=labels.n_rows)),
+        labels.weights * labels.flatten_rows(np.bincount(test, minlength=labels.n_rows)),
+    )
+
+
+def _read_rows(f: int, name: str, rows: Any, n_rows: int) -> np.ndarray:
+    """Row indices of one part of a fold, refused where they are none of X's rows."""
+    try:
+        index = np.asarray(rows)
+    except ValueError:
+        index = np.empty((0, 0))
+    if index.ndim != 1:
+        raise ValueError(f"cv: fold {f}: {name} must be a 1-D array of row indices.")
+    if not len(index):
+        raise ValueError(f"cv: fold {f}: {name} is empty; a fold needs rows to learn from and rows to hold out.")
+    if index.dtype.kind == "b":
+        raise ValueError(f"cv: fold {f}: {name} is a mask; pass row indices, np.flatnonzero({name}).")
+    if index.dtype.kind not in "iu":
+        raise ValueError(f"cv: fold {f}: {name} must hold row indices, whole numbers; it has dtype {index.dtype}.")
+    wrong = (index < 0) | (index >= n_rows)
+    if wrong.any():
+        raise ValueError(
+            f"cv: fold {f}: {name} has the row {index[np.argmax(wrong)]}, but the {n_rows} rows of X are counted from "
+            f"0 to {n_rows - 1}."
+        )
+    return index
+
+
+def _refuse_useless(folds: list[Weights], labels: TaskLabels) -> None:
+    """Every task must keep a row to be learned from, and every fold hold out one."""
+    if not folds:
+        raise ValueError("cv gave no folds.")
+    for f, (train, test) in enumerate(folds):
+        empty = np.flatnonzero(np.add.reduceat(train, labels.offsets[:-1]) <= 0)
+        if len(empty):
+            raise ValueError(
+                f"cv: fold {f} leaves task {labels.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
+                "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."
+            )
+        if not test.any():
+            raise ValueError(f"cv: fold {f} holds out no observed row.")

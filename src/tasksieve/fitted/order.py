@@ -1,0 +1,74 @@
+"""Labels that depend on the order of rows, and folds that do, too: a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..tasks import some_of
+
+# Standard errors beyond which a lag-1 autocorrelation is taken to be no accident.
+STANDARD_ERRORS = 4.0
+
+
+class OrderWarning(UserWarning):
+    """Rows are in an order that the labels show, and each fold is a stretch of consecutive rows.
+
+    Where rows are sorted by class, by family or by day, such a fold is unlike the rows that it is predicted from, and
+    held-out losses say little about new rows. It is given when the lag-1 autocorrelation of y along the observed rows
+    of a task is beyond 4 standard errors (:math:`r_1 > 4 / \\sqrt n`).
+    """
+
+
+def autocorrelation(values: np.ndarray) -> float:
+    """Lag-1 autocorrelation of the rows of an array of shape (n, m), pooled over its columns; 0 if all are equal."""
+    centred = values - values.mean(axis=0)
+    total = float(np.sum(centred**2))
+    return float(np.sum(centred[1:] * centred[:-1])) / total if total > 0 else 0.0
+
+
+def warn_of_order(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    observed: np.ndarray,
+    tasks: Sequence[object],
+    held_out: Sequence[np.ndarray],
+) -> None:
+    """Give an `OrderWarning` where it is due.
+
+    Parameters
+    ----------
+    values : array of shape (N, m)
+        Targets; of several classes, an indicator each.
+    offsets : int array of shape (T + 1,)
+    observed : bool array of shape (N,)
+    tasks : T labels
+    held_out : bool arrays of shape (N,), one for each fold
+    """
+    found, strongest = [], 0.0
+    for t, task in enumerate(tasks):
+        rows = offsets[t] + np.flatnonzero(observed[offsets[t] : offsets[t + 1]])
+        if len(rows) <= STANDARD_ERRORS**2:  # beyond so many errors would be beyond 1
+            continue
+        errors = autocorrelation(values[rows]) * np.sqrt(len(rows))
+        if errors > STANDARD_ERRORS and _consecutive([np.flatnonzero(held[rows]) for held in held_out]):
+            found.append(task)
+            strongest = max(strongest, float(errors))
+    if found:
+        warnings.warn(
+            f"y depends on the order of the rows in {len(found)} task(s) ({some_of(found)}; lag-1 autocorrelation up "
+            f"to {strongest:.0f} standard errors), and each fold is a stretch of consecutive rows, unlike those that "
+            "it is predicted from: the losses may be far from those of new rows. Shuffle the rows or the folds "
+            f"(KFold({len(held_out)}, shuffle=True)), or pass groups where related rows lie together. Where later rows "
+            "are to be predicted from earlier ones, this is as it should be.",
+            OrderWarning,
+            stacklevel=4,
+        )
+
+
+def _consecutive(places: list[np.ndarray]) -> bool:
+    """Whether each fold of two rows or more is one stretch; False where none has so many."""
+    several = [place for place in places if len(place) > 1]
+    return bool(several) and all(place[-1] - place[0] == len(place) - 1 for place in several)

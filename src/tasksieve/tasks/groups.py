@@ -1,0 +1,35 @@
+"""Groups of rows that belong together (families, patients, plots): read, and told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .labels import matching_list, row_labels
+from .masked import refuse_masked
+from .sample_space import TaskLabels
+
+
+def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
+    """The names of the groups, sorted, and the place among them of the group of each row of X.
+
+    Parameters
+    ----------
+    groups : array of shape (n,), or for a list of matrices a list of such
+        Any labels, none missing.
+    labels : TaskLabels
+    """
+    if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
+        for t, part in enumerate(groups):
+            refuse_masked(part, f"groups[{t}]")
+        groups = np.concatenate(matching_list(np.diff(labels.offsets).tolist(), groups, "groups"))
+    values = row_labels(groups, labels.n_rows, "groups")
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "groups mixes labels that cannot be sorted (numbers and strings, say): use one kind, for example "
+            "[str(g) for g in groups]."
+        ) from error
+    return names, codes

@@ -1,0 +1,34 @@
+"""Masked arrays: what is masked in y is not observed; anywhere else there is nothing that it could mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def mask_of(values: Any) -> np.ndarray | None:
+    """The mask of a masked array, or of a list that holds some; None where nothing is masked."""
+    if isinstance(values, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in values):
+        try:
+            values = np.ma.array(values)
+        except ValueError:  # ragged: whoever reads the values says so
+            return None
+    if not isinstance(values, np.ma.MaskedArray):
+        return None
+    mask = np.ma.getmaskarray(values)
+    return mask if mask.any() else None
+
+
+def refuse_masked(values: Any, name: str, places: tuple[str, ...] = ("row",)) -> None:
+    """Raise a ValueError that names the first masked entry, in the words of ``places``, one for each axis."""
+    mask = mask_of(values)
+    if mask is None:
+        return
+    where = ", ".join(
+        f"{place} {index}" for place, index in zip(places, np.argwhere(mask)[0].tolist(), strict=False)
+    )
+    raise ValueError(
+        f"{name} is masked{' in ' + where if where else ''}: only labels in y may be masked, which means not observed. "
+        "Fill the masked entries, or leave them out."
+    )
