@@ -136,7 +136,7 @@ def test_an_id_is_a_role(rng: np.random.Generator) -> None:
     assert problem.encoding.feature_names == ["a", "x"]
     assert problem.notes == []
     assert features(frame, id="a") == ["x"]  # whatever it looks like
-    with pytest.raises(TableError, match="--id: t.csv has no column 'whose'; did you mean 'who'"):
+    with pytest.raises(TableError, match=r"--id: t.csv has no column 'whose'; did you mean 'who'"):
         problem_of(frame, id="whose")
     with pytest.raises(TableError, match="--id: column 'y' is also the target"):
         problem_of(frame, id="y")

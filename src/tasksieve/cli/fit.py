@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from ..design import thread_count
 from ..fitted.arguments import check_parameters
 from ..fitted.checkpoint import FolderStore, checkpoint
 from ..fitted.progress import watch
+from ..fitted.scales import ScaleWarning
 from ..report.from_model import task_quality
 from ..report.packing import count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
@@ -376,10 +378,11 @@ def solve(
         return keep_interrupted(folder, fitted.path, display)
     if fitted.path is None:
         fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
-    for warning in said:
-        display.note(f"warning: {warning}")
+    warned = [in_words(warning, problem.encoding.feature_names) for warning in said]
+    for words in warned:
+        display.note(f"warning: {words}")
     data = folder.read_json(DATA)
-    data["notes"] = [*problem.notes, *map(str, said)]
+    data["notes"] = [*problem.notes, *warned]
     if fitted.cv_scores is not None:
         data["cv_measure"] = fitted.cv_measure
     folder.write_json(DATA, data)
@@ -393,6 +396,17 @@ def solve(
     if not call.get("quiet"):
         summary(folder, kind, fitted, problem, seconds)
     return OK if fitted.converged else NOT_CONVERGED
+
+
+def in_words(warning: Warning, names: Sequence[str]) -> str:
+    """A warning of the library in the words of the command line."""
+    if not isinstance(warning, ScaleWarning):
+        return str(warning)
+    return (
+        f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
+        f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "
+        "matter"
+    )
 
 
 def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: TableProblem) -> Fitted:

@@ -19,13 +19,20 @@ class ScaleWarning(UserWarning):
     """The columns of X differ in scale by more than 100x, and `standardize` is False.
 
     A penalty of the same strength for all coefficients then decides by units: divide a column by 1,000, and its
-    feature is selected last or never. ``standardize=True`` makes units irrelevant and gives coefficients in the original
+    feature is selected last or never. ``standardize=True`` makes units irrelevant; coefficients stay in the original
     ones.
 
     The scale of a column is its weighted standard deviation within tasks, the largest over the tasks, each weighed by
     the root of its weights: what the solver has measured anyway. Not counted are constant columns, features that are
     not penalised, and features with a weight other than 1 in ``feature_weights``. Sparse matrices and matrices of int8
-    or uint8 are not examined: there the deviation of a column says how rare its entries are, not in which unit they are.
+    or uint8 are not examined: there the deviation of a column says how rare its entries are, not what their unit is.
+
+    Attributes
+    ----------
+    ratio : float
+        Of the largest to the smallest scale.
+    largest, smallest : int
+        The features that have them.
 
     Examples
     --------
@@ -33,6 +40,10 @@ class ScaleWarning(UserWarning):
     >>> import tasksieve as ts
     >>> warnings.simplefilter("ignore", ts.ScaleWarning)  # the scales are meant as they are
     """
+
+    def __init__(self, message: str, ratio: float = np.inf, largest: int = -1, smallest: int = -1) -> None:
+        super().__init__(message)
+        self.ratio, self.largest, self.smallest = ratio, largest, smallest
 
 
 def warn_scales(
@@ -68,11 +79,11 @@ def warn_scales(
     large_name, small_name = (
         f"feature {j}" if names is None else f"feature {j} ({str(names[j])[:60]!r})" for j in (large, small)
     )
-    warnings.warn(
+    message = (
         f"The columns of X differ in scale: {large_name} varies {ratio:.2g} times as much as {small_name}, and alpha "
         "penalises coefficients alike whatever the units, so that features of small scale are selected last. Use "
-        "standardize=True (on the command line: no --as-is); coefficients stay in the original units. If the scales are "
-        "meant, say so by feature_weights, or ignore ts.ScaleWarning.",
-        ScaleWarning,
-        stacklevel=stacklevel + 1,
+        "standardize=True; coefficients stay in the original units. If the scales are meant, say so by "
+        "feature_weights, or ignore ts.ScaleWarning."
     )
+    warning = ScaleWarning(message, float(ratio), int(large), int(small))
+    warnings.warn(warning, stacklevel=stacklevel + 1)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
-from .dates import PARTS, WAYS, DateParts, EIGHT_DIGITS
+from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
 from .table import Array, Column, Table, TableError, row_number
 
 # Types of which a whole matrix may consist; the library reads them as they are.

@@ -108,12 +108,12 @@ def prepare(
             "or stack the rows, with one target column and one task column"
         )
     roles = dict.fromkeys(targets, "the target")
-    for name, flag, role in ((task, "--task", "the task"), (weights, "--weights", "the weights"), (id, "--id", "the id")):
+    for name, role in ((task, "task"), (weights, "weights"), (id, "id")):
         if name is not None:
-            table.require(name, flag)
-            if name in roles and not (name == task and flag == "--id"):  # rows may be called by their tasks
-                raise TableError(f"{flag}: column {name!r} is also {roles[name]}")
-            roles.setdefault(name, role)
+            table.require(name, f"--{role}")
+            if name in roles and not (name == task and role == "id"):  # rows may be called by their tasks
+                raise TableError(f"--{role}: column {name!r} is also {roles[name]}")
+            roles.setdefault(name, f"the {role}")
     choice = FeatureChoice(features, drop, keep, categorical, date_parts, max_categories)
     encoding, left_out = choose_features(table, roles, choice)
     unusable, notes = _find_missing(table, targets, task, weights, encoding, missing)
