@@ -87,7 +87,7 @@ def test_the_wheel_installs_without_a_compiler(tmp_path: Path) -> None:
     run("python", "-m", "pip", "install", "-q", "--only-binary=:all:", f"{wheel}[cli,report]")
     assert "compiled" in run("tasksieve", "info")
     (tmp_path / "t.csv").write_text(
-        "task,x,y\n" + "".join(f"{i % 2},{i},{3 * i + i % 2}\n" for i in range(20))
+        "task,x,y\n" + "".join(f"{i % 2},{i / 2},{3 * i + i % 2}\n" for i in range(20))
     )
     table, out = str(tmp_path / "t.csv"), str(tmp_path / "run")
     run(

@@ -41,6 +41,7 @@ _HOME = {
     "OrderWarning": "fitted.order",
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
+    "ScaleWarning": "fitted.scales",
     "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "WeightedDegreeHasher": "graph",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .fitted.path import RegularizationPath as RegularizationPath
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
+    from .fitted.scales import ScaleWarning as ScaleWarning
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVR as GraphSVR
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher

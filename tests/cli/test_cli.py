@@ -62,7 +62,7 @@ def test_fit_on_a_csv_written_by_hand(cli: CommandLine, reports: Reports, tmp_pa
     # the same answer as the library's, to the bit
     data = pd.read_csv(table)
     X = np.column_stack([data.ward == "general", data.ward == "surgery", data.dose, data.age]).astype(float)
-    model = ts.MultiTaskLassoCV(n_alphas=20, cv=3).fit(
+    model = ts.MultiTaskLassoCV(n_alphas=20, cv=3, standardize=True).fit(
         X, data.recovery.to_numpy(), task=data.hospital.to_numpy(str)
     )
     coefficients = pd.read_parquet(run / "coefficients.parquet")
@@ -361,7 +361,8 @@ def test_path_and_prediction_with_one_of_its_values(
     found = cli("predict", run, table, "--alpha", alphas[8], "--probabilities").out.splitlines()
     assert found[0] == "task,prediction,probability of sick,probability of well"
     problem = prepare(read_table(table), target=["state"], task="site", classes=True)
-    model = ts.MultiTaskLogisticRegression(alpha=alphas[8]).fit(problem.X, problem.y, task=problem.task)
+    model = ts.MultiTaskLogisticRegression(alpha=alphas[8], standardize=True)
+    model.fit(problem.X, problem.y, task=problem.task)
     expected = model.predict_proba(problem.X, task=problem.task)
     np.testing.assert_allclose([float(line.split(",")[2]) for line in found[1:]], expected[:, 0], atol=1e-3)
     assert [line.split(",")[1] for line in found[1:]] == model.predict(problem.X, task=problem.task).tolist()

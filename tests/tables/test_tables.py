@@ -177,7 +177,7 @@ def test_missing_values_are_filled(tmp_path: Path) -> None:
         ("a,y\n1,2\n", {"task": "a"}, "no column left"),
         ("a,b,y\n1,-2,3\n", {"weights": "b"}, "row 1, column 'b' is -2"),
         ("a,b,c,y\n1,2,3,3\n", {"target": ["y", "c"], "task": "a"}, "each target is a task"),
-        ("a,b,y\n1,2,3\n", {"task": "y"}, "also something else"),
+        ("a,b,y\n1,2,3\n", {"task": "y"}, "also the target"),
         ("a,b,y\n,2,3\n,3,3\n", {"missing": "mean"}, "no value at all"),
         ("a,b,y\n1,2,\n", {"missing": "drop"}, "no row is left"),
     ],

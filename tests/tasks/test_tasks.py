@@ -424,7 +424,7 @@ T6 = np.array(["a", "a", "b", "b", "c", "c"])
         ({"X": np.ones((6, 0))}, r"0 feature\(s\) \(shape=\(6, 0\)\) while a minimum of 1 is required"),
         ({"X": np.ones((0, 2)), "y": []}, r"0 sample\(s\)"),
         ({"X": np.ones((6, 2), dtype=complex)}, "Complex data not supported"),
-        ({"X": np.full((6, 2), "a")}, "could not convert"),
+        ({"X": np.full((6, 2), "a")}, "X: column 0 holds text: 'a' in row 0"),
         ({"X": [[1.0, 2.0], [3.0]]}, "X is neither a matrix nor a list"),
         ({"X": np.ma.masked_equal(np.arange(12.0).reshape(6, 2), 3)}, "X is masked in row 1, feature 1"),
         ({"y": np.ones((6, 2, 2))}, r"y should be a 1d array or an array of shape \(n, T\)"),

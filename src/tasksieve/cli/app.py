@@ -67,6 +67,9 @@ def predict(
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Predict with this value of the path.")] = None,
     task: Annotated[str | None, typer.Option(help="Task column, where it has another name here.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
+    ] = None,
     all_tasks: Annotated[
         bool, typer.Option("--all-tasks", help="Every task's prediction for every row.")
     ] = False,
@@ -83,7 +86,7 @@ def predict(
     from .predict import run_predict
 
     return run_predict(
-        run, table, out, alpha, task, all_tasks, probabilities, missing, unknown,
+        run, table, out, alpha, task, id, all_tasks, probabilities, missing, unknown,
         format, separator, quiet,
     )  # fmt: skip
 

@@ -5,23 +5,37 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import thread_count
 from ..fitted.arguments import check_parameters
 from ..fitted.checkpoint import FolderStore, checkpoint
 from ..fitted.progress import watch
+from ..fitted.scales import ScaleWarning
 from ..report.from_model import task_quality
 from ..report.packing import count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
 from ..runs.folder import CONFIG, DATA, PIECES, file_digest
 from ..runs.results import row_labels, write_coefficients, write_path, write_quality, write_scores
 from ..tables import Table, TableProblem, prepare, read_table
+from .defaults import (
+    CONFIG_FORMAT,
+    DEFAULTS,
+    PARAMETER_DEFAULTS,
+    STRENGTH,
+    add_default,
+    add_parameters,
+    explicit,
+    said_by_default,
+    without_defaults,
+)
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held, refuse_other_options
 from .folds import fold_parameters, replace_folds, settle_folds
@@ -29,7 +43,6 @@ from .graph_file import read_graph_file
 from .options import (
     BY_KEY,
     COMPARED,
-    DEFAULTS,
     PARAMETER,
     command_line,
     read_alpha,
@@ -100,11 +113,12 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
         problem, classes = prepare_problem(kind, config, content)
     seconds_to_read = time.perf_counter() - began
     estimator = make_estimator(config, kind, problem, classes)
+    add_parameters(config, estimator)
     with held(folder, overwrite, quiet, PIECES) as display:
         resumed = resume and folder.begun
         if resumed:
             refuse_other_data(folder, digest)
-        reproduce = command_line(config, str(folder.path))
+        reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
         begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
         describe_data(folder, content, problem, digest, reproduce)
         del content
@@ -132,14 +146,16 @@ def decide_config(
     command: str, asked: dict[str, Any], config_file: str | None, resumed: RunFolder | None
 ) -> dict[str, Any]:
     """Options given, over those of ``--config``, over the defaults; a resumed run must have been asked the same."""
-    base = dict(DEFAULTS)
+    base: dict[str, Any] = {"by_default": []}
     if config_file is not None:
-        base.update(read_config(RunFolder(Path(config_file).parent), Path(config_file).name))
+        base = read_config(RunFolder(Path(config_file).parent), Path(config_file).name)
+        base = without_defaults(base, asked, command)
     old = None
     if resumed is not None:
-        old = read_config(resumed, CONFIG)
-        base = dict(old)
-    config = {**base, **asked, "command": command}
+        old = base = read_config(resumed, CONFIG)
+    config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
+    for key, value in DEFAULTS.items():
+        add_default(config, key, value)
     config.setdefault("threads", thread_count())
     if old is None:
         replace_folds(config, asked)
@@ -147,7 +163,8 @@ def decide_config(
         raise UsageError("name the table to read")
     config["table"] = os.path.abspath(config["table"])
     if old is not None:
-        refuse_other_options(old, config, {"table"})
+        given = [*asked, "command"]  # an older version may have written less than it meant
+        refuse_other_options({key: old.get(key) for key in given}, {key: config[key] for key in given}, {"table"})
     return config
 
 
@@ -157,13 +174,17 @@ def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
     for key, value in config.items():
         if key in ("table", "command"):
             good = isinstance(value, str)
+        elif key == "config_format":
+            good = _is_of(value, int)
+        elif key == "by_default":
+            good = _is_of(value, list[str]) and set(value) <= set(config) & set(BY_KEY)
         elif key not in BY_KEY or BY_KEY[key].role == "run":
             raise RunError(f"{folder / name}: unknown option {key!r}")
         else:
             good = _is_of(value, BY_KEY[key].kind)
         if not good:
             raise RunError(f"{folder / name}: {key!r} cannot be {str(value)[:60]!r}")
-    return config
+    return explicit(config, MODELS[config.get("model", DEFAULTS["model"])], str(folder / name))
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -192,15 +213,15 @@ def check_config(config: dict[str, Any]) -> ModelKind:
     if not kind.tasks and len(config["target"]) > 1:
         raise UsageError(f"--target: --model {kind.name} takes one target")
     if config["command"] == "fit" and kind.has_path and "alpha" not in config:
-        config.setdefault("cv", 5)
+        add_default(config, "cv", 5)
     if not kind.has_path:
-        for key in ("cv", "alphas", "eps", "selection_rule"):
+        for key in STRENGTH:
             if key in config:
                 raise UsageError(
                     f"{BY_KEY[key].long}: --model {kind.name} has no path; give --{kind.strength}"
                 )
     if "alpha" in config:
-        for key in ("cv", "alphas", "eps", "selection_rule"):
+        for key in STRENGTH:
             if key in config:
                 raise UsageError(f"--alpha gives one value; {BY_KEY[key].long} is for choosing among several")
     if config.get("graph") is not None and "graph_strength" not in kind.parameters():
@@ -212,6 +233,9 @@ def check_config(config: dict[str, Any]) -> ModelKind:
     if config["max_categories"] < 1:
         raise UsageError(f"--max-categories: at least 1, got {config['max_categories']}")
     known = kind.parameters()
+    for key, value in PARAMETER_DEFAULTS.items():
+        if PARAMETER.get(key, key) in known:
+            add_default(config, key, value)
     for key in config:
         if key in BY_KEY and BY_KEY[key].role == "param" and PARAMETER.get(key, key) not in known:
             flags = sorted(
@@ -271,8 +295,12 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         task=config.get("task"),
         weights=config.get("weights"),
         groups=config.get("row_groups"),
+        id=config.get("id"),
         features=config.get("features", ()),
+        drop=config.get("drop", ()),
+        keep=config["keep"],
         categorical=config.get("categorical", ()),
+        date_parts=config["date_parts"],
         missing=config["missing"],
         max_categories=config["max_categories"],
         classes=classes,
@@ -356,10 +384,11 @@ def solve(
         return keep_interrupted(folder, fitted.path, display)
     if fitted.path is None:
         fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
-    for warning in said:
-        display.note(f"warning: {warning}")
+    warned = [in_words(warning, problem.encoding.feature_names) for warning in said]
+    for words in warned:
+        display.note(f"warning: {words}")
     data = folder.read_json(DATA)
-    data["notes"] = [*problem.notes, *map(str, said)]
+    data["notes"] = [*problem.notes, *warned]
     if fitted.cv_scores is not None:
         data["cv_measure"] = fitted.cv_measure
         data["cv_folds"] = fitted.cv_folds
@@ -374,6 +403,17 @@ def solve(
     if not call.get("quiet"):
         summary(folder, kind, fitted, problem, seconds)
     return OK if fitted.converged else NOT_CONVERGED
+
+
+def in_words(warning: Warning, names: Sequence[str]) -> str:
+    """A warning of the library in the words of the command line."""
+    if not isinstance(warning, ScaleWarning):
+        return str(warning)
+    return (
+        f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
+        f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "
+        "matter"
+    )
 
 
 def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: TableProblem) -> Fitted:
@@ -448,7 +488,7 @@ def write_results(
     )
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
-    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
+    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit", "id": config.get("id")}
     save_model(
         folder,
         SavedModel(
@@ -457,13 +497,37 @@ def write_results(
     )
 
 
+SCALES = {
+    True: "columns standardised while fitting (not with --as-is); coefficients are in the units of the table",
+    False: "columns as they are, not standardised",
+}
+
+
+def comparable_strengths(model: Any, coef: np.ndarray, problem: TableProblem) -> np.ndarray:
+    """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
+    strength = np.linalg.norm(coef, axis=0)
+    if getattr(model, "standardize", False):
+        chosen = np.flatnonzero(strength)
+        strength[chosen] *= deviations(problem.X[:, chosen])
+    return strength
+
+
+def deviations(X: Any) -> np.ndarray:
+    """Standard deviations of columns."""
+    if not scipy.sparse.issparse(X):
+        return np.std(X, axis=0, dtype=np.float64)
+    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(squares - means**2, 0.0))
+
+
 def summary(
     folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: TableProblem, seconds: float
 ) -> None:
     """A few lines on stdout."""
     model = fitted.model
     coef = model.coef_.reshape(-1, model.coef_.shape[-1])
-    strength = np.linalg.norm(coef, axis=0)
+    strength = comparable_strengths(model, coef, problem)
     chosen = np.flatnonzero(strength)
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
@@ -477,6 +541,8 @@ def summary(
             f"{count(len(fitted.path), 'value')} of alpha, "
             f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
         )
+    if hasattr(model, "standardize"):
+        lines.append(SCALES[model.standardize])
     strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
     if len(strongest):
         shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")

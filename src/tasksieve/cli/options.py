@@ -25,7 +25,7 @@ class Option:
     key : str
         Its place in a configuration; of a parameter, its name in the estimator.
     flag : str
-        What is typed; a boolean has its opposite after a slash.
+        What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
     kind : type
     help : str
     panel : {"Data", "Model", "Strength", "Run"}
@@ -54,6 +54,12 @@ OPTIONS = [
     Option("task", "--task,-t", str, "Column with the task of each row.", "Data"),
     Option("features", "--features,-x", list[str], "Columns to learn from (names or globs); by default all others.",
            "Data"),
+    Option("drop", "--drop", list[str], "Columns to leave out (names or globs).", "Data"),
+    Option("keep", "--keep", list[str], "Columns to learn from although they look like an id (names or globs); named "
+           "in --features they are kept, too.", "Data"),
+    Option("id", "--id", str, "Column that names the rows: not learned from, carried into predictions.", "Data"),
+    Option("date_parts", "--date-parts/--no-date-parts", bool, "Learn from the parts of dates (days since 1970, year, "
+           "month, day, weekday, hour); otherwise dates are left out.", "Data"),
     Option("weights", "--weights", str, "Column with the weight of each row.", "Data"),
     Option("row_groups", "--row-groups", str, "Column that related rows share (a family, a patient): they are held "
            "out together in cross-validation.", "Data", "config", ("fit",)),
@@ -87,8 +93,9 @@ OPTIONS = [
            "param"),
     Option("fit_intercept", "--intercept/--no-intercept", bool, "One intercept per task, or none.", "Model", "param"),
     Option("positive", "--positive/--any-sign", bool, "Only coefficients >= 0.", "Model", "param"),
-    Option("standardize", "--standardize/--as-is", bool, "Penalise columns scaled to unit deviation within tasks.",
-           "Model", "param"),
+    Option("standardize", "--standardize/--as-is, /--no-standardize", bool, "Penalise columns scaled to unit deviation "
+           "within tasks, or as they are; coefficients are in the table's units. (default: standardize)", "Model",
+           "param"),
     Option("task_weights", "--task-weights", Literal["balanced"], "Every task counts once.", "Model",
            "param"),
     Option("tol", "--tol", float, "Stop at this relative duality gap. (default: 1e-6)", "Model", "param"),
@@ -122,7 +129,6 @@ OPTIONS = [
 ]  # fmt: skip
 
 BY_KEY = {option.key: option for option in OPTIONS}
-DEFAULTS: dict[str, Any] = {"model": "lasso", "missing": "error", "max_categories": 100}
 # What a parameter is called in the estimator, where that is not its key.
 PARAMETER = {"owl_weights": "weights"}
 # Parameters of which cross-validation can compare several values.
@@ -147,7 +153,7 @@ def command(
     for option in OPTIONS:
         if name not in option.commands:
             continue
-        flags = [flag.strip() for flag in option.flag.split(",")]
+        flags = option.flag.split(",")
         info = typer.Option(*flags, help=option.help, rich_help_panel=option.panel, show_default=False)
         annotation = Annotated[option.kind | None, info]  # type: ignore[name-defined]
         parameters.append(
@@ -199,16 +205,16 @@ def read_alpha(text: str, model: str) -> float | str:
     return found
 
 
-def command_line(config: dict[str, Any], out: str) -> str:
-    """The command that computes a configuration, to be pasted into a shell."""
+def command_line(config: dict[str, Any], out: str, leave_out: Callable[[str], bool]) -> str:
+    """The command that computes a configuration, to be pasted into a shell, less the options to leave out."""
     words = ["tasksieve", config["command"], config["table"]]
     for option in OPTIONS:
         value = config.get(option.key)
-        if option.role == "run" or value is None or value == DEFAULTS.get(option.key):
+        if option.role == "run" or value is None or leave_out(option.key):
             continue
         if isinstance(value, bool):
-            names = option.flag.split("/")
-            words.append(names[0] if value else names[-1])
+            yes, no = option.flag.split(",")[0].split("/")
+            words.append(yes if value else no)
         else:
             for item in value if isinstance(value, list) else [value]:
                 words += [

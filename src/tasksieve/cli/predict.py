@@ -25,6 +25,7 @@ def run_predict(
     out: str | None,
     alpha: float | None,
     task: str | None,
+    id: str | None,
     all_tasks: bool,
     probabilities: bool,
     missing: Literal["error", "drop", "mean"],
@@ -46,8 +47,9 @@ def run_predict(
     with working("predicting", quiet):
         content = read_table(table, format, separator)
         columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
-    write_predictions(out, columns)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
+    names = row_names(content, id, saved.facts.get("id"), quiet)
+    write_predictions(out, {**{free_name(name, columns): values for name, values in names.items()}, **columns})
     if n_empty and not quiet:
         say(f"note: {n_empty} of {content.n_rows} rows have missing values and no prediction")
     return OK
@@ -138,6 +140,31 @@ def add(
     )
     for t, name in enumerate(names):
         columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
+
+
+def row_names(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
+    """The column that names the rows, where the fit or this call has one."""
+    name = asked or fitted
+    if not isinstance(name, str):
+        return {}
+    if asked is None and name not in table.columns:
+        if not quiet:
+            say(f"note: {table.source} has no column {name!r}, the --id of the fit: predictions come without it")
+        return {}
+    column = table.require(name, "--id")
+    if column.kind == "date":
+        values = np.datetime_as_string(column.values, unit="auto").tolist()
+    else:
+        values = column.values.tolist()
+    holes = column.missing.tolist()
+    whole = column.kind == "number" and not np.any(np.mod(column.values[~column.missing], 1))
+    return {
+        name: [None if hole else int(v) if whole else v for v, hole in zip(values, holes, strict=True)]
+    }
+
+
+def free_name(name: str, taken: dict[str, list[Any]]) -> str:
+    return f"{name} (id)" if name in taken else name
 
 
 def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:

@@ -28,6 +28,7 @@ from ..fitted.path import RegularizationPath
 from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
+from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
@@ -138,6 +139,7 @@ class PathEstimator(TaskLinearModel):
         self._set_features(X, data)
         self._set_solution(data, point)
         self.null_objective_ = float(solution.null_objective) / self._unit(data)
+        self._warn_scales(data, problem, getattr(self, "feature_names_in_", None))
         if not point.converged:
             self._warn_not_converged(solution, data)
         return self
@@ -178,7 +180,10 @@ class PathEstimator(TaskLinearModel):
         else:
             grid = given_grid(alphas)
         solution = self._solve(data, problem, grid, progress=self._progress())
-        return self._as_path(data, problem, solution, grid, feature_names(X[0] if is_task_list(X) else X))
+        names = feature_names(X[0] if is_task_list(X) else X)
+        if not solution.interrupted:
+            self._warn_scales(data, problem, names)
+        return self._as_path(data, problem, solution, grid, names)
 
     def alpha_max(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised).
@@ -310,6 +315,12 @@ class PathEstimator(TaskLinearModel):
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
+
+    def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
+        """Once a fit, never in its folds."""
+        if not self.standardize:
+            weights = read_feature_weights(self.feature_weights, data.n_features)
+            warn_scales(problem.design, data.storage, weights, names, stacklevel=3)
 
     def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
         open_points = [point for point in solution.points if not point.converged]

@@ -154,9 +154,9 @@ class PathEstimatorCV(TaskLinearModel):
         solution = model._solve(data, problem, grid, progress=progress)
         if solution.interrupted:
             raise KeyboardInterrupt
-        self.path_ = model._as_path(
-            data, problem, solution, grid, feature_names(X[0] if is_task_list(X) else X)
-        )
+        names = feature_names(X[0] if is_task_list(X) else X)
+        model._warn_scales(data, problem, names)
+        self.path_ = model._as_path(data, problem, solution, grid, names)
         self.alpha_ = float(grid[k])
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])

@@ -304,12 +304,20 @@ def _facts(
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     if alpha is not None:
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
+    if hasattr(model, "standardize"):
+        facts.append(standardised_fact(model))
     if hasattr(model, "path_scores_"):
         rule = {"min": "smallest held-out loss", "1se": "one standard error"}[model.selection_rule]
         facts.append(("How it was chosen", f"{model.cv_folds_}; rule: {rule}"))
     if path is not None:
         facts += _path_facts(path)
     return facts
+
+
+def standardised_fact(model: Any) -> tuple[str, str]:
+    """Whether the penalty has seen columns in their units, for the list of facts."""
+    how = "yes, within tasks; coefficients are in the units of the data" if model.standardize else "no"
+    return "Columns standardised while fitting", how
 
 
 def _path_facts(path: RegularizationPath) -> list[tuple[str, str]]:

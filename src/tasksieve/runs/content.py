@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
+from ..report.from_model import standardised_fact
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
@@ -87,7 +88,13 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
         how = f" Its penalty strength was chosen by {config['cv']}-fold cross-validation, {rule}."
     else:
         how = ""
-    return f"{subject} {data['rows']:,} rows of {data['name']} were used.{model}{how}"
+    scales = ""
+    if getattr(saved.estimator, "standardize", False):
+        scales = (
+            " While fitting, columns were standardised within each task, so that the penalty does not depend on their "
+            "units; coefficients are in the units of the table."
+        )
+    return f"{subject} {data['rows']:,} rows of {data['name']} were used.{model}{how}{scales}"
 
 
 def _answered(
@@ -130,6 +137,9 @@ def _facts(
         ("model", f"{kind.name} ({type(model).__name__})"),
         (kind.strength, f"{getattr(model, kind.strength):.6g}"),
     ]
+    if hasattr(model, "standardize"):
+        name, how = standardised_fact(model)
+        facts.append((name.lower(), how))
     if path is not None:
         facts.append(
             ("values of alpha", f"{len(path.alphas)}, {path.alphas[0]:.4g} to {path.alphas[-1]:.4g}")

@@ -1,18 +1,22 @@
-"""Columns as numbers: numbers stay, words become one column of zeros and ones per word."""
+"""Columns as numbers: numbers stay, a word becomes a column of zeros and ones, a date its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
+from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
 from .table import Array, Column, Table, TableError, row_number
 
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
+
+# Of a column: a number as it is, words, or a date.
+Coding = list[str] | DateParts | None
 
 
 @dataclass
@@ -21,18 +25,23 @@ class Encoding:
 
     Attributes
     ----------
-    columns : list of (name, categories)
-        Categories are None for a number, else the words in the order of their indicator columns.
+    columns : list of (name, coding)
+        The coding is None for a number, the words in the order of their indicator columns, or the parts of a date.
     matrix_names : list of names, optional
         Features taken from the matrix of an npz or libsvm file; then there are no columns.
     """
 
-    columns: list[tuple[str, list[str] | None]]
+    columns: list[tuple[str, Coding]]
     matrix_names: list[str] | None = None
 
     @classmethod
     def of(
-        cls, table: Table, names: Sequence[str], categorical: Sequence[str], max_categories: int
+        cls,
+        table: Table,
+        names: Sequence[str],
+        categorical: Sequence[str],
+        max_categories: int,
+        dates: Mapping[str, DateParts] | None = None,
     ) -> Encoding:
         """Decide how to encode the named columns of a table.
 
@@ -44,14 +53,23 @@ class Encoding:
             Columns of numbers that are names of things (codes), not quantities.
         max_categories : int
             More words than this in one column are an error.
+        dates : dict of column to DateParts, optional
         """
-        columns: list[tuple[str, list[str] | None]] = []
+        columns: list[tuple[str, Coding]] = []
         for name in names:
+            if dates and name in dates:
+                columns.append((name, dates[name]))
+                continue
             column = table.require(name, "--features")
+            if column.kind == "date":
+                raise TableError(
+                    f"column {name!r} of {table.source} holds dates, which are no numbers: --date-parts learns from "
+                    f"their parts, --drop leaves the column out"
+                )
             if column.kind == "other":
                 raise TableError(
-                    f"--features: column {name!r} of {table.source} holds neither numbers nor words (dates? lists?): "
-                    "turn it into numbers, or leave it out"
+                    f"--features: column {name!r} of {table.source} holds neither numbers, words nor dates "
+                    "(durations? lists?): turn it into numbers, or leave it out with --drop"
                 )
             if column.kind == "number" and name not in categorical:
                 columns.append((name, None))
@@ -62,7 +80,8 @@ class Encoding:
             if len(words) > max_categories:
                 raise TableError(
                     f"--features: column {name!r} of {table.source} has {len(words)} different words, more than "
-                    f"--max-categories {max_categories}: leave it out (an identifier?) or raise the limit"
+                    f"--max-categories {max_categories}: leave it out with --drop (an identifier? then --id), or raise "
+                    "the limit"
                 )
             columns.append((name, words))
         return cls(columns)
@@ -72,8 +91,11 @@ class Encoding:
         if self.matrix_names is not None:
             return list(self.matrix_names)
         names: list[str] = []
-        for name, words in self.columns:
-            names += [name] if words is None else [f"{name}={word}" for word in words]
+        for name, coding in self.columns:
+            if isinstance(coding, DateParts):
+                names += [f"{name}.{part}" for part in coding.parts]
+            else:
+                names += [name] if coding is None else [f"{name}={word}" for word in coding]
         return names
 
     def matrix(self, table: Table, unknown: Literal["error", "zero"] = "error") -> Any:
@@ -92,18 +114,20 @@ class Encoding:
         names = self.feature_names
         X = np.empty((table.n_rows, len(names)), dtype=self._type(table), order="F")
         k = 0
-        for name, words in self.columns:
+        for name, coding in self.columns:
             column = table.require(name, "the model's features")
-            if words is None:
-                X[:, k] = self._numbers(column, name, table)
-                k += 1
+            if coding is None:
+                block = self._numbers(column, name, table)[:, None]
+            elif isinstance(coding, DateParts):
+                block = coding.matrix(column, name, table.source)
             else:
-                X[:, k : k + len(words)] = self._indicators(column, name, words, table, unknown)
-                k += len(words)
+                block = self._indicators(column, name, coding, table, unknown)
+            X[:, k : k + block.shape[1]] = block
+            k += block.shape[1]
         return X
 
     def _type(self, table: Table) -> Any:
-        if any(words is not None for _, words in self.columns):
+        if any(coding is not None for _, coding in self.columns):
             return np.float64
         types = {table.columns[name].values.dtype.type for name, _ in self.columns if name in table.columns}
         return types.pop() if len(types) == 1 and types <= set(KEPT) else np.float64
@@ -168,24 +192,39 @@ class Encoding:
     def to_json(self) -> dict[str, Any]:
         if self.matrix_names is not None:
             return {"matrix": True}
-        return {"columns": [[name, words] for name, words in self.columns]}
+        return {"columns": [[name, _plain(coding)] for name, coding in self.columns]}
 
     @classmethod
     def from_json(cls, content: Any, names: list[str]) -> Encoding:
         """The encoding that `to_json` has written; `names` are the model's features."""
         if content.get("matrix") is True:
             return cls([], list(names))
-        columns: list[tuple[str, list[str] | None]] = []
-        for name, words in content["columns"]:
-            if not isinstance(name, str) or not (
-                words is None or all(isinstance(word, str) for word in words)
-            ):
+        columns: list[tuple[str, Coding]] = []
+        for name, coding in content["columns"]:
+            if not isinstance(name, str):
                 raise ValueError("columns of the encoding")
-            columns.append((name, None if words is None else list(words)))
+            columns.append((name, _coding_from(coding)))
         encoding = cls(columns)
         if encoding.feature_names != names:
             raise ValueError("columns of the encoding do not give the model's features")
         return encoding
+
+
+def _plain(coding: Coding) -> Any:
+    return {"parts": list(coding.parts), "way": coding.way} if isinstance(coding, DateParts) else coding
+
+
+def _coding_from(content: Any) -> Coding:
+    if content is None:
+        return None
+    if isinstance(content, dict):
+        parts, way = tuple(content["parts"]), content["way"]
+        if not set(parts) <= set(PARTS) or way not in ("", *WAYS, EIGHT_DIGITS):
+            raise ValueError("dates of the encoding")
+        return DateParts(parts, way)
+    if not isinstance(content, list) or not all(isinstance(word, str) for word in content):
+        raise ValueError("columns of the encoding")
+    return list(content)
 
 
 def _missing_in_matrix(matrix: Any, names: Sequence[str]) -> list[tuple[str, Array]]:

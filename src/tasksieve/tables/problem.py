@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from .columns import FeatureChoice, choose_features
 from .encode import Encoding, refuse_spoilt_numbers
 from .table import NAMED_PLACES, Array, Column, Table, TableError, places, row_number
 
@@ -69,8 +70,12 @@ def prepare(
     task: str | None = None,
     weights: str | None = None,
     groups: str | None = None,
+    id: str | None = None,
     features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    date_parts: bool = False,
     missing: Missing = "error",
     max_categories: int = 100,
     classes: bool = False,
@@ -82,11 +87,17 @@ def prepare(
     table : Table
     target : names or globs
         Several: one matrix shared by several targets, each a task; empty cells are labels that were not observed.
-    task, weights, groups : names, optional
+    task, weights, groups, id : names, optional
     features : names or globs
-        By default all columns that are nothing else.
+        By default all columns that are nothing else and look like neither an id nor a date.
+    drop : names or globs
+        Columns to leave out.
+    keep : names or globs
+        Columns to learn from although they look like an id or a date.
     categorical : names or globs
         Features whose numbers are names.
+    date_parts : bool
+        Learn from the parts of dates.
     missing : {"error", "drop", "mean"}
         Rows with a missing value: an error that names them, left out, or filled with the mean of each feature. A row
         without a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
@@ -103,16 +114,18 @@ def prepare(
             f"--task: with several targets ({', '.join(targets[:3])}, ...) each target is a task; either drop --task, "
             "or stack the rows, with one target column and one task column"
         )
-    special = list(targets)
-    for name, role in ((task, "--task"), (weights, "--weights"), (groups, "--row-groups")):
+    roles = dict.fromkeys(targets, "the target")
+    for name, role in ((task, "task"), (weights, "weights"), (groups, "row-groups"), (id, "id")):
         if name is not None:
-            table.require(name, role)
-            if name in special:
-                raise TableError(f"{role}: column {name!r} is also something else")
-            special.append(name)
-    encoding = _encoding(table, special, features, categorical, max_categories)
-    needed = special[len(targets) :]
+            table.require(name, f"--{role}")
+            if name in roles and not (name in (task, groups) and role == "id"):  # rows may be called by these
+                raise TableError(f"--{role}: column {name!r} is also {roles[name]}")
+            roles.setdefault(name, "the groups of rows" if role == "row-groups" else f"the {role}")
+    choice = FeatureChoice(features, drop, keep, categorical, date_parts, max_categories)
+    encoding, left_out = choose_features(table, roles, choice)
+    needed = [name for name in (task, weights, groups) if name is not None]
     unusable, notes = _find_missing(table, targets, needed, encoding, missing)
+    notes = [*left_out, *notes]
 
     rows = np.flatnonzero(~unusable)
     if len(rows) == 0:
@@ -182,26 +195,6 @@ def prepare_rows(
         else tidy_labels(read_labels_column(table.columns[task], task, table.source)[rows])
     )
     return X, labels, rows
-
-
-def _encoding(
-    table: Table, special: list[str], features: Sequence[str], categorical: Sequence[str], max_categories: int
-) -> Encoding:
-    if table.matrix is not None:
-        if categorical:
-            raise TableError(f"--categorical: the features of {table.source} are a matrix of numbers")
-        names = list(table.matrix_names)
-        return Encoding([], table.match(features, "--features", names) if features else names)
-    free = [name for name in table.columns if name not in special]
-    names = table.match(features, "--features", list(table.columns)) if features else free
-    both = [name for name in names if name in special]
-    if both and any(name in features for name in both):
-        raise TableError(f"--features: column {both[0]!r} is also the target, the task, the weights or the groups")
-    names = [name for name in names if name not in special]  # a glob may touch them
-    if not names:
-        raise TableError(f"--features: {table.source} has no column left to learn from")
-    coded = table.match(categorical, "--categorical", names) if categorical else []
-    return Encoding.of(table, names, coded, max_categories)
 
 
 def _find_missing(
@@ -286,7 +279,7 @@ def fill_with_means(X: Any, names: Sequence[str], fill: Array | None = None) -> 
 
 def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
     """Labels of one target: numbers, or class labels (None or NaN where not observed)."""
-    if column.kind == "other":
+    if column.kind in ("date", "other"):
         raise TableError(f"--target: column {name!r} of {source} holds neither numbers nor words")
     if classes:
         return column.values
@@ -304,7 +297,7 @@ def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
 
 def read_labels_column(column: Column, name: str, source: str, role: str = "--task") -> Array:
     """Labels of tasks or groups: words or numbers."""
-    if column.kind == "other":
+    if column.kind in ("date", "other"):
         raise TableError(f"{role}: column {name!r} of {source} holds neither numbers nor words")
     return column.values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,8 @@ def from_series(series: Any) -> Column:
             return Column("number", series.to_numpy())
         if dtype.kind == "f":
             return Column("number", series.to_numpy().astype(np.float32))
+        if dtype.kind == "M":
+            return Column("date", series.to_numpy().astype("datetime64[us]"))
         if dtype.kind != "O":
             return Column("other", series.to_numpy())
     elif getattr(dtype, "kind", "O") in "biuf" and hasattr(
@@ -86,7 +89,12 @@ def from_series(series: Any) -> Column:
     ):  # with a mask for missing values
         return Column("number", series.to_numpy(dtype=np.float64, na_value=np.nan))
     pandas = need("pandas")
-    if type(dtype).__name__ in ("DatetimeTZDtype", "PeriodDtype", "IntervalDtype"):
+    kind = type(dtype).__name__
+    if kind == "DatetimeTZDtype":  # the time that the clock on the wall shows
+        return Column("date", series.dt.tz_localize(None).to_numpy().astype("datetime64[us]"))
+    if kind == "PeriodDtype":
+        return Column("date", series.dt.to_timestamp().to_numpy().astype("datetime64[us]"))
+    if kind == "IntervalDtype":
         return Column("other", series.to_numpy())
     values = series.astype(object).to_numpy(copy=True)
     try:
@@ -94,6 +102,8 @@ def from_series(series: Any) -> Column:
         kinds = {type(value) for value in values[~missing]}
     except (TypeError, ValueError):
         return Column("other", values)
+    if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
+        return _from_dates(values, missing)
     if not kinds <= {str, bool, int, float, np.bool_} and not all(
         issubclass(kind, np.number) for kind in kinds - {str}
     ):
@@ -107,6 +117,16 @@ def from_series(series: Any) -> Column:
     values[missing] = None
     values[~missing] = [str(value) for value in values[~missing]]
     return Column("text", values)
+
+
+def _from_dates(values: np.ndarray, missing: np.ndarray) -> Column:
+    """Python's dates and times, on the wall's clock."""
+    dates = np.full(len(values), "NaT", dtype="datetime64[us]")
+    dates[~missing] = [
+        np.datetime64(value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value, "us")
+        for value in values[~missing].tolist()
+    ]
+    return Column("date", dates)
 
 
 # --- matrices ----------------------------------------------------------------------------------------------------

@@ -25,13 +25,13 @@ class Column:
 
     Attributes
     ----------
-    kind : {"number", "text", "other"}
-        "other": dates, lists, anything that is neither a number nor a word.
+    kind : {"number", "text", "date", "other"}
+        "other": durations, lists, anything that is neither a number nor a word nor a date.
     values : array of shape (n,)
-        Numbers (NaN where missing), or strings (None where missing).
+        Numbers (NaN where missing), strings (None where missing), or datetime64[us] (NaT where missing).
     """
 
-    kind: Literal["number", "text", "other"]
+    kind: Literal["number", "text", "date", "other"]
     values: Array
 
     @property
@@ -43,6 +43,8 @@ class Column:
                 if self.values.dtype.kind == "f"
                 else np.zeros(len(self.values), dtype=bool)
             )
+        if self.kind == "date":
+            return np.isnat(self.values)
         return np.array([value is None for value in self.values], dtype=bool)
 
 

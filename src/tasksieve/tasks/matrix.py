@@ -11,6 +11,7 @@ from sklearn import get_config
 
 from ..design import Storage, compressed
 from .masked import refuse_masked
+from .strangers import refuse_strangers
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -149,7 +150,13 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
             f"{name} is a memory map of dtype {dtype}, which would have to be copied: "
             "write it as float64, float32, int8 or uint8."
         )
-    return matrix.astype(np.float64)
+    if dtype.kind in "Mm":
+        refuse_strangers(X, matrix, name)
+    try:
+        return matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        refuse_strangers(X, matrix, name)
+        raise
 
 
 def _is_sparse_frame(X: Any) -> bool:

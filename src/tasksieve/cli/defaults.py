@@ -1,0 +1,90 @@
+"""What nobody asked for: the defaults, written down with every run so that it goes on as it was begun.
+
+The defaults of the estimators are read from the estimators; here are those of the command line, and what the
+configurations of older versions mean by saying nothing.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from ..runs import ModelKind, RunError
+from .options import BY_KEY, COMPARED, PARAMETER, read_alphas
+
+#: of ``config.json``: 1 is that of version 0.1, which did not write it
+CONFIG_FORMAT = 2
+DEFAULTS: dict[str, Any] = {
+    "model": "lasso",
+    "missing": "error",
+    "max_categories": 100,
+    "keep": [],
+    "date_parts": False,
+}
+# Of all models that have the parameter; the library's own default differs.
+PARAMETER_DEFAULTS: dict[str, Any] = {"standardize": True}
+# Version 0.1 fitted columns in their units, and learned from whatever looked like an id.
+UNSAID = {1: {"standardize": False, "keep": ["*"]}}
+# What follows from the choice of a model or of a strength: asked anew where that choice is another.
+STRENGTH = ("cv", "alphas", "eps", "selection_rule")
+
+
+def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, Any]:
+    """A configuration from a file, in today's format: with what an older version did without saying so."""
+    written = config.get("config_format", 1)
+    if written > CONFIG_FORMAT:
+        raise RunError(f"{source}: config_format {written}; this version reads up to {CONFIG_FORMAT}")
+    config = {"by_default": [], **config, "config_format": CONFIG_FORMAT}
+    for key, value in UNSAID.get(written, {}).items():
+        if key not in config and (BY_KEY[key].role != "param" or PARAMETER.get(key, key) in kind.parameters()):
+            add_default(config, key, value)
+    return config
+
+
+def without_defaults(config: dict[str, Any], asked: dict[str, Any], command: str) -> dict[str, Any]:
+    """A configuration of another run, less the defaults that do not fit what is asked here."""
+    other_question = command != config.get("command", command) or any(
+        key in asked and asked[key] != config.get(key) for key in ("model", "loss", "alpha", "cv")
+    )
+    stale = {
+        key
+        for key in config.get("by_default", ())
+        if key in asked or (other_question and (BY_KEY[key].role == "param" or key in STRENGTH))
+    }
+    kept = {key: value for key, value in config.items() if key not in stale}
+    return {**kept, "by_default": [key for key in config.get("by_default", ()) if key not in stale]}
+
+
+def add_default(config: dict[str, Any], key: str, value: Any) -> None:
+    """Write down a value that was not asked for."""
+    if key not in config:
+        config[key] = value
+        config["by_default"] = sorted({*config.get("by_default", ()), key})
+
+
+def add_parameters(config: dict[str, Any], estimator: Any) -> None:
+    """Write down the estimator's own defaults: another version may have others."""
+    params = estimator.get_params(deep=False)
+    for option in BY_KEY.values():
+        value = params.get(PARAMETER.get(option.key, option.key))
+        if option.role != "param" or option.key == "alpha" or config["command"] not in option.commands:
+            continue
+        if option.key in COMPARED and value is not None:
+            value = ",".join(map(repr, value)) if isinstance(value, list | tuple) else repr(value)
+        if isinstance(value, bool | int | float | str):
+            add_default(config, option.key, value)
+    if config["command"] == "path":
+        grid = {name: parameter.default for name, parameter in signature(estimator.path).parameters.items()}
+    else:
+        grid = params if config.get("cv") else {}
+    if "n_alphas" in grid and read_alphas(config.get("alphas"))[1] is None:
+        add_default(config, "alphas", str(grid["n_alphas"]))
+        add_default(config, "eps", grid["eps"])
+    if config.get("cv"):
+        add_default(config, "selection_rule", params["selection_rule"])
+
+
+def said_by_default(config: dict[str, Any], key: str) -> bool:
+    """Whether an option says no more than today's default does."""
+    today = {**DEFAULTS, **PARAMETER_DEFAULTS}
+    return key in config.get("by_default", ()) and config[key] == today.get(key, config[key])
