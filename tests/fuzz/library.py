@@ -182,11 +182,8 @@ def path(case: Case, arguments: dict[str, Any], seconds: int = 120) -> list[Stor
 
 def prove(case: Case, arguments: dict[str, Any], coef: Array, intercept: Array) -> Stored:
     """What is proved about numbers that no fit has stored."""
-    from tasksieve.proof.prove import prove as proof_of
-
     with guarded(60):
         model = estimator(case)
         data = model._read(*(arguments.get(key) for key in ("X", "y", "task", "sample_weight")))
-        problem, unit = model._problem(data), model._unit(data)
-        proof = proof_of(problem, case.alpha * unit * model._strength(), coef, intercept)
+        proof, unit = model._prove(data, coef, intercept), model._unit(data)
     return Stored(coef, intercept, proof.objective / unit, proof.dual_gap / unit, None, case.alpha)

@@ -10,7 +10,7 @@ from .samples import Samples
 from .shard import LocalShard
 from .sparse_columns import SparseColumns
 from .sparse_format import compressed
-from .storage import DenseStorage, MappedRowStorage, RowVectors, SparseStorage, Storage, as_storage
+from .storage import DenseStorage, MappedRowStorage, RowVectors, ScaledStorage, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "PackedColumns",
     "RowVectors",
     "Samples",
+    "ScaledStorage",
     "SparseColumns",
     "SparseStorage",
     "Storage",

@@ -12,7 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..losses import Loss, as_loss
 from ..plotting import coefficient_map
-from ..tasks import TaskData, TaskLabels, count_rows, is_task_list, linear_scores, read_labels, read_tasks
+from ..tasks import (
+    TaskData,
+    TaskLabels,
+    count_rows,
+    is_task_list,
+    linear_scores,
+    read_labels,
+    read_tasks,
+    without_common_factor,
+)
 from .arguments import feature_names
 from .scoring import accuracy, mean_over_tasks, r2
 from .state import LinearState, read_rows
@@ -183,9 +192,11 @@ class TaskLinearModel(SelectingModel):
         return as_loss(self._loss)
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
-        return read_tasks(
+        data = read_tasks(
             X, y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=self._targets
         )
+        ordinary = without_common_factor(data.weights)
+        return data if ordinary is data.weights else data.with_weights(ordinary)
 
     def _set_features(self, X: Any, data: TaskData) -> None:
         self._remember_features(X, data.n_features)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..design import Design
+from ..design import Design, ScaledStorage
 from ..fitted.arguments import (
     check_number,
     default_grid,
@@ -32,7 +33,9 @@ from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
+from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, read_feature_weights
+from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 __all__ = [
     "SCREENING",
@@ -224,68 +227,124 @@ class PathEstimator(TaskLinearModel):
                 "positive=True cannot be combined with feature_weights of 0: coefficients that are never penalised "
                 "are eliminated before the solve and cannot be constrained. Give them a small weight instead."
             )
-        if feature_weights is not None and not np.all(feature_weights):
+        free = np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
+        if len(free):
             data.refuse_not_finite()  # unpenalised columns are used before their norms are known
-        design = Design(
-            data.storage,
-            data.offsets,
-            shared=data.shared,
-            weights=self._row_weights(data),
-            fit_intercept=self.fit_intercept,
-            unpenalised=None if feature_weights is None else np.flatnonzero(feature_weights == 0),
-            standardize=self.standardize,
-            n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
-        )
-        problem = self._state(design, data, feature_weights)
-        if data.unsearched:
-            problem.null_levels()  # norms come along in the same reading of the data
-            if not design.finite:
-                data.refuse_not_finite()
-                raise ValueError(
-                    "X has entries whose squares overflow: divide its columns by a common factor."
-                )
+        weights = self._row_weights(data)
+        if not np.all(np.isfinite(weights)) or (data.task_weights_rule is not None and not weights.any()):
+            raise ValueError(
+                "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
+            )
+        units = Units.of(self._member, data.y, weights)
+
+        def build(exponent: int) -> Problem:
+            design = Design(
+                data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
+                data.offsets,
+                shared=data.shared,
+                weights=weights,
+                fit_intercept=self.fit_intercept,
+                unpenalised=free,
+                standardize=self.standardize,
+                n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
+            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self._state(design, data, feature_weights, units.on(exponent, self.standardize))
+                found.null_levels()  # norms come along in the same reading of the data
+            return found
+
+        problem = build(exponent_of(data.storage, free) and exponent_of(data.storage) if len(free) else 0)
+        exponent = measured_exponent(problem.design, data.storage) if problem.units.x == 0 else 0
+        if exponent:
+            problem = build(exponent)
+        if not problem.design.finite:
+            data.refuse_not_finite()
+            raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
+        if problem.units.x:
+            refuse_vanished(problem.design, data.storage)
+        self._warn_dependent(problem.design, data)
         return problem
 
-    def _state(self, design: Design, data: TaskData, feature_weights: np.ndarray | None) -> Problem:
-        """The problem on a design."""
-        return Problem(
+    def _state(
+        self, design: Design, data: TaskData, feature_weights: np.ndarray | None, units: Units
+    ) -> Problem:
+        """The problem on a design, X and y in some units."""
+        penalty = self._penalty()
+        if "ridge_ratio" in penalty:
+            penalty["ridge_ratio"] = units.ratio(penalty["ridge_ratio"])
+        if "fixed_ridge" in penalty:
+            penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
+        problem = Problem(
             design,
-            data.y,
+            np.ldexp(data.y, -units.y) if units.y else data.y,
             loss=self._member,
             feature_weights=feature_weights,
             positive=self.positive,
             unit=self._unit(data),
-            **self._penalty(),
+            **penalty,
         )
+        problem.units = units
+        return problem
+
+    def _warn_dependent(self, design: Design, data: TaskData) -> None:
+        for found in design.samples.dependent[:1]:
+            more = len({other.column for other in design.samples.dependent}) - 1
+            warnings.warn(
+                f"Unpenalised feature {design.unpenalised[found.column]} is a combination of others in task "
+                f"{data.tasks.tolist()[found.task]!r} to {max(found.left, 1e-16):.0e}: its coefficient is fixed at 0 there"
+                f"{f', and so it is for {more} more' if more else ''}. Leave it out, or give it a feature weight.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _solve(
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
-        return solve_path(
+        units = problem.units
+        with np.errstate(over="ignore"):
+            lams = units.inward(alphas * (self._strength() * self._unit(data)))
+        solution = solve_path(
             problem,
-            alphas * (self._strength() * self._unit(data)),
+            lams,
             tol=self.tol,
             max_iter=self.max_iter,
             **self._engine_options(),
             start=start,
             progress=progress,
         )
+        solution.points = [units.value(point) for point in solution.points]
+        solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
+        return solution
+
+    def _prove(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
+        """What is certain about any coefficients and intercepts, in sum units."""
+        problem = self._problem(data)
+        units = problem.units
+        lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
+        found = prove(problem, float(lam), units.rows(coef), np.ldexp(intercept, -units.y))
+        if units == Units():
+            return found
+        outward = {
+            name: float(np.ldexp(getattr(found, name), units.f))
+            for name in ("objective", "best_objective", "dual_gap")
+        }
+        return replace(found, **outward)
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""
         design = problem.design
         coef = getattr(self, "coef_", None)
-        if coef is None or coef.shape != (design.n_tasks, design.n_features):
+        if coef is None or coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
             return None
         features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
-        rows = np.ascontiguousarray(coef[:, features].T)
+        rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
         if self.standardize:
             design.norms()  # measures the scales
             rows /= design.original_units(features, np.ones_like(rows))
         return features, np.maximum(rows, 0.0) if self.positive else rows
 
     def _alpha_max(self, problem: Problem, data: TaskData) -> float:
-        largest, unit = problem.lambda_max(), self._strength() * self._unit(data)
+        largest, unit = problem.units.outward(problem.lambda_max()), self._strength() * self._unit(data)
         alpha = largest / unit
         while alpha * unit < largest:  # rounding must not leave alpha a hair below the truth
             alpha = np.nextafter(alpha, np.inf)
@@ -330,11 +389,17 @@ class PathEstimator(TaskLinearModel):
         )
         spent = max(point.n_iter for point in open_points)
         relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
-        warnings.warn(
-            f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
-            f"(max_iter={self.max_iter}): "
-            f"dual gap {worst / self._unit(data):.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
-            "distance to the optimum; raise max_iter, or tol if that is enough.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        limits = [point.limit for point in open_points]
+        if all(limits):  # no iteration would help
+            words = (
+                f"{type(self).__name__} is certified to {relative:.1e} of the objective at W = 0{several}, not to "
+                f"tol={self.tol:g}: {limits[-1]}."
+            )
+        else:
+            words = (
+                f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
+                f"(max_iter={self.max_iter}): "
+                f"dual gap {worst / self._unit(data):.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
+                "distance to the optimum; raise max_iter, or tol if that is enough."
+            )
+        warnings.warn(words, ConvergenceWarning, stacklevel=3)

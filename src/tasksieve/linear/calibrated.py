@@ -211,7 +211,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
 
         high = float(np.max(np.sqrt(gamma.isf(_LEVEL / len(mean), shape, scale=scale)) / weights))
         low = float(np.min(np.sqrt(mean) / weights)) * 1e-3
-        return float(brentq(excess, min(low, 0.5 * high), high * (1.0 + 1e-9))) / self._unit(data)
+        found = float(brentq(excess, min(low, 0.5 * high), high * (1.0 + 1e-9)))
+        return problem.units.outward(found) / self._unit(data)
 
     def _check_alpha(self) -> None:
         if not (isinstance(self.alpha, str) and self.alpha == "universal"):

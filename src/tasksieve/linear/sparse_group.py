@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
-from ..proof.prove import Proof, prove
+from ..proof.prove import Proof
 from ..tasks import TaskData
 from .base import (
     PathEstimator,
@@ -291,7 +291,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
         data = self._read(X, y, task, sample_weight)
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
-        return prove(self._problem(data), self.alpha * data.n_bar, self.coef_, self.intercept_)
+        return self._prove(data, self.coef_, self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -188,6 +188,10 @@ class DataLoss:
         """How large predictions are that matter at all: for what is rounding beside them."""
         return float(np.sqrt(2.0 * self.null.value))
 
+    def explained(self, at: Evaluation) -> Array:
+        """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""
+        return np.zeros(self.design.n_tasks, dtype=bool)
+
     def residual_norms(self, at: Evaluation) -> Array | None:
         """Norm of the residual in each task, where the loss is made of them."""
         return None

@@ -132,6 +132,10 @@ class RowLossOnData(DataLoss):
             return super().label_sizes()
         return np.sqrt(self.design.task_sums(np.square(self._root * self._y)))
 
+    def explained(self, at: Evaluation) -> Array:
+        nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
+        return nothing & (self.of.vanishing and len(self._directions) > 0)
+
     # -- dual points ----------------------------------------------------------------------------------------------
 
     def _inside(self, p: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import Evaluation
+from ..losses import Evaluation, gamma
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
@@ -258,8 +258,11 @@ class Engine:
         gap = certified_gap(
             self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges
         )
+        if self.loss.null.value == 0.0:  # constant labels: nothing but their last digit is left to explain
+            weights = np.ones(design.n_samples) if design.weights is None else design.weights
+            goal = gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.loss.shift))
         converged = bool(gap <= goal)
-        limit = None if converged or pair.gap > goal else self._limit(numbers, pair, gap)
+        limit = None if converged else self._limit(numbers, pair, gap, goal)
         rows = numbers.rows
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
@@ -526,9 +529,15 @@ class Engine:
             known[features] = True
             self.levels[features] = gauges[features] * lam
 
-    def _limit(self, numbers: Numbers, pair: Pair, gap: float) -> str:
-        """Why stored numbers are certified less well than the pair they come from."""
+    def _limit(self, numbers: Numbers, pair: Pair, gap: float, goal: float) -> str | None:
+        """Why stored numbers are certified less well than the pair they come from, or cannot be certified at all."""
         design, loss = self.design, self.loss
+        explained = np.flatnonzero(loss.explained(pair.dual.at))
+        if len(explained):
+            what = "unpenalised features separate the classes" if len(design.unpenalised) else "there is one class only"
+            return f"{what} in task {explained[0]} (of tasks_): there is no finite optimum"
+        if pair.gap > goal:
+            return None
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         steps = np.spacing(np.abs(numbers.intercept))
         lost = 0.125 * design.task_sums(weights) * steps**2 * min(loss.smoothness, 1.0)

@@ -72,6 +72,8 @@ class Problem:
         )
         self._refuse_free()
         self.unit = unit
+        #: powers of two that X and y were divided by, for whoever made the problem
+        self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
         self._null_levels: Array | None = None

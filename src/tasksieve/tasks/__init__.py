@@ -26,7 +26,7 @@ from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
-from .weights import read_feature_weights
+from .weights import read_feature_weights, without_common_factor
 
 __all__ = [
     "Form",
@@ -50,4 +50,5 @@ __all__ = [
     "some_of",
     "task_array",
     "task_codes",
+    "without_common_factor",
 ]

@@ -90,3 +90,13 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
             "0 means never penalised; to leave a feature out, drop its column."
         )
     return weights
+
+
+def without_common_factor(weights: np.ndarray) -> np.ndarray:
+    """Weights of rows without a power of four that is too large or too small to be squared.
+
+    Objectives are divided by the mean weight: a common factor of all weights changes nothing.
+    """
+    largest = float(np.max(weights, initial=0.0))
+    exponent = int(np.frexp(largest)[1]) if largest > 0.0 else 0
+    return weights if abs(exponent) <= 300 else np.ldexp(weights, -(exponent - exponent % 2))

@@ -5,6 +5,7 @@ from .choose import as_storage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
+from .scaled import ScaledStorage
 from .sparse import SparseStorage
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "MappedRowStorage",
     "OwnStorage",
     "RowVectors",
+    "ScaledStorage",
     "SparseStorage",
     "Storage",
     "as_storage",

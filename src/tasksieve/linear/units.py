@@ -1,0 +1,130 @@
+"""Units of X, y and the weights: powers of two that bring them to ordinary sizes, and results back.
+
+A common factor of X, of y or of the weights changes nothing but the units of the answer. Where squares of the numbers
+would leave the range of double precision they are scaled by powers of two first, which costs no digit:
+
+    X = 2^x X',  y = 2^y y',  W = 2^(y - x) W',  objective = 2^f objective',
+
+with f = 2y for squared errors, y for norms of residuals, 0 where labels have no units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..design import Design, ScaledStorage
+from ..losses import Loss, Squared, SquareRoot
+
+_ORDINARY = 300  # exponents up to this need no care: squares, and sums of them, stay far inside the range
+_LARGEST = 960  # of objectives and coefficients
+_STRONGEST = 2.0**960  # no penalty needs to be stronger
+
+
+@dataclass(frozen=True)
+class Units:
+    """The exponents x, y and f; `penalised` is x, or 0 where columns are standardised: then it is not their units that
+    the penalty sees."""
+
+    x: int = 0
+    y: int = 0
+    f: int = 0
+    penalised: int = 0
+
+    @classmethod
+    def of(cls, loss: Loss, y: np.ndarray, weights: np.ndarray) -> Units:
+        """Those of the labels; X is measured later (`exponent_of`)."""
+        if not isinstance(loss, Squared | SquareRoot):
+            return cls()
+        exponent = _exponent(y[weights > 0.0])
+        if abs(exponent) <= _ORDINARY:
+            return cls()
+        f = 2 * exponent if isinstance(loss, Squared) else exponent
+        if abs(f) > _LARGEST:
+            raise ValueError(
+                f"y: entries are as large as {np.max(np.abs(y[weights > 0.0])):.0e}, and the objective, made of their "
+                "squares, is outside the range of double precision. Divide y by a constant."
+            )
+        return cls(0, exponent, f)
+
+    def on(self, exponent: int, standardize: bool) -> Units:
+        """With X in units of this power of two."""
+        return replace(self, x=exponent, penalised=0 if standardize else exponent)
+
+    def inward(self, lams: np.ndarray) -> np.ndarray:
+        """Strengths in these units; what is out of range is as strong, or as weak, as can be."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.clip(np.ldexp(lams, self.y - self.penalised - self.f), 1.0 / _STRONGEST, _STRONGEST)
+
+    def outward(self, lam: float) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(lam, self.f - self.y + self.penalised))
+
+    def ratio(self, ridge_ratio: float) -> float:
+        """Ridge / strength in these units."""
+        return float(np.ldexp(ridge_ratio, self.y - self.penalised))
+
+    def ridge(self, ridge: float) -> float:
+        return float(np.ldexp(ridge, 2 * (self.y - self.penalised) - self.f))
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """Coefficients in these units."""
+        return np.ldexp(rows, self.x - self.y)
+
+    def value(self, point: Any) -> Any:
+        """A value of a path in the units of the data."""
+        if self == Units():
+            return point
+        with np.errstate(over="ignore", under="ignore"):
+            rows = np.ldexp(point.rows, self.y - self.x)
+            found = replace(
+                point,
+                lam=self.outward(point.lam),
+                rows=rows,
+                intercept=np.ldexp(point.intercept, self.y),
+                objective=float(np.ldexp(point.objective, self.f)),
+                dual_gap=float(np.ldexp(point.dual_gap, self.f)),
+            )
+        sizes = np.abs(rows[point.rows != 0.0])
+        if np.any(~np.isfinite(sizes) | (sizes < 2.0**-1000)):
+            raise ValueError(
+                "X and y: coefficients leave the range of double precision. Multiply X or y by a constant that brings "
+                "them to similar sizes."
+            )
+        return found
+
+
+def exponent_of(storage: Any, features: np.ndarray | None = None) -> int:
+    """The exponent of the largest entry, of all columns or some; 0 if it is ordinary, or not a number."""
+    found, chosen = 0.0, np.arange(storage.n_features) if features is None else features
+    step = max(1, (1 << 22) // max(storage.n_rows, 1))
+    for low in range(0, len(chosen), step):
+        block = storage.take(chosen[low : low + step])
+        found = max(found, float(np.max(np.abs(block), initial=0.0)))
+    exponent = int(np.frexp(found)[1]) if np.isfinite(found) and found > 0.0 else 0
+    return exponent if abs(exponent) > _ORDINARY else 0
+
+
+def measured_exponent(design: Design, storage: Any) -> int:
+    """The same where the columns' lengths, as they were measured, may have left the range; else 0."""
+    longest = float(np.max(design.longest(), initial=0.0))
+    ordinary = np.isfinite(longest) and 2.0**-_ORDINARY < longest < 2.0**_ORDINARY
+    return 0 if ordinary else exponent_of(storage)
+
+
+def refuse_vanished(design: Design, storage: Any) -> None:
+    """Refuse columns that are nothing beside the largest entry of X, but not constant."""
+    for j in np.flatnonzero(design.longest() == 0.0):
+        column = storage.take(np.array([j]))[:, 0]
+        if np.any(column != column[0]):
+            raise ValueError(
+                f"X: the entries of feature {j} are smaller than the largest of X by more than double precision can "
+                "square. Multiply the columns by factors that bring them to similar sizes."
+            )
+
+
+def _exponent(values: np.ndarray) -> int:
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return int(np.frexp(largest)[1]) if np.isfinite(largest) and largest > 0.0 else 0
