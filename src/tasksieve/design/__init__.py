@@ -7,13 +7,14 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 from .design import Design
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
-from .shard import LocalShard
+from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
 from .sparse_format import compressed
 from .storage import DenseStorage, MappedRowStorage, RowVectors, ScaledStorage, SparseStorage, Storage, as_storage
 from .threads import one_blas_thread, thread_count
 
 __all__ = [
+    "NOISE",
     "ColumnBlock",
     "DenseStorage",
     "Design",

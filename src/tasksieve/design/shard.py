@@ -22,6 +22,8 @@ Array = np.ndarray[Any, Any]
 # shifted and centred explicitly instead. All others lose no more than this factor, which `rounding` has.
 _FRAGILE_RATIO = 1e3
 _EPS = float(np.finfo(np.float64).eps)
+#: of a column: so little left by projection is no more than rounding
+NOISE = 64.0 * _EPS
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
 _TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
@@ -239,6 +241,12 @@ class LocalShard:
         kernels.centre(
             raw, offsets, shared, root, basis, samples.fit_intercept, threads, out, squares, shifts, loadings
         )
+        # What is left of a column that unpenalised features explain is rounding: for a solver it is zero. Certificates
+        # bound what is lost by that (`NOISE`).
+        whole = squares + np.sum(np.square(loadings.reshape(len(basis), count, tasks)), axis=0)
+        for k, t in np.argwhere((squares <= NOISE**2 * whole) & (squares > 0.0)):
+            out[offsets[t] : offsets[t + 1], k] = 0.0
+            squares[k, t] = 0.0
         wide = (count, samples.n_tasks)
         loadings = np.broadcast_to(loadings.reshape(len(basis), count, tasks), (len(basis), *wide))
         return Centred(out, np.broadcast_to(squares, wide), np.broadcast_to(shifts, wide), loadings)

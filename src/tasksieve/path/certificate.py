@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Design
+from ..design import NOISE, Design
 from ..losses import DataLoss, Evaluation, gamma
 from ..penalties import RowPenalty
 from ..solvers.working import Rounding, duality_gap
@@ -107,12 +107,14 @@ def scores_of(loss: DataLoss, columns: Any, places: Array, numbers: Numbers) -> 
     raw = weighted if root is None else np.divide(weighted, root, out=np.zeros_like(weighted), where=root > 0)
     raw = raw + design.per_sample(constant)
     lengths = np.sqrt(design.task_sums(np.ones(design.n_samples) if root is None else root * root))
-    error = (2 * len(pulled) + 2) * np.sum(columns.sizes(places) * np.abs(rows), axis=0) + np.abs(constant) * lengths
+    reach = np.sum(columns.sizes(places) * np.abs(rows), axis=0)
+    error = (2 * len(pulled) + 2) * reach + np.abs(constant) * lengths
     for column, part in zip(design.nuisance_columns[first:], numbers.free, strict=True):
         raw = raw + column * design.per_sample(part)
         error = error + np.sqrt(design.task_sums(np.square(design.samples.weighted(column)))) * np.abs(part)
     operations = len(rows) + 2 * len(pulled) + len(numbers.free) + 24
-    return rows, raw, gamma(operations) * error + lost * lengths + gamma(4) * loss.label_sizes()
+    error = gamma(operations) * error + lost * lengths + gamma(4) * loss.label_sizes()
+    return rows, raw, error + (2.0 * NOISE * reach if len(pulled) > 1 else 0.0)
 
 
 def standing_of(
@@ -169,9 +171,9 @@ def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation
     assert dual.leak is not None
     lengths = np.sqrt(design.task_sums(dual.residual * dual.residual))
     depth = design.n_rows if design.shared else int(np.max(np.diff(design.offsets)))
-    operations = depth + 4 * len(design.nuisance_basis) + 24
+    errors = gamma(depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
     # Squares below the range of double precision are lost to the sizes, not to the correlations.
-    return columns.sizes(places) * (gamma(operations) * lengths + dual.leak) + _LOST * lengths
+    return columns.sizes(places) * (errors * lengths + dual.leak) + _LOST * lengths
 
 
 def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:

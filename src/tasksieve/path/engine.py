@@ -255,6 +255,14 @@ class Engine:
         places = self.columns.places(features)
         numbers = numbers_of(self.loss, self.columns, places, features, point.rows, point.at.nuisance)
         standing = standing_of(self.loss, penalty, self.columns, places, numbers)
+        if standing.objective > self.loss.null.value and len(features):  # what was stored may be worse than W = 0
+            point = self._null_pair(pair.lam).primal
+            other = numbers_of(self.loss, self.columns, places[:0], point.features, point.rows, point.at.nuisance)
+            found = standing_of(self.loss, penalty, self.columns, places[:0], other)
+            if found.objective < standing.objective:
+                features, places, numbers, standing = point.features, places[:0], other, found
+            else:
+                point = pair.primal
         gap = certified_gap(
             self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges
         )
