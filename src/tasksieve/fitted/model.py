@@ -216,3 +216,10 @@ class TaskLinearModel(SelectingModel):
         self._single = data.form == "single"
         if data.classes is not None:
             self.classes_ = data.classes
+
+    def _set_scale(self, scale: np.ndarray | None, exponent: int) -> None:
+        """Standard deviations by which the objective is defined, where columns were divided by them."""
+        if scale is not None:
+            self.scale_ = np.ascontiguousarray(np.ldexp(scale, exponent).T)
+        elif hasattr(self, "scale_"):
+            del self.scale_

@@ -142,6 +142,7 @@ class PathEstimator(TaskLinearModel):
         self._set_features(X, data)
         self._set_solution(data, point)
         self.null_objective_ = float(solution.null_objective) / self._unit(data)
+        self._set_scale(problem.design.scale, problem.units.x)
         self._warn_scales(data, problem, getattr(self, "feature_names_in_", None))
         if not point.converged:
             self._warn_not_converged(solution, data)

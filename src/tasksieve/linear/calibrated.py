@@ -103,6 +103,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
+    scale_ : ndarray of shape (T, d)
+        Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``

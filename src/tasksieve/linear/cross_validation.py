@@ -161,6 +161,7 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])
         self.null_objective_ = self.path_.null_objective
+        self._set_scale(problem.design.scale, problem.units.x)
         self.path_scores_ = scores[best]
         self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)

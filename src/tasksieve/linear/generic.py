@@ -109,6 +109,8 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
     null_objective_ : float
         The objective at W = 0 with the best intercepts.
+    scale_ : ndarray of shape (T, d)
+        Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str

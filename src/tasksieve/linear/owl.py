@@ -142,6 +142,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
+    scale_ : ndarray of shape (T, d)
+        Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
