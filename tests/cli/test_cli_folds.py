@@ -12,10 +12,8 @@ import pytest
 from cli_helpers import CommandLine, classification_csv, regression_csv
 
 import tasksieve as ts
-from tasksieve.cli.folds import first_folds
 from tasksieve.report.content import ReportContent
 from tasksieve.runs import RunFolder
-from tasksieve.tables import prepare, read_table
 
 Reports = list[ReportContent]
 FEW = ("--cv", 3, "--alphas", 5, "--eps", 0.1)
@@ -37,13 +35,15 @@ def test_folds_are_shuffled_seeded_and_written_down(cli: CommandLine, reports: R
     table = regression_csv(tmp_path / "t.csv")
     fit = ("fit", table, "-y", "y", "-t", "region", "-x", "[a-f]", *FEW)
     cli(*fit, "-o", tmp_path / "one")
-    assert read(tmp_path / "one", "config.json") | {"seed": 0, "shuffle": True} == read(tmp_path / "one", "config.json")
+    config = read(tmp_path / "one", "config.json")
+    assert (config["seed"], config["shuffle"]) == (0, True)
+    assert {"seed", "shuffle"} <= set(config["by_default"])
     assert read(tmp_path / "one", "data.json")["cv_folds"] == "3 folds, shuffled within tasks, seed 0"
     assert cross_validation(reports) == "3 folds, shuffled within tasks, seed 0, rule “min”"
-    assert "--seed 0" in reports[-1].reproduce
+    assert "--seed" not in reports[-1].reproduce
     frame = pd.read_csv(table)
     X, y, task = frame[list("abcdef")].to_numpy(), frame.y.to_numpy(), frame.region.to_numpy(str)
-    grid = {"n_alphas": 5, "eps": 0.1, "cv": 3}
+    grid = {"n_alphas": 5, "eps": 0.1, "cv": 3, "standardize": True}
     np.testing.assert_array_equal(
         scores(tmp_path / "one"), ts.MultiTaskLassoCV(**grid).fit(X, y, task=task).cv_scores_
     )
@@ -51,21 +51,31 @@ def test_folds_are_shuffled_seeded_and_written_down(cli: CommandLine, reports: R
     other = ts.MultiTaskLassoCV(**grid, random_state=4).fit(X, y, task=task)
     np.testing.assert_array_equal(scores(tmp_path / "two"), other.cv_scores_)
     assert "seed 4" in cross_validation(reports)
+    assert "--seed 4" in reports[-1].reproduce
     cli(*fit, "--no-shuffle", "-o", tmp_path / "three")
     config = read(tmp_path / "three", "config.json")
     assert config["shuffle"] is False
     assert "seed" not in config
+    assert "--no-shuffle" in reports[-1].reproduce
     rows = ts.MultiTaskLassoCV(**grid | {"cv": ts.TaskKFold(3)}).fit(X, y, task=task)
     np.testing.assert_array_equal(scores(tmp_path / "three"), rows.cv_scores_)
     assert cross_validation(reports).startswith("3 folds of consecutive rows within tasks")
     # a configuration may be changed
     cli("fit", "--config", tmp_path / "three" / "config.json", "--seed", 4, "-o", tmp_path / "four")
     np.testing.assert_array_equal(scores(tmp_path / "four"), other.cv_scores_)
-    cli("fit", "--config", tmp_path / "two" / "config.json", "--no-shuffle", "-o", tmp_path / "five")
-    np.testing.assert_array_equal(scores(tmp_path / "five"), rows.cv_scores_)
+    for name, other_config in (("five", "two"), ("from one", "one")):  # of a seed that was asked, of one by default
+        cli("fit", "--config", tmp_path / other_config / "config.json", "--no-shuffle", "-o", tmp_path / name)
+        np.testing.assert_array_equal(scores(tmp_path / name), rows.cv_scores_)
+        config = read(tmp_path / name, "config.json")
+        assert "seed" not in config
+        assert not {"seed", "shuffle"} & set(config["by_default"])
     cli(*fit[:-4], "--seed", 4, "-o", tmp_path / "plain")
     cli("fit", "--config", tmp_path / "plain" / "config.json", "--alpha", 0.1, "-o", tmp_path / "six")
-    assert not {"cv", "seed", "shuffle"} & read(tmp_path / "six", "config.json").keys()
+    config = read(tmp_path / "six", "config.json")
+    assert not {"cv", "seed", "shuffle"} & {*config, *config["by_default"]}
+    cli("path", "--config", tmp_path / "two" / "config.json", "-o", tmp_path / "seven")
+    config = read(tmp_path / "seven", "config.json")
+    assert not {"cv", "seed", "shuffle"} & {*config, *config["by_default"]}
     said = cli(*fit, "--seed", 5, "-o", tmp_path / "two", "--resume", code=1).err
     assert "--seed (was 4, is 5)" in said
 
@@ -86,7 +96,7 @@ def test_groups_of_rows(cli: CommandLine, reports: Reports, tmp_path: Path) -> N
     frame.to_csv(table, index=False)
     fit = ("fit", table, "-y", "state", "-t", "site", "-m", "logistic", *FEW, "--row-groups", "family")
     cli(*fit, "-o", tmp_path / "run")
-    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=3).fit(
+    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=3, standardize=True).fit(
         frame[list("abcd")].to_numpy(),
         frame.state.to_numpy(str),
         task=frame.site.to_numpy(),
@@ -117,7 +127,7 @@ def test_groups_of_rows(cli: CommandLine, reports: Reports, tmp_path: Path) -> N
         (["--alpha", "1", "--row-groups", "city"], 2, "--row-groups: is for --cv"),
         (["-m", "graph-svm", "--C", "1", "--seed", "1"], 2, "--seed: is for --cv"),
         (["--row-groups", "q"], 1, "no column 'q'"),
-        (["--row-groups", "region"], 1, "--row-groups: column 'region' is also something else"),
+        (["--row-groups", "region"], 1, "--row-groups: column 'region' is also the task"),
         (["--row-groups", "city"], 1, "groups has 2 different label(s)"),
     ],
 )
@@ -138,25 +148,47 @@ def test_order_effects_are_told(cli: CommandLine, reports: Reports, tmp_path: Pa
     assert any("order of the rows" in note for note in read(tmp_path / "two", "data.json")["notes"])
 
 
-def test_runs_of_version_0_1_keep_their_folds(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
-    """Their configuration has no word about shuffling: consecutive rows of each class of each task."""
-    table, run = classification_csv(tmp_path / "t.csv"), tmp_path / "run"
-    fit = ("fit", table, "-y", "state", "-t", "site", "-m", "logistic", *FEW, "-o", run)
-    cli(*fit)
-    shuffled = scores(run)
-    config = read(run, "config.json")
-    old = {key: value for key, value in config.items() if key not in ("seed", "shuffle")}
-    (run / "manifest.json").unlink()
-    RunFolder(run).write_json("config.json", old)
-    cli(*fit, "--resume")
-    assert read(run, "config.json") == old
+def test_consecutive_rows_are_those_of_version_0_1(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
+    """Consecutive rows of each class of each task: with --no-shuffle, and unsaid in configurations of that version."""
+    table = classification_csv(tmp_path / "t.csv")
+    fit = ("fit", table, "-y", "state", "-t", "site", "-m", "logistic", *FEW)
+    cli(*fit, "--no-shuffle", "--as-is", "-o", tmp_path / "now")
+    assert cross_validation(reports).startswith("3 folds of consecutive rows within tasks, stratified by class")
     frame = pd.read_csv(table)
     strata = frame.site.astype(str) + frame.state
     folds = list(ts.TaskKFold(3).split(frame, groups=strata.to_numpy(str)))
     model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=folds).fit(
         frame[list("abcd")].to_numpy(), frame.state.to_numpy(str), task=frame.site.to_numpy()
     )
-    np.testing.assert_array_equal(scores(run), model.cv_scores_)
-    assert np.any(scores(run) != shuffled)
-    problem = prepare(read_table(table), target=["a", "b"], features=["c"])
-    assert [test.tolist() for _, test in first_folds(2, problem)] == [list(range(60)), list(range(60, 120))]
+    np.testing.assert_array_equal(scores(tmp_path / "now"), model.cv_scores_)
+    # a run that version 0.1 began, interrupted: twice resumed, it stays what it was
+    run = tmp_path / "run"
+    cli(*fit, "-o", run)
+    assert np.any(scores(run) != model.cv_scores_)
+    config = read(run, "config.json")
+    unsaid = {*config["by_default"], "by_default", "config_format"} - {"missing", "max_categories"}
+    old = {key: value for key, value in config.items() if key not in unsaid}
+    RunFolder(run).write_json("config.json", old)
+    for _ in range(2):
+        (run / "manifest.json").unlink()
+        cli(*fit, "-o", run, "--resume")
+        np.testing.assert_array_equal(scores(run), model.cv_scores_)
+        config = read(run, "config.json")
+        assert config["shuffle"] is False
+        assert "shuffle" in config["by_default"]
+        assert "seed" not in config
+        assert "--no-shuffle" in reports[-1].reproduce
+    refused = cli(*fit, "-o", run, "--resume", "--seed", 0, code=1).err
+    assert "--seed (was None, is 0)" in refused
+
+
+def test_a_strength_of_version_0_1_has_no_folds(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
+    table = regression_csv(tmp_path / "t.csv")
+    old = {"model": "lasso", "target": ["y"], "features": ["[a-f]"], "alpha": "0.1", "command": "fit"}
+    for name, more in (("fit", {}), ("path", {"command": "path"})):
+        config = {key: value for key, value in (old | more).items() if key != "alpha" or name == "fit"}
+        (tmp_path / "c.json").write_text(json.dumps(config))
+        cli(name, table, "--config", tmp_path / "c.json", "-o", tmp_path / name)
+        found = read(tmp_path / name, "config.json")
+        assert found["standardize"] is False
+        assert not {"cv", "seed", "shuffle"} & {*found, *found["by_default"]}

@@ -127,8 +127,8 @@ def test_defaults_are_written_down(cli: CommandLine, reports: Reports, tmp_path:
     model = load_model(RunFolder(run)).estimator
     expected = {
         "model": "lasso", "missing": "error", "max_categories": 100, "keep": [], "date_parts": False,
-        "standardize": True, "cv": 5, "eps": 0.01, "selection_rule": "min", "fit_intercept": True, "positive": False,
-        "max_iter": model.max_iter, "screening": model.screening,
+        "standardize": True, "cv": 5, "shuffle": True, "seed": 0, "eps": 0.01, "selection_rule": "min",
+        "fit_intercept": True, "positive": False, "max_iter": model.max_iter, "screening": model.screening,
     }  # fmt: skip
     assert set(config["by_default"]) == set(expected)
     assert {key: config[key] for key in expected} == expected

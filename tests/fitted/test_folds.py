@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, Stratif
 
 import tasksieve as ts
 from tasksieve.fitted.deal import deal_groups, deal_rows, read_seed
-from tasksieve.fitted.folds import make_folds
+from tasksieve.fitted.folds import ConsecutiveFolds, make_folds
 from tasksieve.tasks import read_labels
 
 
@@ -295,6 +295,30 @@ def test_too_many_folds():
         ts.MultiTaskLassoCV([0.1]).fit(np.eye(4), np.arange(4.0))
     with pytest.raises(ValueError, match="too many for n_samples=4"):
         ts.MultiTaskLassoCV([0.1]).fit(np.eye(4), np.eye(4)[:, :2])
+
+
+# --- consecutive rows ------------------------------------------------------------------------------------------------
+
+
+def test_consecutive_rows_of_each_class_of_each_task():
+    """The folds of whole numbers in version 0.1, worked out by hand."""
+    cv, task = ConsecutiveFolds(2), np.array([1, 0, 1, 0, 1, 0, 1, 0])
+    y = np.array([1, 0, 1, 0, 0, 1, 0, 1])
+    found = fold_of(cv, 8, y, task, targets="classes")  # flat: task 0 is rows 1, 3, 5, 7
+    assert found.tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
+    assert make_folds(cv, y, read_labels(8, y, task, targets="classes")).words == (
+        "2 folds of consecutive rows within tasks, stratified by class"
+    )
+    assert fold_of(cv, 8, y.astype(float), task).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    holes = np.where(np.arange(8) == 1, np.nan, np.arange(8.0))  # an unobserved row moves no other
+    assert fold_of(cv, 8, holes, task).tolist() == [-1, 0, 0, 1, 0, 0, 1, 1]
+    wide = np.stack([y, y], axis=1).astype(float)
+    assert fold_of(cv, 8, wide).tolist() == [0, 0, 0, 0, 1, 1, 1, 1] * 2
+    assert make_folds(cv, wide, read_labels(8, wide)).words == "2 folds of consecutive rows"
+    kinds = np.eye(2)[np.sort(y)]
+    assert fold_of(cv, 8, kinds, joint=True).tolist() == [0, 0, 1, 1, 0, 0, 1, 1] * 2
+    with pytest.raises(ValueError, match="cv is ConsecutiveFolds, which does not take groups"):
+        fold_of(cv, 8, y.astype(float), task, groups=np.arange(8))
 
 
 # --- order effects ---------------------------------------------------------------------------------------------------

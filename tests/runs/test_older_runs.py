@@ -48,7 +48,7 @@ def test_a_finished_run_is_used(cli: CommandLine, reports: list[Any], old: Path)
 
 
 def test_an_interrupted_run_goes_on_as_it_was_begun(cli: CommandLine, reports: list[Any], old: Path) -> None:
-    """In the units of the table, with the column that looks like an id: as the version that began it."""
+    """In the units of the table, with the column that looks like an id, by its folds: as the version that began it."""
     fit = ("fit", old / "trial.csv", "-y", "recovery", "-t", "site", "--cv", 3, "--alphas", 8, "--threads", 1)
     result = cli(*fit, "-o", old / "interrupted", "--resume")
     assert "left out" not in result.err
@@ -67,7 +67,9 @@ def test_an_interrupted_run_goes_on_as_it_was_begun(cli: CommandLine, reports: l
     assert config["config_format"] == 2
     assert config["standardize"] is False
     assert config["keep"] == ["*"]
-    assert "--as-is" in reports[-1].reproduce
+    assert config["shuffle"] is False
+    for option in ("--as-is", "--keep '*'", "--no-shuffle"):
+        assert option in reports[-1].reproduce
     cli("fit", "--config", old / "finished" / "config.json", old / "trial.csv", "-o", old / "again")
     again = load_model(RunFolder(old / "again")).estimator
     np.testing.assert_allclose(again.coef_, resumed.estimator.coef_, atol=1e-12)

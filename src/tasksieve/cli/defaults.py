@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any
 
 from ..runs import ModelKind, RunError
+from .folds import FOLD_OPTIONS, replaced_folds
 from .options import BY_KEY, COMPARED, PARAMETER, read_alphas
 
 #: of ``config.json``: 1 is that of version 0.1, which did not write it
@@ -23,8 +24,10 @@ DEFAULTS: dict[str, Any] = {
 }
 # Of all models that have the parameter; the library's own default differs.
 PARAMETER_DEFAULTS: dict[str, Any] = {"standardize": True}
-# Version 0.1 fitted columns in their units, and learned from whatever looked like an id.
-UNSAID = {1: {"standardize": False, "keep": ["*"]}}
+# Of a strength that cross-validation chooses; the seed is that of shuffled folds.
+FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0}
+# Version 0.1 fitted columns in their units, learned from whatever looked like an id, and held out consecutive rows.
+UNSAID = {1: {"standardize": False, "keep": ["*"], "shuffle": False}}
 # What follows from the choice of a model or of a strength: asked anew where that choice is another.
 STRENGTH = ("cv", "alphas", "eps", "selection_rule")
 
@@ -36,21 +39,29 @@ def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, 
         raise RunError(f"{source}: config_format {written}; this version reads up to {CONFIG_FORMAT}")
     config = {"by_default": [], **config, "config_format": CONFIG_FORMAT}
     for key, value in UNSAID.get(written, {}).items():
-        if key not in config and (BY_KEY[key].role != "param" or PARAMETER.get(key, key) in kind.parameters()):
+        if key not in config and _matters(key, config, kind):
             add_default(config, key, value)
     return config
 
 
+def _matters(key: str, config: dict[str, Any], kind: ModelKind) -> bool:
+    if BY_KEY[key].role == "param":
+        return PARAMETER.get(key, key) in kind.parameters()
+    return key not in FOLD_OPTIONS or cross_validates(config, kind)
+
+
 def without_defaults(config: dict[str, Any], asked: dict[str, Any], command: str) -> dict[str, Any]:
-    """A configuration of another run, less the defaults that do not fit what is asked here."""
+    """A configuration of another run, less the defaults that do not fit what is asked here, and what that replaces."""
     other_question = command != config.get("command", command) or any(
         key in asked and asked[key] != config.get(key) for key in ("model", "loss", "alpha", "cv")
     )
     stale = {
         key
         for key in config.get("by_default", ())
-        if key in asked or (other_question and (BY_KEY[key].role == "param" or key in STRENGTH))
+        if key in asked or (other_question and (BY_KEY[key].role == "param" or key in (*STRENGTH, *FOLD_OPTIONS)))
     }
+    stale |= replaced_folds(asked)
+    stale |= {key for key in config if key in BY_KEY and command not in BY_KEY[key].commands}
     kept = {key: value for key, value in config.items() if key not in stale}
     return {**kept, "by_default": [key for key in config.get("by_default", ()) if key not in stale]}
 
@@ -60,6 +71,19 @@ def add_default(config: dict[str, Any], key: str, value: Any) -> None:
     if key not in config:
         config[key] = value
         config["by_default"] = sorted({*config.get("by_default", ()), key})
+
+
+def cross_validates(config: dict[str, Any], kind: ModelKind) -> bool:
+    """Whether the strength is not given, but to be chosen."""
+    return config.get("command", "fit") == "fit" and kind.has_path and "alpha" not in config
+
+
+def add_folds(config: dict[str, Any], kind: ModelKind) -> None:
+    """Write down how a strength is chosen that was not given."""
+    if cross_validates(config, kind):
+        for key, value in FOLD_DEFAULTS.items():
+            if key != "seed" or config["shuffle"]:
+                add_default(config, key, value)
 
 
 def add_parameters(config: dict[str, Any], estimator: Any) -> None:
@@ -86,5 +110,5 @@ def add_parameters(config: dict[str, Any], estimator: Any) -> None:
 
 def said_by_default(config: dict[str, Any], key: str) -> bool:
     """Whether an option says no more than today's default does."""
-    today = {**DEFAULTS, **PARAMETER_DEFAULTS}
+    today = {**DEFAULTS, **PARAMETER_DEFAULTS, **FOLD_DEFAULTS}
     return key in config.get("by_default", ()) and config[key] == today.get(key, config[key])

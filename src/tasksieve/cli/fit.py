@@ -31,6 +31,7 @@ from .defaults import (
     PARAMETER_DEFAULTS,
     STRENGTH,
     add_default,
+    add_folds,
     add_parameters,
     explicit,
     said_by_default,
@@ -38,7 +39,7 @@ from .defaults import (
 )
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held, refuse_other_options
-from .folds import fold_parameters, replace_folds, settle_folds
+from .folds import check_folds, fold_parameters
 from .graph_file import read_graph_file
 from .options import (
     BY_KEY,
@@ -102,8 +103,6 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
     if call.get("report", True):
         report_writer()  # find out now, not after hours
     kind = check_config(config)
-    if not (resume and folder.begun):
-        settle_folds(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
@@ -157,8 +156,6 @@ def decide_config(
     for key, value in DEFAULTS.items():
         add_default(config, key, value)
     config.setdefault("threads", thread_count())
-    if old is None:
-        replace_folds(config, asked)
     if "table" not in config:
         raise UsageError("name the table to read")
     config["table"] = os.path.abspath(config["table"])
@@ -212,8 +209,10 @@ def check_config(config: dict[str, Any]) -> ModelKind:
         )
     if not kind.tasks and len(config["target"]) > 1:
         raise UsageError(f"--target: --model {kind.name} takes one target")
-    if config["command"] == "fit" and kind.has_path and "alpha" not in config:
-        add_default(config, "cv", 5)
+    for key in config:
+        if key in BY_KEY and config["command"] not in BY_KEY[key].commands:
+            raise UsageError(f"{BY_KEY[key].long}: is not for tasksieve {config['command']}")
+    add_folds(config, kind)
     if not kind.has_path:
         for key in STRENGTH:
             if key in config:
@@ -248,6 +247,7 @@ def check_config(config: dict[str, Any]) -> ModelKind:
             )
     if kind.strength == "C" and "alpha" in config:
         raise UsageError(f"--alpha: --model {kind.name} has --C")
+    check_folds(config)
     read_alphas(config.get("alphas"))
     estimator_parameters(config)
     return kind
@@ -350,7 +350,7 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProble
                 raise UsageError(
                     f"--{key.replace('_', '-')}: --model {kind.name} has no such option with --cv"
                 )
-        params.update(fold_parameters(config, problem))
+        params.update(fold_parameters(config))
     estimator = kind.estimator(classes, cv)(**params)
     check_parameters(estimator)
     return estimator

@@ -109,8 +109,8 @@ OPTIONS = [
            ("fit",)),
     Option("seed", "--seed", int, "Seed of the folds, whose rows are shuffled within tasks. (default: 0)", "Strength",
            "config", ("fit",)),
-    Option("shuffle", "--shuffle/--no-shuffle", bool, "Folds of shuffled rows, or of consecutive ones. "
-           "(default: shuffle)", "Strength", "config", ("fit",)),
+    Option("shuffle", "--shuffle/--no-shuffle", bool, "Folds of shuffled rows, or of consecutive ones, of each task "
+           "and class. (default: shuffle)", "Strength", "config", ("fit",)),
     Option("alphas", "--alphas", str, "How many values of alpha, or the values themselves: 1,0.5,0.1. (default: 100)",
            "Strength"),
     Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength"),

@@ -30,6 +30,13 @@ class ShuffledFolds:
 
 
 @dataclass(frozen=True)
+class ConsecutiveFolds:
+    """``cv`` that means: consecutive rows of each class of each task, as whole numbers did in version 0.1."""
+
+    n_splits: int
+
+
+@dataclass(frozen=True)
 class Folds:
     """Folds as flat sample weights, and how they were made, in words."""
 
@@ -105,10 +112,14 @@ def make_folds(
         held_out = [fold == f for f in range(cv.n_splits)]
         weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
     else:
-        weights = [
-            _row_weights(f, split, labels) for f, split in enumerate(_splits(cv, y, labels, named))
-        ]
-        words = f"{len(weights)} folds {_origin(cv, labels)}"
+        if named is not None:
+            _refuse_without_groups(cv)
+        if isinstance(cv, ConsecutiveFolds):
+            splits, origin = _stretches(cv.n_splits, labels, sample, joint)
+        else:
+            splits, origin = _splits(cv, y, labels, named), _origin(cv, labels)
+        weights = [_row_weights(f, split, labels) for f, split in enumerate(splits)]
+        words = f"{len(weights)} folds {origin}"
     _refuse_useless(weights, labels)
     if not isinstance(cv, ShuffledFolds) and named is None:
         held_out = [test[: len(sample.observed)] > 0 for _, test in weights]
@@ -123,7 +134,7 @@ def _read_cv(cv: Any) -> Any:
     if whole and cv >= 2:
         return int(cv)
     word = isinstance(cv, str | bytes)  # which has a method split, and is iterable
-    if whole or word or not (hasattr(cv, "split") or isinstance(cv, (ShuffledFolds, Iterable))):
+    if whole or word or not (hasattr(cv, "split") or isinstance(cv, (ShuffledFolds, ConsecutiveFolds, Iterable))):
         raise ValueError(
             "The 'cv' parameter must be an integer >= 2 (n_splits, the number of folds), a splitter, or an iterable of "
             f"(train, test) pairs of row indices; got {cv!r}."
@@ -194,6 +205,20 @@ def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, n
         )
 
 
+# --- consecutive rows ------------------------------------------------------------------------------------------------
+
+
+def _stretches(n_folds: int, labels: TaskLabels, sample: Sample, joint: bool) -> tuple[Iterable[Any], str]:
+    """Pairs of row indices, and how they were found, in words; a matrix shared by all tasks has folds of its rows."""
+    strata, words = np.zeros(labels.n_rows, dtype=np.int64), "of consecutive rows"
+    if joint or not labels.shared:
+        # rows without a label come last, so that they leave the folds of the others as they are
+        flat = np.where(sample.observed, sample.strata, sample.strata.max() + 1)
+        strata[slice(None) if labels.order is None else labels.order] = flat
+        words += ("" if joint else " within tasks") + ("" if sample.classes is None else ", stratified by class")
+    return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
+
+
 # --- folds of others -------------------------------------------------------------------------------------------------
 
 
@@ -204,29 +229,33 @@ def _origin(cv: Any, labels: TaskLabels) -> str:
 
 
 def _takes_groups(cv: Any) -> bool:
+    if not hasattr(cv, "split") or isinstance(cv, TaskKFold):
+        return False
     if hasattr(cv, "get_metadata_routing"):
         return bool(get_routing_for_object(cv).consumes("split", ["groups"]))
     return "groups" in signature(cv.split).parameters
+
+
+def _refuse_without_groups(cv: Any) -> None:
+    if not _takes_groups(cv):
+        what = "a list of folds" if isinstance(cv, Iterable) else type(cv).__name__
+        raise ValueError(
+            f"groups was given, but cv is {what}, which does not take groups. cv={DEFAULT} keeps rows of one group "
+            "together, and so do splitters such as GroupKFold."
+        )
 
 
 def _splits(
     cv: Any, y: Any, labels: TaskLabels, named: tuple[np.ndarray, np.ndarray] | None
 ) -> Iterable[Any]:
     """Pairs of row indices, rows counted in the order they were given (lists: stacked)."""
-    grouping = hasattr(cv, "split") and not isinstance(cv, TaskKFold) and _takes_groups(cv)
-    if named is not None and not grouping:
-        what = type(cv).__name__ if hasattr(cv, "split") else "a list of folds"
-        raise ValueError(
-            f"groups was given, but cv is {what}, which does not take groups. cv={DEFAULT} keeps rows of one group "
-            "together, and so do splitters such as GroupKFold."
-        )
     if not hasattr(cv, "split"):
         return cv
     rows = np.zeros((labels.n_rows, 1))
     if isinstance(cv, TaskKFold):
         return cv.split(rows, groups=row_tasks(labels))
     stacked = np.concatenate(y) if labels.form == "list" else y
-    if not grouping:
+    if not _takes_groups(cv):
         return cv.split(rows, stacked)
     return cv.split(rows, stacked, row_tasks(labels) if named is None else named[0][named[1]])
 
