@@ -185,5 +185,5 @@ def prove(case: Case, arguments: dict[str, Any], coef: Array, intercept: Array) 
     with guarded(60):
         model = estimator(case)
         data = model._read(*(arguments.get(key) for key in ("X", "y", "task", "sample_weight")))
-        proof, unit = model._prove(data, coef, intercept), model._unit(data)
+        proof, unit = model._proof_of(data, coef, intercept), model._unit(data)
     return Stored(coef, intercept, proof.objective / unit, proof.dual_gap / unit, None, case.alpha)

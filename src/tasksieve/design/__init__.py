@@ -10,7 +10,15 @@ from .samples import Samples
 from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
 from .sparse_format import compressed
-from .storage import DenseStorage, MappedRowStorage, RowVectors, ScaledStorage, SparseStorage, Storage, as_storage
+from .storage import (
+    DenseStorage,
+    MappedRowStorage,
+    RowVectors,
+    ScaledStorage,
+    SparseStorage,
+    Storage,
+    as_storage,
+)
 from .threads import one_blas_thread, thread_count
 
 __all__ = [

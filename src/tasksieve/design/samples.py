@@ -161,7 +161,7 @@ class Samples:
 
     def coefficients(self, loadings: Array) -> Array:
         """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
-        return np.einsum("tzb,b...t->z...t", self._from_basis, loadings)
+        return np.asarray(np.einsum("tzb,b...t->z...t", self._from_basis, loadings))
 
     def _same_weights_everywhere(self) -> bool:
         if self.root_weights is None:

@@ -292,8 +292,8 @@ class PathEstimator(TaskLinearModel):
             more = len({other.column for other in design.samples.dependent}) - 1
             warnings.warn(
                 f"Unpenalised feature {design.unpenalised[found.column]} is a combination of others in task "
-                f"{data.tasks.tolist()[found.task]!r} to {max(found.left, 1e-16):.0e}: its coefficient is fixed at 0 there"
-                f"{f', and so it is for {more} more' if more else ''}. Leave it out, or give it a feature weight.",
+                f"{data.tasks.tolist()[found.task]!r} to {max(found.left, 1e-16):.0e}: its coefficient is fixed at 0 "
+                f"there{f', and so it is for {more} more' if more else ''}. Leave it out, or give it a feature weight.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -317,7 +317,7 @@ class PathEstimator(TaskLinearModel):
         solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
-    def _prove(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
+    def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
         """What is certain about any coefficients and intercepts, in sum units."""
         problem = self._problem(data)
         units = problem.units
@@ -325,11 +325,8 @@ class PathEstimator(TaskLinearModel):
         found = prove(problem, float(lam), units.rows(coef), np.ldexp(intercept, -units.y))
         if units == Units():
             return found
-        outward = {
-            name: float(np.ldexp(getattr(found, name), units.f))
-            for name in ("objective", "best_objective", "dual_gap")
-        }
-        return replace(found, **outward)
+        objective, best, gap = np.ldexp([found.objective, found.best_objective, found.dual_gap], units.f).tolist()
+        return replace(found, objective=objective, best_objective=best, dual_gap=gap)
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Design, ScaledStorage
+from ..design import Design
 from ..losses import Loss, Squared, SquareRoot
 
 _ORDINARY = 300  # exponents up to this need no care: squares, and sums of them, stay far inside the range

@@ -253,7 +253,8 @@ class RowLossOnData(DataLoss):
                 sizes = np.abs(value) + np.abs(conjugate) + np.abs(product)
                 worst = np.maximum(worst, value + conjugate + product + 16.0 * UNIT * sizes)
         worst[s == 0.0] = 0.0
-        away = self._root * (np.abs(slope - scale * p) + np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p)))
+        rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
+        away = self._root * (np.abs(slope - scale * p) + rounding)
         moved = float(np.linalg.norm(error))
         total = float(s @ worst) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
         return total * (1.0 + gamma(len(z) + 32))

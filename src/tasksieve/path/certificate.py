@@ -86,7 +86,7 @@ def numbers_of(
     free = left[first:]
     if not first:
         return Numbers(features, raw, np.zeros(design.n_tasks), free)
-    parts = [(left[:1], 1.0), (loss.shift[None, :], 1.0)]
+    parts: list[tuple[Array, Any]] = [(left[:1], 1.0), (loss.shift[None, :], 1.0)]
     parts += [(columns.shifts(places), -raw), (design.nuisance_shifts[first:], -free)]
     return Numbers(features, raw, _exact_sums(design, parts)[0], free)
 
@@ -97,7 +97,7 @@ def scores_of(loss: DataLoss, columns: Any, places: Array, numbers: Numbers) -> 
     design, first = loss.design, int(loss.design.fit_intercept)
     rows = numbers.rows / design.original_units(numbers.features, np.ones_like(numbers.rows))
     pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
-    parts = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
+    parts: list[tuple[Array, Any]] = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
     parts += [(columns.shifts(places), numbers.rows), (design.nuisance_shifts[first:], numbers.free)]
     constant, lost = _exact_sums(design, parts)
     weighted = columns.combine(places, rows)

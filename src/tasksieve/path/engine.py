@@ -19,7 +19,15 @@ from ..losses import Evaluation, gamma
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
-from .certificate import NOT_FINITE, Numbers, certified_gap, numbers_of, pass_errors, product_errors, standing_of
+from .certificate import (
+    NOT_FINITE,
+    Numbers,
+    certified_gap,
+    numbers_of,
+    pass_errors,
+    product_errors,
+    standing_of,
+)
 from .pair import Pair, Point, point_gap
 from .problem import Problem
 from .sieve import Sieve
