@@ -15,8 +15,8 @@ import pytest
 from cli_helpers import CommandLine, classification_csv, regression_csv
 
 import tasksieve as ts
-from tasksieve.cli.stream import load_online
 from tasksieve.runs import RunError, RunFolder
+from tasksieve.runs.stream_run import load_online
 
 LEARN = ("--alpha", 0.05, "--gamma", 20, "--quiet")
 
@@ -44,7 +44,12 @@ def test_a_stream_equals_the_library(cli: CommandLine, tmp_path: Path) -> None:
     cli("predict", run, table, "--out", tmp_path / "p.csv")
     found = pd.read_csv(tmp_path / "p.csv").prediction
     np.testing.assert_array_equal(found, model.predict(X, task=frame.region.to_numpy(str)))
-    assert "no report" in cli("report", run, code=1).err
+    cli("report", run)
+    page = (run / "report.html").read_text()
+    assert "before it was learned" in page
+    assert "carries no certificate" in page
+    assert f"{model.progressive_loss_:.6g}" in page
+    RunFolder(run).verify()
     # the same from Parquet, from standard input, and in two goes
     frame.to_parquet(tmp_path / "t.parquet")
     cli("stream", tmp_path / "t.parquet", *columns, *LEARN, "--out", tmp_path / "parquet")

@@ -328,7 +328,7 @@ void restore(DualAveraging &model, nb::dict d) {
                 (total.empty() || total.size() == sums.size()),
             "broken state: sums");
     require(shape[2] >= 0 && shape[3] >= 0, "broken state: steps");
-    require(shape[6] >= 0 && shape[6] <= 4 * tasks + 64 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
+    require(shape[6] >= 0 && shape[6] <= tasks + tasks / 2 + 8 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
     fresh.resize(features, tasks);

@@ -157,6 +157,7 @@ constexpr double kOffset = 1.0;    // gamma of the intercepts, whose feature is 
 // A row is beyond learning where squares could overflow, or where a prediction, before or after it, is so large that the
 // targets (which it is to be compared with) vanish in its rounding.
 constexpr double kSquares = 1e280, kRounding = 0x1p52;
+constexpr double kLarge = 1e8;  // times the usual squared norm: suspicious
 
 double value(OnlineLoss loss, double z, double y) {
     switch (loss) {
@@ -543,9 +544,14 @@ bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index
     const double *dense = x ? padded_row(x) : nullptr;
     const double size = dense ? squared_norm(dense, width) : squared_norm(row.value.data(), row.blocks * 8);
     if (by_rounds && in_round[task]) {
-        // an absurd row ends no round
-        const double first = row_weight * derivative(settings.loss, 0.0, y);
-        if (!possible(0.0, first, size, y, task, row_weight)) return false;
+        // an absurd row ends no round: what is much larger than the rows so far is judged at a copy
+        const double usual = automatic.rows > 0.0 ? automatic.sum / automatic.rows : 0.0;
+        double then = 0.0;
+        if (!(size <= kLarge * usual * usual)) {
+            DualAveraging copy = closed();
+            then = dense ? copy.score_dense(dense, task) : copy.score_sparse(row, task, copy.nothing_);
+        }
+        if (!possible(then, row_weight * derivative(settings.loss, then, y), size, y, task, row_weight)) return false;
         close_round();
     }
     const double z = dense ? score_dense(dense, task) : score_sparse(row, task, next);

@@ -13,7 +13,7 @@ from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
-from .classes import ClassRegister
+from .classes import ClassRegister, read_label
 from .rows import RowBatch
 from .stream import StreamMixin
 
@@ -43,9 +43,11 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     l1 : float or array of shape (d,), default=0.01
         :math:`r_j` of "l1+l21"; the other penalties do not use it.
     loss : {"squared"}, default="squared"
-    gamma : float, default=1.0
-        Damping, > 0 (or 0 with a ridge): the step of row t is :math:`\sqrt t / \gamma`. It should be about the largest
-        squared norm of a row divided by the size of the best W; too small a value makes the first steps explode.
+    gamma : float or "auto", default="auto"
+        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": a quarter of the squared mean norm of the rows so
+        far, never falling; no row moves its own prediction by more than half of the way to its target, and intercepts
+        have :math:`\gamma = 1` (see Notes). A number > 0 (or 0 with a ridge): fixed, intercepts included, and steps are
+        what they are; it should be about the squared norm of a row, and too small a value makes the first steps explode.
     l2 : float, default=0.0
         Ridge :math:`\lambda_2`.
     enhanced : float, default=0.0
@@ -87,6 +89,10 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         Task labels in the order of ``coef_``: first seen first.
     t_ : int
         Steps made.
+    gamma_ : float
+        The damping after the rows so far.
+    progressive_loss_ : float
+        Mean loss of the rows so far, each predicted before it was learned; more in `progress`.
     n_rows_seen_ : int
     n_features_in_ : int
     n_iter_ : int
@@ -101,6 +107,17 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     Notes
     -----
+    With ``gamma="auto"``, :math:`\gamma_t = \frac14 m_t^2`, where :math:`m_t = \sum_i \lVert x_i \rVert / (t + 30)` over the
+    rows so far; a row counts at most four times the mean of those before it, rows of zeros not at all, and
+    :math:`\gamma_t` never falls. It is a function of the rows, not of how they are cut into chunks. A gradient is
+    shortened where its step would move the row's own prediction by more than half of the way to its target (by the
+    largest curvature of the loss), as the first rows of a task, and rows much larger than the others, would do; steps
+    fall like :math:`1/\sqrt t`, and so does the share of rows that this concerns. How the constants were found, and what
+    the rule is worth: "Choosing gamma" in the page on online learning, ``benchmarks/online_gamma.py``.
+
+    A row that no step can be made from (its squares overflow; with the squared loss, a prediction :math:`2^{52}` times
+    larger than any target) is refused with a ValueError, and the model is as it was before that row.
+
     Threads may share a model: a lock inside lets one at a time learn or look at the memory. Whoever reads sees the
     state after a row (`learn_one`), a chunk (`partial_fit`, `fit_stream`) or a whole `fit`, never half an update, and
     waits for it if need be. Each call of `predict`, `score`, `certify`, `save`, ``copy`` or ``pickle`` answers from one
@@ -119,7 +136,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((3000, 8)), rng.choice(["a", "b"], 3000)
     >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(3000)
-    >>> model = ts.OnlineMultiTaskRegressor(alpha=0.3, gamma=10.0)
+    >>> model = ts.OnlineMultiTaskRegressor(alpha=0.3)
     >>> for rows in np.split(np.arange(3000), 6):
     ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
     >>> model.get_support(indices=True)
@@ -137,7 +154,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         penalty: Literal["l21", "l11", "l1+l21"] = "l21",
         l1: Any = 0.01,
         loss: Literal["squared"] = "squared",
-        gamma: float = 1.0,
+        gamma: float | Literal["auto"] = "auto",
         l2: float = 0.0,
         enhanced: float = 0.0,
         missing: Literal["per-task", "importance", "rounds"] = "per-task",
@@ -181,13 +198,23 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
+        value = float(y)
+        if value in (np.inf, -np.inf):
+            raise ValueError("y is infinite.")
+        if not 0 <= w < np.inf:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
         with self._guard:
-            x, code = self._place_one(x, task)
-            value = float(y)
-            if w > 0 and value == value:
-                self._learn_one(x, value, code, w)
-            elif not w >= 0:
-                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+            if self._is_news(x, task):
+                self._check_one(x)
+                with self._all_or_nothing():
+                    self._learn_placed(x, value, task, w)
+            else:
+                self._learn_placed(x, value, task, w)
+
+    def _learn_placed(self, x: Any, value: float, task: Any, w: float) -> None:
+        x, code = self._place_one(x, task)
+        if w > 0 and value == value:
+            self._learn_one(x, value, code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> float:
         """Predict one row.
@@ -211,7 +238,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # at the default alpha and gamma, made for scaled features
+        tags.regressor_tags.poor_score = True  # at the default alpha, made for scaled features
         tags.non_deterministic = self.shuffle and self.random_state is None
         return tags
 
@@ -245,7 +272,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         The labels met so far.
     coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_
         As in `OnlineMultiTaskRegressor`.
-    t_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
+    t_, gamma_, progressive_loss_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
         As in `OnlineMultiTaskRegressor`.
 
     See Also
@@ -265,7 +292,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((3000, 6)), rng.choice(["a", "b"], 3000)
     >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "yes", "no")
-    >>> model = ts.OnlineMultiTaskClassifier(alpha=0.1, gamma=2.0)
+    >>> model = ts.OnlineMultiTaskClassifier(alpha=0.1)
     >>> for rows in np.split(np.arange(3000), 6):
     ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
     >>> model.classes_
@@ -287,7 +314,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         penalty: Literal["l21", "l11", "l1+l21"] = "l21",
         l1: Any = 0.01,
         loss: Literal["logistic", "hinge", "squared"] = "logistic",
-        gamma: float = 1.0,
+        gamma: float | Literal["auto"] = "auto",
         l2: float = 0.0,
         enhanced: float = 0.0,
         missing: Literal["per-task", "importance", "rounds"] = "per-task",
@@ -339,6 +366,15 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         for task in flips:
             self._learner.flip(task)
 
+    def _brings_news(self, batch: RowBatch, classes: Any) -> bool:
+        if super()._brings_news(batch, classes):
+            return True
+        known = {label for pair in self._classes.of_task for label in pair}
+        shown = batch.y if batch.weights is None else batch.y[batch.weights > 0]
+        if not known.issuperset(np.unique(shown).tolist()):
+            return True
+        return not self._classes.common or any(len(pair) < 2 for pair in self._classes.of_task)
+
     def _declare(self, classes: Any) -> None:
         labels = np.unique(np.asarray(classes)).tolist()
         if not self._classes.all:
@@ -365,21 +401,39 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         x : dict of name to value, or 1-D array
             Names that were never seen before are new features.
         y : label
-            None: not observed, nothing is learned.
+            None or NaN: not observed, nothing is learned.
         task : hashable, optional
             The row's task; none: there is only one.
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
+        if not 0 <= w < np.inf:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+        y = read_label(y)
         with self._guard:
-            x, code = self._place_one(x, task)
-            if not w >= 0:
-                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
-            if w == 0 or y is None:
-                return
-            for turned in self._classes.learn(code, y):
-                self._learner.flip(turned)
-            self._learn_one(x, self._classes.signs[code][y], code, w)
+            if self._is_news(x, task) or self._is_new_class(x, task, y):
+                self._check_one(x)
+                with self._all_or_nothing():
+                    self._learn_placed(x, y, task, w)
+            else:
+                self._learn_placed(x, y, task, w)
+
+    def _is_new_class(self, x: Any, task: Any, y: Any) -> bool:
+        """Whether a label is new to a known task."""
+        if y is None:
+            return False
+        if self.task_feature is not None:
+            task = self._task_and_row(x, task)[0]
+        code = self._codes[0 if task is None else task]
+        return code >= len(self._classes.of_task) or y not in self._classes.of_task[code]
+
+    def _learn_placed(self, x: Any, y: Any, task: Any, w: float) -> None:
+        x, code = self._place_one(x, task)
+        if w == 0 or y is None:
+            return
+        for turned in self._classes.learn(code, y):
+            self._learner.flip(turned)
+        self._learn_one(x, self._classes.signs[code][y], code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.
