@@ -38,6 +38,7 @@ void configure(DualAveraging &model, int penalty, int rule, int loss, double alp
     if (old.penalty != model.settings.penalty || old.rule != model.settings.rule || old.alpha != alpha ||
         old.gamma != gamma || old.enhanced != enhanced || old.automatic != automatic)
         model.forget_norms();
+    if (automatic && !old.automatic && model.rows > 0) model.automatic.start(old.gamma);
     if (!std::isnan(l1) && l1 != model.l1_default) {
         model.l1_default = l1;
         std::fill(model.l1.begin(), model.l1.end(), l1);
@@ -290,7 +291,8 @@ nb::dict state(const DualAveraging &model) {
     d["sizes"] = to_array(std::vector<double>(model.sizes.begin(), model.sizes.begin() + model.features));
     d["l1"] = to_array(std::vector<double>(model.l1.begin(), model.l1.begin() + model.features));
     const AutoGamma &own = model.automatic;
-    d["automatic"] = to_array(std::vector<double>{own.sum, own.rows, own.used, own.next, model.largest});
+    d["automatic"] = to_array(std::vector<double>{own.size.sum, own.size.rows, own.crowd.sum, own.crowd.rows, own.used,
+                                                  own.next, own.offset_used, own.offset_next, model.largest});
     each_field(model, [&](const char *name, const auto &field) { d[name] = to_array(field); });
     return d;
 }
@@ -321,9 +323,10 @@ void restore(DualAveraging &model, nb::dict d) {
                              &fresh.foresight.spread})
         require(length(*each) == tasks, "broken state: tasks");
     const auto automatic = from_state<double>(d, "automatic");
-    require(automatic.size() == 5, "broken state: gamma");
-    fresh.automatic = {automatic[0], automatic[1], automatic[2], automatic[3]};
-    fresh.largest = automatic[4];
+    require(automatic.size() == 9, "broken state: gamma");
+    fresh.automatic = {{automatic[0], automatic[1]}, {automatic[2], automatic[3]}, automatic[4],
+                       automatic[5],                 automatic[6],                 automatic[7]};
+    fresh.largest = automatic[8];
     require((tasks == 0 ? sums.empty() : sums.size() % tasks == 0 && index_t(sums.size() / tasks) == features) &&
                 (total.empty() || total.size() == sums.size()),
             "broken state: sums");

@@ -148,11 +148,9 @@ double squared_norm(const double *x, index_t n) {
 
 // --- gamma = "auto" (found by benchmarks/online_gamma.py) -----------------------------------------------------------
 
-constexpr double kShare = 0.25;    // c
+constexpr double kShare = 0.5;     // of L m^2
 constexpr double kBefore = 30.0;   // rows of zeros before the first
-constexpr double kCut = 4.0;
-constexpr double kWay = 0.5;       // of the way to its target that a row may go by itself
-constexpr double kOffset = 1.0;    // gamma of the intercepts, whose feature is 1
+constexpr double kCut = 4.0;       // times the mean so far, at most
 
 // A row is beyond learning where squares could overflow, or where a prediction, before or after it, is so large that the
 // targets (which it is to be compared with) vanish in its rounding.
@@ -182,12 +180,24 @@ index_t padded(index_t tasks) { return (std::max<index_t>(tasks, 1) + 3) / 4 * 4
 
 }  // namespace
 
-void AutoGamma::add(double norm) {
-    if (!(norm > 0.0)) return;
-    sum += rows > 0.0 ? std::min(norm, kCut * sum / rows) : norm;
+void AutoGamma::Mean::add(double value) {
+    sum += rows > 0.0 ? std::min(value, kCut * sum / rows) : value;
     rows += 1.0;
-    const double mean = sum / (rows + kBefore);
-    next = std::max(next, kShare * mean * mean);
+}
+
+void AutoGamma::add(double norm, double crowding, double curvature) {
+    crowd.add(crowding);
+    const double u = crowd.sum / crowd.rows;
+    offset_next = std::max(offset_next, u * u);
+    if (!(norm > 0.0)) return;
+    size.add(norm * crowding);
+    const double mean = size.sum / (size.rows + kBefore);
+    next = std::max(next, kShare * curvature * mean * mean);
+}
+
+void AutoGamma::start(double gamma) {
+    next = used = std::max(next, gamma);
+    offset_next = offset_used = std::max(offset_next, gamma);
 }
 
 void Foresight::resize(index_t tasks) {
@@ -235,17 +245,23 @@ bool DualAveraging::possible(double z, double gradient, double size, double y, i
     return settings.automatic || std::fabs(eta * gradient * reach(task, row_weight) * size) <= most;
 }
 
-// The gradient cut so that the row's own prediction moves no further than kWay times what would bring it to its target (by
-// the largest curvature of the loss). That keeps the first rows of a task, and rows much larger than others, from
-// overshooting; the share of such steps falls like 1/sqrt(t).
-double DualAveraging::shortened(double gradient, double size, index_t task, double row_weight) const {
+// What gamma becomes with one more row.
+AutoGamma DualAveraging::after(double size, index_t task, double row_weight) const {
     AutoGamma then = automatic;
-    then.add(std::sqrt(size));
+    const double share = row_weight * double(steps + 1) * reach(task, row_weight);
+    then.add(std::sqrt(size), std::sqrt(std::sqrt(share)), largest_curvature(settings.loss));
+    return then;
+}
+
+// The gradient cut so that its step does not move the row's own prediction beyond its target (by the largest curvature of
+// the loss). That keeps the first rows of a task, and rows much larger than others, from overshooting; later steps fall
+// like 1/sqrt(t), and are what they are. `automatic` is that of after the row.
+double DualAveraging::shortened(double gradient, double size, index_t task, double row_weight) const {
     const double root = std::sqrt(double(steps + 1));
-    double moved = size > 0.0 ? size / (settings.ridge + then.next / root) : 0.0;
-    if (settings.intercept) moved += root / kOffset;
+    double moved = size > 0.0 ? size / (settings.ridge + automatic.next / root) : 0.0;
+    if (settings.intercept) moved += root / automatic.offset_next;
     moved *= row_weight * reach(task, row_weight) * largest_curvature(settings.loss);
-    return moved > kWay ? gradient * (kWay / moved) : gradient;
+    return moved > 1.0 ? gradient / moved : gradient;
 }
 
 void DualAveraging::end_step() {
@@ -276,7 +292,7 @@ double DualAveraging::mean_factor(index_t task) const {
 // Intercepts are neither penalised nor shrunk by the ridge.
 double DualAveraging::offset(index_t task, double mean, double eta) const {
     if (!settings.intercept) return 0.0;
-    const double own = settings.automatic ? kOffset : settings.gamma;
+    const double own = settings.automatic ? automatic.offset_used : settings.gamma;
     const double scale = own > 0.0 ? std::sqrt(double(steps)) / own : eta;
     return -scale * offset_sums[task] * mean;
 }
@@ -545,7 +561,7 @@ bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index
     const double size = dense ? squared_norm(dense, width) : squared_norm(row.value.data(), row.blocks * 8);
     if (by_rounds && in_round[task]) {
         // an absurd row ends no round: what is much larger than the rows so far is judged at a copy
-        const double usual = automatic.rows > 0.0 ? automatic.sum / automatic.rows : 0.0;
+        const double usual = automatic.size.rows > 0.0 ? automatic.size.sum / automatic.size.rows : 0.0;
         double then = 0.0;
         if (!(size <= kLarge * usual * usual)) {
             DualAveraging copy = closed();
@@ -557,10 +573,10 @@ bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index
     const double z = dense ? score_dense(dense, task) : score_sparse(row, task, next);
     double gradient = row_weight * derivative(settings.loss, z, y);
     if (!possible(z, gradient, size, y, task, row_weight)) return false;
+    if (settings.automatic || by_rounds) automatic = after(size, task, row_weight);
     if (settings.automatic) gradient = shortened(gradient, size, task, row_weight);
     if (settings.average && (!by_rounds || round_task.empty())) add_iterate();
     ++rows;
-    automatic.add(std::sqrt(size));
     foresight.add(task, row_weight, y, z, value(settings.loss, z, y), rows);
     largest = std::max(largest, std::fabs(y));
     const double before = inverse[task];

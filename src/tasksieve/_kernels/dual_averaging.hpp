@@ -20,14 +20,26 @@ struct OnlineSettings {
     bool automatic = false;  // gamma is that of `AutoGamma`
 };
 
-// gamma = "auto": c m^2 with m the mean norm of the rows so far, as if there had been some rows of zeros before them.
-// It never falls. A row counts at most `kCut` times the mean before it; rows without features count for nothing.
+// gamma = "auto": L/2 m^2 with L the largest curvature of the loss and m the mean size of the rows so far, as if there had
+// been some rows of zeros before them; u^2 for the intercepts, whose feature is 1. A row's size is its norm times u_i =
+// (t s_i / t_q)^(1/4): the fewer of all rows are of its task, the larger are its steps. u is the mean of the u_i. Neither
+// ever falls. A row counts at most a few times the mean before it; rows without features count for the intercepts only.
 struct AutoGamma {
-    double sum = 0.0, rows = 0.0;         // norms (cut), and how many
-    double used = 0.0, next = 0.0;        // in the step at hand, and after the rows so far
+    struct Mean {
+        double sum = 0.0, rows = 0.0;
 
-    void add(double norm);
-    void step() { used = next; }
+        void add(double value);
+    };
+    Mean size, crowd;
+    double used = 0.0, next = 0.0;                // in the step at hand, and after the rows so far
+    double offset_used = 0.0, offset_next = 0.0;
+
+    void add(double norm, double crowding, double curvature);
+    void step() {
+        used = next;
+        offset_used = offset_next;
+    }
+    void start(double gamma);  // go on from a fixed one
 };
 
 // How well rows were predicted before they were learned, task by task.
@@ -113,6 +125,7 @@ class DualAveraging {
     std::vector<double> dense_row_, factors_;
     double threshold() const;
     double gamma() const { return settings.automatic ? (automatic.used > 0.0 ? automatic.used : 1.0) : settings.gamma; }
+    AutoGamma after(double size, index_t task, double row_weight) const;
     double step_size() const;
     double reach(index_t task, double row_weight) const;
     bool possible(double z, double gradient, double size, double y, index_t task, double row_weight) const;

@@ -526,18 +526,15 @@ class OnlineLinearModel(SelectingModel):
             return float(self._learner.score_sparse(values, index, code))
         return float(self._learner.score_dict(x, self._vocabulary, code))
 
-    def _is_news(self, x: Any, task: Any) -> bool:
-        """Whether a single row is the first, or the first of its task."""
-        if "_learner" not in self.__dict__:
-            return True
-        if self.task_feature is not None:
-            task = self._task_and_row(x, task)[0]
-        return (0 if task is None else task) not in self._codes
+    def _known_code(self, task: Any) -> int | None:
+        """The code of a single row's task; None where the row is the first, or the first of its task or with tasks."""
+        codes = self.__dict__.get("_codes")
+        if codes is None or "_learner" not in self.__dict__ or self._single != (task is None):
+            return None
+        return codes.get(0 if task is None else task)
 
     def _check_one(self, x: Any) -> None:
         """Refuse a first row of anything before it has changed anything."""
-        if self.task_feature is not None:
-            x = self._task_and_row(x, None)[1]
         if isinstance(x, dict):
             words = self.hash_features is not None
             values = [value for value in x.values() if not (words and isinstance(value, str))]

@@ -43,6 +43,10 @@ class ClassRegister:
         """Whether all tasks share one pair."""
         return len(self.all) <= 2
 
+    def met(self, task: int, label: Any) -> bool:
+        """Whether a task has met a label."""
+        return task < len(self.of_task) and label in self.of_task[task]
+
     def _meet(self, label: Any) -> bool:
         if label in self.all:
             return False

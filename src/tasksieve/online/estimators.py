@@ -17,6 +17,8 @@ from .classes import ClassRegister, read_label
 from .rows import RowBatch
 from .stream import StreamMixin
 
+INFINITY = float("inf")
+
 
 class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, OnlineLinearModel):
     r"""Sparse linear regression for several tasks, learned one row at a time by dual averaging.
@@ -44,10 +46,9 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         :math:`r_j` of "l1+l21"; the other penalties do not use it.
     loss : {"squared"}, default="squared"
     gamma : float or "auto", default="auto"
-        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": a quarter of the squared mean norm of the rows so
-        far, never falling; no row moves its own prediction by more than half of the way to its target, and intercepts
-        have :math:`\gamma = 1` (see Notes). A number > 0 (or 0 with a ridge): fixed, intercepts included, and steps are
-        what they are; it should be about the squared norm of a row, and too small a value makes the first steps explode.
+        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": follows the sizes of the rows so far and never falls
+        (see Notes). A number > 0 (or 0 with a ridge): fixed; it should be about the squared norm of a row (times the square
+        root of the number of tasks unless rows come in rounds), and too small a value makes the first steps explode.
     l2 : float, default=0.0
         Ridge :math:`\lambda_2`.
     enhanced : float, default=0.0
@@ -107,13 +108,16 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     Notes
     -----
-    With ``gamma="auto"``, :math:`\gamma_t = \frac14 m_t^2`, where :math:`m_t = \sum_i \lVert x_i \rVert / (t + 30)` over the
-    rows so far; a row counts at most four times the mean of those before it, rows of zeros not at all, and
-    :math:`\gamma_t` never falls. It is a function of the rows, not of how they are cut into chunks. A gradient is
-    shortened where its step would move the row's own prediction by more than half of the way to its target (by the
-    largest curvature of the loss), as the first rows of a task, and rows much larger than the others, would do; steps
-    fall like :math:`1/\sqrt t`, and so does the share of rows that this concerns. How the constants were found, and what
-    the rule is worth: "Choosing gamma" in the page on online learning, ``benchmarks/online_gamma.py``.
+    With ``gamma="auto"``, :math:`\gamma_t = \frac L2 m_t^2`. L is the largest curvature of the loss (1; logistic: 1/4), and
+    :math:`m_t = \sum_i u_i \lVert x_i \rVert / (t + 30)` over the rows so far, where :math:`u_i = (t s_i / t_q)^{1/4}`
+    accounts for the larger steps of tasks that come seldom (:math:`s_i`: the row's weight, :math:`t_q`: the weight of its
+    task's rows so far; with ``missing="rounds"`` :math:`u_i = s_i^{1/4}`). A row counts at most four times the mean of
+    those before it, rows of zeros not at all, and :math:`\gamma_t` never falls. Intercepts have the squared mean of the
+    :math:`u_i` for their :math:`\gamma`. A gradient is shortened where its step would move the row's own prediction beyond
+    its target (by the curvature L), as the first rows of a task, and rows much larger than the others, would do; steps
+    fall like :math:`1/\sqrt t`, so that such rows become rare. All this is a function of the rows, not of how they are cut
+    into chunks. How the rule was found, and what it is worth: "Choosing gamma" in the page on online learning, and
+    ``benchmarks/online_gamma.py``.
 
     A row that no step can be made from (its squares overflow; with the squared loss, a prediction :math:`2^{52}` times
     larger than any target) is refused with a ValueError, and the model is as it was before that row.
@@ -199,22 +203,21 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
             Weight of the row's loss; 0 leaves it out.
         """
         value = float(y)
-        if value in (np.inf, -np.inf):
+        if value == INFINITY or value == -INFINITY:
             raise ValueError("y is infinite.")
-        if not 0 <= w < np.inf:
+        if not 0 <= w < INFINITY:
             raise ValueError(f"w must be finite and >= 0, got {w!r}.")
         with self._guard:
-            if self._is_news(x, task):
-                self._check_one(x)
+            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
+            code = self._known_code(label)
+            if code is None:
+                self._check_one(row)
                 with self._all_or_nothing():
-                    self._learn_placed(x, value, task, w)
-            else:
-                self._learn_placed(x, value, task, w)
-
-    def _learn_placed(self, x: Any, value: float, task: Any, w: float) -> None:
-        x, code = self._place_one(x, task)
-        if w > 0 and value == value:
-            self._learn_one(x, value, code, w)
+                    row, code = self._place_one(x, task)
+                    if w > 0 and value == value:
+                        self._learn_one(row, value, code, w)
+            elif w > 0 and value == value:
+                self._learn_one(row, value, code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> float:
         """Predict one row.
@@ -407,33 +410,22 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
-        if not 0 <= w < np.inf:
+        if not 0 <= w < INFINITY:
             raise ValueError(f"w must be finite and >= 0, got {w!r}.")
         y = read_label(y)
         with self._guard:
-            if self._is_news(x, task) or self._is_new_class(x, task, y):
-                self._check_one(x)
+            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
+            code = self._known_code(label)
+            if code is None or (y is not None and not self._classes.met(code, y)):
+                self._check_one(row)
                 with self._all_or_nothing():
-                    self._learn_placed(x, y, task, w)
-            else:
-                self._learn_placed(x, y, task, w)
-
-    def _is_new_class(self, x: Any, task: Any, y: Any) -> bool:
-        """Whether a label is new to a known task."""
-        if y is None:
-            return False
-        if self.task_feature is not None:
-            task = self._task_and_row(x, task)[0]
-        code = self._codes[0 if task is None else task]
-        return code >= len(self._classes.of_task) or y not in self._classes.of_task[code]
-
-    def _learn_placed(self, x: Any, y: Any, task: Any, w: float) -> None:
-        x, code = self._place_one(x, task)
-        if w == 0 or y is None:
-            return
-        for turned in self._classes.learn(code, y):
-            self._learner.flip(turned)
-        self._learn_one(x, self._classes.signs[code][y], code, w)
+                    row, code = self._place_one(x, task)
+                    if w > 0 and y is not None:
+                        for turned in self._classes.learn(code, y):
+                            self._learner.flip(turned)
+                        self._learn_one(row, self._classes.signs[code][y], code, w)
+            elif w > 0 and y is not None:
+                self._learn_one(row, self._classes.signs[code][y], code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.

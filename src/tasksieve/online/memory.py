@@ -21,7 +21,7 @@ def completed(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         **older,
         "seen_curve": np.zeros(0),
-        "automatic": np.array([0.0, 0.0, 0.0, 0.0, np.inf]),
+        "automatic": np.array([0.0] * 8 + [np.inf]),
         **state,
     }
 
@@ -32,7 +32,7 @@ def check_memory(state: dict[str, np.ndarray]) -> None:
         wanted = np.int64 if name in INTEGERS else np.float64
         if array.dtype != wanted or array.ndim != 1:
             raise ValueError(f"array {name!r} must be one-dimensional, of type {np.dtype(wanted)}")
-        finite = np.isfinite(array[:4] if name == "automatic" else array)
+        finite = np.isfinite(array[:-1] if name == "automatic" else array)
         if not np.all(finite):
             raise ValueError(f"array {name!r} holds NaN or infinity at place {int(np.argmin(finite))}")
     for name in ("weight", "sizes", "l1", "automatic", *SEEN[:3], SEEN[4]):

@@ -15,11 +15,12 @@ PER_TASK, IMPORTANCE, ROUNDS = 0, 1, 2
 SQUARED, LOGISTIC, HINGE = 0, 1, 2
 
 # gamma = "auto"
-SHARE = 0.25  # c
+SHARE = 0.5  # of L m^2
 BEFORE = 30.0  # rows of zeros before the first
 CUT = 4.0  # a row counts at most so many times the mean before it
-WAY = 0.5  # of the way to its target that a row may go by itself
-OFFSET = 1.0  # gamma of the intercepts, whose feature is 1
+WAY = 1.0  # of the way to its target that a row may go by itself
+OFFSET = 1.0  # the intercepts' feature
+CROWDING = 0.25  # power of a task's share of the rows, so far the other way round
 # A row is beyond learning where squares could overflow, or predictions are so large that targets vanish in their rounding.
 SQUARES, ROUNDING = 1e280, 2.0**52
 
@@ -45,18 +46,27 @@ def value(loss, z, y):
 
 
 class AutoGamma:
-    """c m^2 with m the mean norm of the rows so far (`BEFORE` rows of zeros counted before them); it never falls."""
+    """L/2 m^2 with m the mean size of the rows so far, and u^2 for the intercepts: see dual_averaging.hpp."""
 
-    def __init__(self, total=0.0, rows=0.0, used=0.0, following=0.0):
-        self.sum, self.rows, self.used, self.next = total, rows, used, following
+    def __init__(self, size=0.0, rows=0.0, crowd=0.0, every=0.0, used=0.0, following=0.0, offset=0.0, offset_next=0.0):
+        self.size, self.rows, self.crowd, self.every = size, rows, crowd, every  # sums, and of how many rows
+        self.used, self.next, self.offset_used, self.offset_next = used, following, offset, offset_next
 
-    def then(self, norm):
+    def copy(self):
+        return AutoGamma(*vars(self).values())
+
+    def then(self, norm, crowding, curvature):
         """After one more row."""
-        if not norm > 0:
-            return AutoGamma(self.sum, self.rows, self.used, self.next)
-        total = self.sum + (min(norm, CUT * self.sum / self.rows) if self.rows else norm)
-        mean = total / (self.rows + 1.0 + BEFORE)
-        return AutoGamma(total, self.rows + 1.0, self.used, max(self.next, SHARE * mean * mean))
+        new = self.copy()
+        new.crowd += min(crowding, CUT * self.crowd / self.every) if self.every else crowding
+        new.every += 1.0
+        new.offset_next = max(self.offset_next, OFFSET * (new.crowd / new.every) ** 2)
+        if norm > 0:
+            size = norm * crowding
+            new.size += min(size, CUT * self.size / self.rows) if self.rows else size
+            new.rows += 1.0
+            new.next = max(self.next, SHARE * curvature * (new.size / (new.rows + BEFORE)) ** 2)
+        return new
 
 
 class DualAveraging:
@@ -70,12 +80,17 @@ class DualAveraging:
         self.weight = np.zeros(0)
         self.offset_sums, self.offset_total = np.zeros(0), np.zeros(0)
         self.round = []  # (task, gradient, features, values)
+        self.fixed_gamma = np.nan
         self.automatic, self.largest = AutoGamma(), 0.0  # largest: |y| so far
         # how well rows were predicted before they were learned (see dual_averaging.hpp)
         self.foresight, self.curve = {name: np.zeros(0) for name in FORESIGHT}, []
 
     def configure(self, penalty, rule, loss, alpha, gamma, ridge, enhanced, intercept, average, l1):
         self.penalty, self.rule, self.loss = penalty, rule, loss
+        if np.isnan(gamma) and self.rows and not np.isnan(self.fixed_gamma):  # go on from the fixed one
+            own = self.automatic
+            own.next = own.used = max(own.next, self.fixed_gamma)
+            own.offset_next = own.offset_used = max(own.offset_next, self.fixed_gamma)
         self.alpha, self.fixed_gamma, self.ridge, self.enhanced = alpha, gamma, ridge, enhanced  # NaN: "auto"
         self.intercept, self.average = intercept, average
         if not np.isnan(l1):  # NaN: as `set_l1` says
@@ -129,7 +144,7 @@ class DualAveraging:
             size = np.sqrt(np.einsum("qj,qj->j", v, v))
             ratio = np.divide(k, size, out=np.ones_like(size), where=size > k)
             w = -eta * v * (1.0 - ratio)
-        own = OFFSET if auto else gamma
+        own = self.automatic.offset_used if auto else gamma
         scale = np.sqrt(t) / own if own > 0 else eta
         b = -scale * self.offset_sums * mean if self.intercept else np.zeros(self.tasks)
         return w, b
@@ -145,7 +160,7 @@ class DualAveraging:
 
     def _end_step(self):
         self.steps += 1
-        self.automatic.used = self.automatic.next
+        self.automatic.used, self.automatic.offset_used = self.automatic.next, self.automatic.offset_next
 
     def _reach(self, task, weight):
         """What a gradient (its weight included) is multiplied by in the mean after this step."""
@@ -165,12 +180,21 @@ class DualAveraging:
         eta = 1.0 / (self.ridge + self.fixed_gamma / np.sqrt(self.steps + 1))
         return abs(eta * g * self._reach(task, weight) * size) <= most
 
+    @property
+    def _curvature(self):
+        return 0.25 if self.loss == LOGISTIC else 1.0
+
+    def _after(self, size, task, weight):
+        """What gamma becomes with one more row."""
+        share = weight * (self.steps + 1) * self._reach(task, weight)
+        return self.automatic.then(np.sqrt(size), share**CROWDING, self._curvature)
+
     def _shortened(self, g, size, task, weight):
-        """The gradient cut so that the row's own prediction goes at most `WAY` of the way to its target."""
-        root, gamma = np.sqrt(self.steps + 1), self.automatic.then(np.sqrt(size)).next
+        """The gradient cut so that the row's own prediction goes no further than to its target."""
+        root, gamma = np.sqrt(self.steps + 1), self.automatic.next
         moved = size / (self.ridge + gamma / root) if size > 0 else 0.0
-        moved += root / OFFSET if self.intercept else 0.0
-        moved *= weight * self._reach(task, weight) * (0.25 if self.loss == LOGISTIC else 1.0)
+        moved += root / self.automatic.offset_next if self.intercept else 0.0
+        moved *= weight * self._reach(task, weight) * self._curvature
         return g * (WAY / moved) if moved > WAY else g
 
     def _foresee(self, y, z, task, weight):
@@ -197,13 +221,14 @@ class DualAveraging:
             g = weight * derivative(self.loss, z, y)
             if not self._possible(z, g, size, y, task, weight):
                 return False
+        if np.isnan(self.fixed_gamma) or self.rule == ROUNDS:
+            self.automatic = self._after(size, task, weight)
         if np.isnan(self.fixed_gamma):
             g = self._shortened(g, size, task, weight)
         if self.average and not self.round:
             self.total += w
             self.offset_total += b
         self.rows += 1
-        self.automatic = self.automatic.then(np.sqrt(size))
         self._foresee(y, z, task, weight)
         self.largest = max(self.largest, abs(y))
         self.weight[task] += weight
@@ -303,7 +328,7 @@ class DualAveraging:
         copy = DualAveraging()
         copy.__dict__.update(self.__dict__)
         copy.sums, copy.offset_sums = self.sums.copy(), self.offset_sums.copy()
-        copy.automatic = self.automatic.then(0.0)
+        copy.automatic = self.automatic.copy()
         copy.close_round()
         return copy
 
