@@ -2,12 +2,12 @@
 
     python benchmarks/online_gamma.py
 
-Streams of thirteen kinds (features scaled or not, with offsets, correlated, sparse, heavy-tailed; a first row out of all
-proportion; tasks that come rarely, or late; noise of several kinds), each learned once through. "auto" is compared with the
-best of a grid of fixed values, half a decade apart over 20 decades, chosen afterwards, for each stream by itself and
-for each measure by itself: by the progressive loss (every row predicted before it is learned, relative to the loss of the
-best constants where that is smaller than the grid's), and by R² or accuracy on fresh rows. A fixed value has to be known
-beforehand; this comparison gives it that for nothing.
+Streams of thirteen kinds (features scaled or not, with offsets, correlated, sparse, heavy-tailed; a first row out
+of all proportion; tasks that come rarely, or late; noise of several kinds), each learned once through. "auto" is
+compared with the best of a grid of fixed values, half a decade apart over 20 decades, chosen afterwards, for each
+stream by itself and for each measure by itself: by the progressive loss (every row predicted before it is learned,
+relative to the loss of the best constants where that is smaller than the grid's), and by R² or accuracy on fresh
+rows. A fixed value has to be known beforehand; this comparison gives it that for nothing.
 
 The second part varies the constants of the rule in the NumPy twin of the kernel, one at a time.
 """
@@ -134,9 +134,8 @@ def compare(report: Report, n: int, seed: int, grid: np.ndarray, quick: bool) ->
                     one = learn(stream, loss, penalty=penalty, gamma=1.0)
                     diverged += not np.isfinite(own[0])
                     found.append((own[0] / best_loss, best_quality - own[1], one[0] / best_loss))
-                    report.raw(
-                        loss=loss, penalty=penalty, kind=kind, d=d, tasks=n_tasks, ratio=found[-1][0], short=found[-1][1]
-                    )
+                    what = {"loss": loss, "penalty": penalty, "kind": kind, "d": d, "tasks": n_tasks}
+                    report.raw(**what, ratio=found[-1][0], short=found[-1][1])
             ratio, behind, fixed_one = np.array(found).T
             ratios.append(ratio)
             short.append(behind)
@@ -218,7 +217,8 @@ def vary(report: Report, n: int, seed: int) -> None:
             )
             say(rows[-1])
     report.table(
-        f"Constants of the rule, one varied at a time: progressive loss / that of the best constants, {len(streams)} streams",
+        f"Constants of the rule, one varied at a time: progressive loss / that of the best constant predictions, "
+        f"{len(streams)} streams",
         ["constant", "value", "geometric mean", "largest", "above 1.5"],
         rows,
     )
@@ -227,7 +227,8 @@ def vary(report: Report, n: int, seed: int) -> None:
 def _twin_loss(stream: Stream, loss: str) -> float:
     learner = twin.DualAveraging()
     alpha = LOSSES[loss] * stream.alpha_max
-    learner.configure(twin.L21, twin.PER_TASK, {"squared": 0, "logistic": 1}[loss], alpha, np.nan, 0.0, 0.0, True, False, 0.0)
+    code = {"squared": twin.SQUARED, "logistic": twin.LOGISTIC}[loss]
+    learner.configure(twin.L21, twin.PER_TASK, code, alpha, np.nan, 0.0, 0.0, True, False, 0.0)
     learner.resize(stream.X.shape[1], int(stream.task.max()) + 1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if learner.learn_dense(stream.X, stream.y, stream.task, None) < len(stream.y):

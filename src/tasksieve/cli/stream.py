@@ -25,6 +25,7 @@ from .exits import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
 
+
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
     """Learn from a table once through; a checkpoint in the run folder is the state, and at the end the model.
 

@@ -288,8 +288,8 @@ class OnlineLinearModel(SelectingModel):
         advice = (
             "The row itself must be the cause: look for a mistake in it, or for other units"
             if self._automatic
-            else f"Either the row is absurd, or gamma={self.gamma:g} is too small for these rows and the model had begun "
-            "to diverge: use gamma='auto', or raise gamma"
+            else f"Either the row is absurd, or gamma={self.gamma:g} is too small for these rows and the model had "
+            "begun to diverge: use gamma='auto', or raise gamma"
         )
         return (
             f"{which} was not learned: with it the iterates would grow without bound (beyond what 64-bit numbers can "

@@ -46,9 +46,10 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         :math:`r_j` of "l1+l21"; the other penalties do not use it.
     loss : {"squared"}, default="squared"
     gamma : float or "auto", default="auto"
-        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": follows the sizes of the rows so far and never falls
-        (see Notes). A number > 0 (or 0 with a ridge): fixed; it should be about the squared norm of a row (times the square
-        root of the number of tasks unless rows come in rounds), and too small a value makes the first steps explode.
+        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": follows the sizes of the rows so far and
+        never falls (see Notes). A number > 0 (or 0 with a ridge): fixed; it should be about the squared norm of a
+        row (times the square root of the number of tasks unless rows come in rounds), and too small a value makes
+        the first steps explode.
     l2 : float, default=0.0
         Ridge :math:`\lambda_2`.
     enhanced : float, default=0.0
@@ -108,16 +109,16 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     Notes
     -----
-    With ``gamma="auto"``, :math:`\gamma_t = \frac L2 m_t^2`. L is the largest curvature of the loss (1; logistic: 1/4), and
-    :math:`m_t = \sum_i u_i \lVert x_i \rVert / (t + 30)` over the rows so far, where :math:`u_i = (t s_i / t_q)^{1/4}`
-    accounts for the larger steps of tasks that come seldom (:math:`s_i`: the row's weight, :math:`t_q`: the weight of its
-    task's rows so far; with ``missing="rounds"`` :math:`u_i = s_i^{1/4}`). A row counts at most four times the mean of
-    those before it, rows of zeros not at all, and :math:`\gamma_t` never falls. Intercepts have the squared mean of the
-    :math:`u_i` for their :math:`\gamma`. A gradient is shortened where its step would move the row's own prediction beyond
-    its target (by the curvature L), as the first rows of a task, and rows much larger than the others, would do; steps
-    fall like :math:`1/\sqrt t`, so that such rows become rare. All this is a function of the rows, not of how they are cut
-    into chunks. How the rule was found, and what it is worth: "Choosing gamma" in the page on online learning, and
-    ``benchmarks/online_gamma.py``.
+    With ``gamma="auto"``, :math:`\gamma_t = \frac L2 m_t^2`. L is the largest curvature of the loss (1; logistic:
+    1/4), and :math:`m_t = \sum_i u_i \lVert x_i \rVert / (t + 30)` over the rows so far, where :math:`u_i = (t s_i
+    / t_q)^{1/4}` accounts for the larger steps of tasks that come seldom (:math:`s_i`: the row's weight,
+    :math:`t_q`: the weight of its task's rows so far; with ``missing="rounds"`` :math:`u_i = s_i^{1/4}`). A row
+    counts at most four times the mean of those before it, rows of zeros not at all, and :math:`\gamma_t` never
+    falls. Intercepts have the squared mean of the :math:`u_i` for their :math:`\gamma`. A gradient is shortened
+    where its step would move the row's own prediction beyond its target (by the curvature L), as the first rows of
+    a task, and rows much larger than the others, would do; steps fall like :math:`1/\sqrt t`, so that such rows
+    become rare. All this is a function of the rows, not of how they are cut into chunks. How the rule was found,
+    and what it is worth: "Choosing gamma" in the page on online learning, and ``benchmarks/online_gamma.py``.
 
     A row that no step can be made from (its squares overflow; with the squared loss, a prediction :math:`2^{52}` times
     larger than any target) is refused with a ValueError, and the model is as it was before that row.

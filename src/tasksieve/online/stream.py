@@ -56,6 +56,16 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
         yield X, y, *rest, *([None] * (2 - len(rest)))
 
 
+def learn_chunk(model: Any, X: Any, y: Any, task: Any, weight: Any, before: int) -> None:
+    """Learn a chunk; of a row that cannot be learned, say where in the stream its chunk is."""
+    try:
+        model.partial_fit(X, y, task, weight)
+    except ValueError as error:
+        if "was not learned" not in str(error):
+            raise
+        raise ValueError(f"{error} (Counted from 0 in the chunk of rows {before + 1} to {before + len(y)}.)") from None
+
+
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     """The chunks without their first rows."""
     for X, y, task, weight in chunks:
@@ -171,7 +181,7 @@ class StreamMixin:
                         model.learn_one(X, y, labels, 1.0 if weight is None else weight)
                         rows += 1
                     else:
-                        model.partial_fit(X, y, labels, weight)
+                        learn_chunk(model, X, y, labels, weight, rows)
                         rows += len(y)
                     model._stream_rows = rows
                 if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:

@@ -107,8 +107,8 @@ def load_model(folder: RunFolder, *, max_bytes: float | None = None) -> SavedMod
     ----------
     folder : RunFolder
     max_bytes : float, optional
-        How much memory its coefficients may take. They are stored sparse and become dense, so that a small file can ask for
-        much; by default 256 MiB, or a hundred times the bytes of the file where that is more.
+        How much memory its coefficients may take. They are stored sparse and become dense, so that a small file can
+        ask for much; by default 256 MiB, or a hundred times the bytes of the file where that is more.
 
     Returns
     -------

@@ -14,7 +14,10 @@ from .folder import CONFIG, DATA, STREAM, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel
 
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
-MEASURES = {"regressor": "R2 of rows before they were learned", "classifier": "accuracy of rows before they were learned"}
+MEASURES = {
+    "regressor": "R2 of rows before they were learned",
+    "classifier": "accuracy of rows before they were learned",
+}
 # Of the losses along the stream, so many are worth a line.
 MOST_MARKS = 8
 
@@ -57,17 +60,21 @@ def stream_content(folder: RunFolder) -> ReportContent:
     n_selected, d = len(np.unique(coef.indices[coef.data != 0])), int(model.n_features_in_)
     rows = int(model.n_rows_seen_)
     tasks = f" in {len(labels):,} tasks (column “{saved.task}”)" if saved.task else ""
+    foreseen = (
+        f"Each row was predicted before it was learned: the mean loss of these predictions is {progress.loss:.4g}. "
+        if np.isfinite(progress.loss)
+        else ""
+    )
     content = ReportContent(
         title=f"What predicts {target}?",
         asked=(
-            f"Which of {d:,} features are needed to predict “{target}”{tasks}? {rows:,} rows of {data.get('name')} were "
-            f"learned one at a time by {type(model).__name__}, in the order in which they came."
+            f"Which of {d:,} features are needed to predict “{target}”{tasks}? {rows:,} rows of {data.get('name')} "
+            f"were learned one at a time by {type(model).__name__}, in the order in which they came."
         ),
         answered=(
-            f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used by the model after the last row. "
-            f"Each row was predicted before it was learned: the mean loss of these predictions is {progress.loss:.4g}. "
-            "The features are those of an iterate, not of a proved optimum; certify, in Python, proves what the rows at "
-            "hand decide."
+            f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used after the last row. {foreseen}"
+            "The features are those of an iterate, not of a proved optimum: the method certify, in Python, proves what "
+            "rows at hand decide."
         ),
         tasks=np.array(labels, dtype=str),
         features=np.array(saved.feature_names, dtype=str),
@@ -98,7 +105,7 @@ def _facts(
         ("gamma", f"{model.gamma_:.6g}" + (" (auto)" if model.gamma == "auto" else "")),
     ]
     if np.isfinite(progress.loss):
-        facts.append(("mean loss before learning", f"{progress.loss:.6g}"))
+        facts.append(("mean loss of rows before they were learned", f"{progress.loss:.6g}"))
     marks = list(zip(progress.rows.tolist(), progress.losses.tolist(), strict=True))[-MOST_MARKS:]
-    facts += [(f"of them, the first {rows:,} row{'s' if rows > 1 else ''}", f"{loss:.6g}") for rows, loss in marks]
+    facts += [(f"the same up to row {rows:,}", f"{loss:.6g}") for rows, loss in marks]
     return facts

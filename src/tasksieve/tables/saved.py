@@ -48,8 +48,8 @@ def require_room(wanted: int, path: Path, max_bytes: float | None) -> None:
     most = max(FREE_BYTES, TIMES_FILE * stored) if max_bytes is None else max_bytes
     if wanted > most:
         raise ValueError(
-            f"the coefficients would take {wanted / 2**20:,.0f} MiB of memory, the file has {stored / 2**20:,.1f} MiB: that is "
-            "more than is made of a file without being asked for (max_bytes; on the command line --max-memory)"
+            f"the coefficients would take {wanted / 2**20:,.0f} MiB of memory, the file has {stored / 2**20:,.1f} MiB: "
+            "that is more than is made of a file without being asked for (max_bytes; on the command line --max-memory)"
         )
 
 

@@ -20,8 +20,8 @@ BEFORE = 30.0  # rows of zeros before the first
 CUT = 4.0  # a row counts at most so many times the mean before it
 WAY = 1.0  # of the way to its target that a row may go by itself
 OFFSET = 1.0  # the intercepts' feature
-CROWDING = 0.25  # power of a task's share of the rows, so far the other way round
-# A row is beyond learning where squares could overflow, or predictions are so large that targets vanish in their rounding.
+CROWDING = 0.25  # u_i = (t s_i / t_q) to this power
+# A row is beyond learning where squares could overflow, or targets vanish in the rounding of predictions.
 SQUARES, ROUNDING = 1e280, 2.0**52
 
 FORESIGHT = ("weight", "loss", "hits", "mean", "spread")
