@@ -123,7 +123,7 @@ def test_sizes_are_not_believed(saved):
             shape[place] = value
             write(path, arrays, state_shape=shape)
             tracemalloc.start()
-            refused(path, "broken state")
+            refused(path, "declared, which the arrays do not bear out")
             assert tracemalloc.get_traced_memory()[1] < 2**22
             tracemalloc.stop()
     # a compressed file can be a thousand times smaller than what is in it

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import pickle
-import tracemalloc
 import random
 import shutil
+import tracemalloc
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -175,7 +175,7 @@ def test_numbers_that_are_none_are_refused(tmp_path: Path, name: str, bad: float
 
 def test_a_small_file_makes_no_large_model(tmp_path: Path) -> None:
     """Sparse coefficients of many features and tasks: dense, they would be thousands of times the file."""
-    run, model, *_ = saved_run(tmp_path / "run")
+    run, *_ = saved_run(tmp_path / "run")
     wide, tasks = 20_000, 2_000
     names = pack_names([""] * wide)
     with np.load(run / "model.npz") as file:

@@ -6,6 +6,8 @@ import numpy as np
 
 # Arrays of one number per task that version 0.1 did not keep.
 SEEN = ("seen_weight", "seen_loss", "seen_hits", "seen_mean", "seen_spread")
+NEEDED = ("shape", "sums", "total", "sizes", "l1", "weight", "offset_sums", "offset_total", "round_task", "round_start")
+NEEDED += ("round_index", "round_gradient", "round_value")
 # Integers among the arrays.
 INTEGERS = ("shape", "round_task", "round_start", "round_index")
 
@@ -16,7 +18,7 @@ def completed(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     Rows that an older version has learned count for nothing in the progressive loss and in ``gamma="auto"``; how large
     their targets were is not known, so predictions of any size are believed.
     """
-    n_tasks = len(state["weight"])
+    n_tasks = len(state.get("weight", ()))
     older = {name: np.zeros(n_tasks) for name in SEEN}
     return {
         **older,
@@ -27,7 +29,10 @@ def completed(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def check_memory(state: dict[str, np.ndarray]) -> None:
-    """Refuse arrays that no learner can have left: types, NaN and infinities (sizes are looked at by the kernel)."""
+    """Refuse arrays that no learner can have left: types, sizes, NaN and infinities."""
+    for name in NEEDED:
+        if name not in state:
+            raise ValueError(f"array {name!r} is missing")
     for name, array in state.items():
         wanted = np.int64 if name in INTEGERS else np.float64
         if array.dtype != wanted or array.ndim != 1:
@@ -38,3 +43,9 @@ def check_memory(state: dict[str, np.ndarray]) -> None:
     for name in ("weight", "sizes", "l1", "automatic", *SEEN[:3], SEEN[4]):
         if np.any(state[name] < 0) or np.any(np.isnan(state[name])):
             raise ValueError(f"array {name!r} holds numbers that are not >= 0")
+    if len(state["shape"]) != 7:
+        raise ValueError("array 'shape' must have 7 entries")
+    n_features, n_tasks = (int(n) for n in state["shape"][:2])
+    fits = len(state["sizes"]) == len(state["l1"]) == n_features and len(state["weight"]) == n_tasks
+    if not fits or len(state["sums"]) != n_features * n_tasks or len(state["total"]) not in (0, n_features * n_tasks):
+        raise ValueError(f"{n_features} features and {n_tasks} tasks are declared, which the arrays do not bear out")
