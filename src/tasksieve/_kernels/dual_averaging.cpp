@@ -241,8 +241,11 @@ bool DualAveraging::possible(double z, double gradient, double size, double y, i
     if (settings.loss != OnlineLoss::squared) return true;
     const double most = kRounding * std::max(largest, std::fabs(y));
     if (!(std::fabs(z) <= most)) return false;
-    const double eta = 1.0 / (settings.ridge + settings.gamma / std::sqrt(double(steps + 1)));
-    return settings.automatic || std::fabs(eta * gradient * reach(task, row_weight) * size) <= most;
+    if (settings.automatic) return true;
+    // |eta gradient reach size| <= most, without a division
+    const double root = std::sqrt(double(steps + 1));
+    const double count = settings.rule == MissingRule::rounds ? double(steps + 1) : weight[task] + row_weight;
+    return std::fabs(gradient) * size * root <= most * count * (settings.ridge * root + settings.gamma);
 }
 
 // What gamma becomes with one more row.

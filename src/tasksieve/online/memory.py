@@ -6,8 +6,10 @@ import numpy as np
 
 # Arrays of one number per task that version 0.1 did not keep.
 SEEN = ("seen_weight", "seen_loss", "seen_hits", "seen_mean", "seen_spread")
-NEEDED = ("shape", "sums", "total", "sizes", "l1", "weight", "offset_sums", "offset_total", "round_task", "round_start")
-NEEDED += ("round_index", "round_gradient", "round_value")
+NEEDED = (
+    *("shape", "sums", "total", "sizes", "l1", "weight", "offset_sums", "offset_total"),
+    *("round_task", "round_start", "round_index", "round_gradient", "round_value"),
+)
 # Integers among the arrays.
 INTEGERS = ("shape", "round_task", "round_start", "round_index")
 

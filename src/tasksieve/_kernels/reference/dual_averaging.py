@@ -177,8 +177,8 @@ class DualAveraging:
             return False
         if np.isnan(self.fixed_gamma):
             return True
-        eta = 1.0 / (self.ridge + self.fixed_gamma / np.sqrt(self.steps + 1))
-        return abs(eta * g * self._reach(task, weight) * size) <= most
+        root = np.sqrt(self.steps + 1)
+        return abs(g) * size * root * self._reach(task, weight) <= most * (self.ridge * root + self.fixed_gamma)
 
     @property
     def _curvature(self):
