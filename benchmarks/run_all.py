@@ -38,6 +38,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "entry_screening": ("entry_screening.py",),
     "online_speed": ("online_speed.py",),
     "online_optimum": ("online_optimum.py",),
+    "online_gamma": ("online_gamma.py",),
     "online_school": ("online_school.py",),
     "stream_csv": ("stream_csv.py",),
     "calibrated": ("calibrated.py",),

@@ -15,8 +15,8 @@ import pytest
 from cli_helpers import CommandLine, classification_csv, regression_csv
 
 import tasksieve as ts
-from tasksieve.cli.stream import load_online
 from tasksieve.runs import RunError, RunFolder
+from tasksieve.runs.stream_run import load_online
 
 LEARN = ("--alpha", 0.05, "--gamma", 20, "--quiet")
 
@@ -44,7 +44,12 @@ def test_a_stream_equals_the_library(cli: CommandLine, tmp_path: Path) -> None:
     cli("predict", run, table, "--out", tmp_path / "p.csv")
     found = pd.read_csv(tmp_path / "p.csv").prediction
     np.testing.assert_array_equal(found, model.predict(X, task=frame.region.to_numpy(str)))
-    assert "no report" in cli("report", run, code=1).err
+    cli("report", run)
+    page = (run / "report.html").read_text()
+    assert "before it was learned" in page
+    assert "carries no certificate" in page
+    assert f"{model.progressive_loss_:.6g}" in page
+    RunFolder(run).verify()
     # the same from Parquet, from standard input, and in two goes
     frame.to_parquet(tmp_path / "t.parquet")
     cli("stream", tmp_path / "t.parquet", *columns, *LEARN, "--out", tmp_path / "parquet")
@@ -54,6 +59,46 @@ def test_a_stream_equals_the_library(cli: CommandLine, tmp_path: Path) -> None:
     for other in ("parquet", "two"):
         pd.testing.assert_frame_equal(coefficients(run), coefficients(tmp_path / other))
     assert "other options" in cli("stream", table, *columns, "--alpha", 9, "--resume", "-o", run, code=1).err
+
+
+def test_gamma_by_itself_and_what_is_said(cli: CommandLine, tmp_path: Path) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=500), tmp_path / "run"
+    columns = ("-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05)
+    out = cli("stream", table, *columns, "--out", run).out
+    model = load_online(RunFolder(run))
+    assert model.gamma == "auto"
+    assert f"mean loss of rows before they were learned: {model.progressive_loss_:.4g}; gamma {model.gamma_:.4g}" in out
+    assert f"R2 of rows before they were learned: {model.progress().score.mean():.3f} (mean over tasks)" in out
+    # in two goes, to the bit
+    cli("stream", table, *columns, "--chunk-rows", 50, "--max-rows", 200, "--out", tmp_path / "two")
+    cli("stream", table, *columns, "--chunk-rows", 70, "--resume", "--out", tmp_path / "two")
+    again = load_online(RunFolder(tmp_path / "two"))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert again.progressive_loss_ == model.progressive_loss_
+    assert "--gamma: a number, or auto" in cli("stream", table, *columns, "--gamma", "x", "-o", run, code=2).err
+
+
+def test_a_run_of_version_0_1_keeps_its_gamma(cli: CommandLine, tmp_path: Path) -> None:
+    """Its default was 1, written into config.json: --resume without --gamma goes on with it."""
+    table, run = regression_csv(tmp_path / "t.csv", n=300), tmp_path / "run"
+    columns = ("-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05, "--chunk-rows", 50)
+    cli("stream", table, *columns, "--gamma", 40, "--max-rows", 100, "--out", run)
+    cli("stream", table, *columns, "--resume", "--out", run)
+    assert load_online(RunFolder(run)).gamma == 40.0
+    assert load_online(RunFolder(run)).n_rows_seen_ == 300
+    assert "other options" in cli("stream", table, *columns, "--gamma", "auto", "--resume", "-o", run, code=1).err
+
+
+def test_an_absurd_row_ends_a_stream_with_its_number(cli: CommandLine, tmp_path: Path) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=100), tmp_path / "run"
+    frame = pd.read_csv(table)
+    frame.loc[70, "a"] = 1e170
+    frame.to_csv(table, index=False)
+    learn = ("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05, "--chunk-rows", 20)
+    err = cli(*learn, "--checkpoint-every", 20, "--out", run, code=1).err
+    assert "Row 10 was not learned" in err
+    assert "rows 61 to 80" in err
+    assert load_online(RunFolder(run)).n_rows_seen_ == 60
 
 
 def test_standard_input(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,6 @@ ALL = [
 # name of the check -> why it cannot pass
 COLUMN = "the folds of a 2-D y are scikit-learn's, of consecutive rows; those of a 1-D y are shuffled"
 ONLINE = "an online model takes a row of weight 2 in one step, and its equal twice in two"
-UNSCALED_CHECKS = ("check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in")
-UNSCALED = "the check's rows have squared norms of 1e4 and more: gamma=1 is refused there with an error that says so"
-
-
 UNIVERSAL = "the universal alpha counts independent rows: a row of weight 2 is one, its equal twice are two"
 
 
@@ -65,15 +61,7 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(ALL, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
-    try:
-        check(estimator)
-    except ValueError as error:
-        # Whether the iterates overflow within the check's few rows depends on its random numbers and on rounding: a
-        # refusal is expected, and so is an answer; any other error is a failure.
-        online = isinstance(estimator, ts.OnlineMultiTaskRegressor) and estimator.gamma == 1.0
-        if online and check.func.__name__ in UNSCALED_CHECKS and "gamma=1 is too small" in str(error):
-            pytest.xfail(UNSCALED)
-        raise
+    check(estimator)
 
 
 # --- drop-in -------------------------------------------------------------------------------------------------

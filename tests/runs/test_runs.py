@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import shutil
+import tracemalloc
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import pytest
 import tasksieve as ts
 from tasksieve.atomic import write_atomically
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
+from tasksieve.runs.arrays import pack_names
 from tasksieve.runs.results import row_labels, rows_are_classes
 from tasksieve.tables import Encoding
 
@@ -157,6 +159,51 @@ def test_models_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     assert (saved.targets, saved.task, saved.facts) == (["y"], "site", {"chosen": 1})
     save_model(run, saved)  # and once more: nothing is lost
     np.testing.assert_array_equal(load_model(run).estimator.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("name", ["coef_data", "intercept", "fill"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(tmp_path: Path, name: str, bad: float) -> None:
+    run, *_ = saved_run(tmp_path / "run")
+    with np.load(run / "model.npz") as file:
+        arrays = dict(file)
+    arrays[name][1] = bad
+    np.savez(run / "model.npz", **arrays)
+    with pytest.raises(RunError, match=r"model\.npz.*NaN or infinity at place 1"):
+        load_model(run)
+
+
+def test_a_small_file_makes_no_large_model(tmp_path: Path) -> None:
+    """Sparse coefficients of many features and tasks: dense, they would be thousands of times the file."""
+    run, *_ = saved_run(tmp_path / "run")
+    wide, tasks = 20_000, 2_000
+    names = pack_names([""] * wide)
+    with np.load(run / "model.npz") as file:
+        arrays = dict(file)
+    arrays.update(
+        coef_shape=np.array([tasks, wide]),
+        coef_data=np.ones(1),
+        coef_indices=np.zeros(1, dtype=np.int64),
+        coef_indptr=np.concatenate([[0], np.ones(tasks, dtype=np.int64)]),
+        intercept=np.zeros(tasks),
+        feature_names=names[0],
+        feature_ends=names[1],
+        fill=np.zeros(wide),
+    )
+    np.savez(run / "model.npz", **arrays)
+    content = run.read_json("model.json")
+    content["tasks"] = [["int", t] for t in range(tasks)]
+    run.write_json("model.json", content)
+    tracemalloc.start()
+    with pytest.raises(RunError, match=r"305 MiB.*--max-memory"):
+        load_model(run)
+    assert tracemalloc.get_traced_memory()[1] < 2**25
+    tracemalloc.stop()
+    with pytest.raises(RunError, match="more than is made of a file"):
+        load_model(run, max_bytes=2**28)
+    with pytest.raises(RunError, match="features") as caught:  # allowed, and then refused for its columns
+        load_model(run, max_bytes=2**30)
+    assert "more than is made" not in str(caught.value)
 
 
 class Evil:

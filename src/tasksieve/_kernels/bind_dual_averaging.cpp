@@ -27,15 +27,18 @@ void check_rows(const DualAveraging &model, index_t count, const Vector<double> 
     check_indices(task, model.tasks, "task out of range");
 }
 
-// A NaN for l1 leaves it as it is: `set_l1` then says it, feature by feature.
+// A NaN for gamma: "auto". A NaN for l1 leaves it as it is: `set_l1` then says it, feature by feature.
 void configure(DualAveraging &model, int penalty, int rule, int loss, double alpha, double gamma, double ridge,
                double enhanced, bool intercept, bool average, double l1) {
     const OnlineSettings old = model.settings;
-    model.settings = {OnlinePenalty(penalty), MissingRule(rule), OnlineLoss(loss), alpha, gamma, ridge,
-                      enhanced,               intercept,         average};
+    const bool automatic = std::isnan(gamma);
+    if (automatic) gamma = 0.0;
+    model.settings = {OnlinePenalty(penalty), MissingRule(rule), OnlineLoss(loss), alpha,    gamma, ridge,
+                      enhanced,               intercept,         average,          automatic};
     if (old.penalty != model.settings.penalty || old.rule != model.settings.rule || old.alpha != alpha ||
-        old.gamma != gamma || old.enhanced != enhanced)
+        old.gamma != gamma || old.enhanced != enhanced || old.automatic != automatic)
         model.forget_norms();
+    if (automatic && !old.automatic && model.rows > 0) model.automatic.start(old.gamma);
     if (!std::isnan(l1) && l1 != model.l1_default) {
         model.l1_default = l1;
         std::fill(model.l1.begin(), model.l1.end(), l1);
@@ -53,7 +56,7 @@ void set_l1(DualAveraging &model, Vector<double> values) {
     model.forget_norms();
 }
 
-// Each learn_... returns the number of rows learned: fewer than given if a gradient was not finite.
+// Each learn_... returns the number of rows learned: fewer than given if one cannot be learned.
 index_t learn_dense(DualAveraging &model, Rows<double> x, Vector<double> y, Indices task, Weights weight) {
     const index_t count = x.shape(0);
     require(index_t(x.shape(1)) == model.features, "x has the wrong number of features");
@@ -124,6 +127,8 @@ index_t learn_plain_sparse(DualAveraging &model, Vector<double> data, Vector<I> 
 struct Buffers {
     std::vector<std::int64_t> index;
     std::vector<double> value;
+
+    Buffers() { index.reserve(8); }  // a row without entries is sparse, too: its index is never nullptr
 };
 thread_local Buffers buffers;
 
@@ -139,11 +144,11 @@ bool learn_array(DualAveraging &model, Vector<double> x, double y, index_t task,
     return model.learn(OnlineRow<std::int32_t>{x.data(), nullptr, model.features}, y, task, weight);
 }
 
-// Reads {name: value} into the buffers; unknown names get the next index, or are left out.
-index_t read_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, bool grow) {
+// Reads {name: value} into the buffers. Names that are not in the vocabulary get the next indices, and are returned.
+std::vector<PyObject *> read_dict(const DualAveraging &model, nb::dict x, nb::dict vocabulary) {
     buffers.index.clear();
     buffers.value.clear();
-    index_t features = model.features;
+    std::vector<PyObject *> fresh;
     PyObject *key, *item;
     Py_ssize_t place = 0;
     while (PyDict_Next(x.ptr(), &place, &key, &item)) {
@@ -152,29 +157,48 @@ index_t read_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, bool gr
         if (!std::isfinite(value)) throw nb::value_error("x contains NaN or infinity");
         PyObject *found = PyDict_GetItemWithError(vocabulary.ptr(), key);
         if (!found && PyErr_Occurred()) throw nb::python_error();
-        index_t index;
+        index_t index = model.features + index_t(fresh.size());
         if (found) {
             index = PyLong_AsLongLong(found);
-            if (index < 0 || index >= features) throw nb::value_error("vocabulary index out of range");
-        } else if (grow) {
-            index = features++;
-            nb::object number = nb::int_(index);
-            if (PyDict_SetItem(vocabulary.ptr(), key, number.ptr())) throw nb::python_error();
+            if (index < 0 || index >= model.features) throw nb::value_error("vocabulary index out of range");
         } else {
-            continue;
+            fresh.push_back(key);
         }
         buffers.index.push_back(index);
         buffers.value.push_back(value);
     }
-    return features;
+    return fresh;
 }
 
+// The row in the buffers without features that the model does not have.
+OnlineRow<std::int64_t> known_part(const DualAveraging &model, Buffers &known) {
+    known.index.clear();
+    known.value.clear();
+    for (size_t k = 0; k < buffers.index.size(); ++k) {
+        if (buffers.index[k] >= model.features) continue;
+        known.index.push_back(buffers.index[k]);
+        known.value.push_back(buffers.value[k]);
+    }
+    return {known.value.data(), known.index.data(), length(known.index)};
+}
+
+// Unknown names become features, if the row can be learned.
 bool learn_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, double y, index_t task, double weight) {
-    const index_t features = read_dict(model, x, vocabulary, true);
+    const std::vector<PyObject *> fresh = read_dict(model, x, vocabulary);
     check_task(model, task);
     model.set_layout(false);
-    if (features > model.features) model.resize(features, model.tasks);
-    const OnlineRow<std::int64_t> row{buffers.value.data(), buffers.index.data(), index_t(buffers.index.size())};
+    if (!fresh.empty()) {
+        Buffers known;
+        double size = 0.0;
+        for (double value : buffers.value) size += value * value;
+        if (!model.accepts(known_part(model, known), size, y, task, weight)) return false;
+        for (size_t k = 0; k < fresh.size(); ++k) {
+            nb::object number = nb::int_(model.features + index_t(k));
+            if (PyDict_SetItem(vocabulary.ptr(), fresh[k], number.ptr())) throw nb::python_error();
+        }
+        model.resize(model.features + index_t(fresh.size()), model.tasks);
+    }
+    const OnlineRow<std::int64_t> row{buffers.value.data(), buffers.index.data(), length(buffers.index)};
     return model.learn(row, y, task, weight);
 }
 
@@ -193,10 +217,13 @@ double score_array(DualAveraging &model, Vector<double> x, index_t task) {
 
 double score_dict(DualAveraging &model, nb::dict x, nb::dict vocabulary, index_t task) {
     check_task(model, task);
-    read_dict(model, x, vocabulary, false);
+    const bool all_known = read_dict(model, x, vocabulary).empty();
     model.set_layout(false);
-    const OnlineRow<std::int64_t> row{buffers.value.data(), buffers.index.data(), index_t(buffers.index.size())};
-    return shown_score(model, row, task);
+    if (all_known)
+        return shown_score(
+            model, OnlineRow<std::int64_t>{buffers.value.data(), buffers.index.data(), length(buffers.index)}, task);
+    Buffers known;
+    return shown_score(model, known_part(model, known), task);
 }
 
 double score_sparse(DualAveraging &model, Vector<double> value, Indices index, index_t task) {
@@ -246,6 +273,12 @@ void each_field(Model &model, const Each &each) {
     each("round_index", model.round_index);
     each("round_gradient", model.round_gradient);
     each("round_value", model.round_value);
+    each("seen_weight", model.foresight.weight);
+    each("seen_loss", model.foresight.loss);
+    each("seen_hits", model.foresight.hits);
+    each("seen_mean", model.foresight.mean);
+    each("seen_spread", model.foresight.spread);
+    each("seen_curve", model.foresight.curve);
 }
 
 nb::dict state(const DualAveraging &model) {
@@ -257,6 +290,9 @@ nb::dict state(const DualAveraging &model) {
     d["total"] = to_array(model.settings.average ? by_task(model, model.total) : std::vector<double>());
     d["sizes"] = to_array(std::vector<double>(model.sizes.begin(), model.sizes.begin() + model.features));
     d["l1"] = to_array(std::vector<double>(model.l1.begin(), model.l1.begin() + model.features));
+    const AutoGamma &own = model.automatic;
+    d["automatic"] = to_array(std::vector<double>{own.size.sum, own.size.rows, own.crowd.sum, own.crowd.rows, own.used,
+                                                  own.next, own.offset_used, own.offset_next, model.largest});
     each_field(model, [&](const char *name, const auto &field) { d[name] = to_array(field); });
     return d;
 }
@@ -283,11 +319,19 @@ void restore(DualAveraging &model, nb::dict d) {
     require(length(sizes) == features && length(l1) == features, "broken state: features");
     require(length(fresh.weight) == tasks && length(fresh.offset_sums) == tasks && length(fresh.offset_total) == tasks,
             "broken state: tasks");
+    for (const auto *each : {&fresh.foresight.weight, &fresh.foresight.loss, &fresh.foresight.hits, &fresh.foresight.mean,
+                             &fresh.foresight.spread})
+        require(length(*each) == tasks, "broken state: tasks");
+    const auto automatic = from_state<double>(d, "automatic");
+    require(automatic.size() == 9, "broken state: gamma");
+    fresh.automatic = {{automatic[0], automatic[1]}, {automatic[2], automatic[3]}, automatic[4],
+                       automatic[5],                 automatic[6],                 automatic[7]};
+    fresh.largest = automatic[8];
     require((tasks == 0 ? sums.empty() : sums.size() % tasks == 0 && index_t(sums.size() / tasks) == features) &&
                 (total.empty() || total.size() == sums.size()),
             "broken state: sums");
     require(shape[2] >= 0 && shape[3] >= 0, "broken state: steps");
-    require(shape[6] >= 0 && shape[6] <= 4 * tasks + 64 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
+    require(shape[6] >= 0 && shape[6] <= tasks + tasks / 2 + 8 && shape[6] % 4 == 0, "broken state: room");  // whole vectors
     fresh.settings = model.settings;
     fresh.l1_default = model.l1_default;
     fresh.resize(features, tasks);
@@ -356,6 +400,7 @@ void bind_dual_averaging(nb::module_ &m) {
         .def_ro("tasks", &DualAveraging::tasks)
         .def_ro("steps", &DualAveraging::steps)
         .def_ro("rows", &DualAveraging::rows)
+        .def_prop_ro("gamma", [](const DualAveraging &model) { return model.automatic.next; })
         .def("learn_dense", &learn_dense, array("x"), array("y"), array("task"), maybe("weight"))
         .def("learn_plain_dense", &learn_plain_dense, array("x"), array("y"), array("label"), array("table"))
         .def("learn_array", &learn_array, array("x"), "y"_a, "task"_a, "weight"_a)

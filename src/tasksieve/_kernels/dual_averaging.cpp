@@ -15,6 +15,8 @@
 // whose bound is at most k^2 is out of the model; the norms of the others are computed, in O(T). The bounds decide
 // nothing but what need not be computed: results do not depend on them. They are in single precision, which halves the
 // memory that every row looks into.
+//
+// gamma = "auto" moves gamma, which enters k (rho > 0) and eta only; and it shortens steps, see `shortened`.
 #include "dual_averaging.hpp"
 
 #include <limits>
@@ -137,6 +139,35 @@ void subtract_soft_scaled(const double *s, const double *factor, const double *r
     for (index_t j = 0; j < n / 8 * 8; ++j) out[j] -= eta * soft(s[j] * mean, k * r[j]) * factor[j];
 }
 
+TASKSIEVE_MULTIVERSION
+double squared_norm(const double *x, index_t n) {
+    double sum = 0.0;
+    for (index_t j = 0; j < n / 8 * 8; ++j) sum += x[j] * x[j];
+    return sum;
+}
+
+// --- gamma = "auto" (found by benchmarks/online_gamma.py) -----------------------------------------------------------
+
+constexpr double kShare = 0.5;     // of L m^2
+constexpr double kBefore = 30.0;   // rows of zeros before the first
+constexpr double kCut = 4.0;       // times the mean so far, at most
+
+// A row is beyond learning where squares could overflow, or where a prediction, before or after it, is so large that the
+// targets (which it is to be compared with) vanish in its rounding.
+constexpr double kSquares = 1e280, kRounding = 0x1p52;
+constexpr double kLarge = 1e8;  // times the usual squared norm: suspicious
+
+double value(OnlineLoss loss, double z, double y) {
+    switch (loss) {
+        case OnlineLoss::squared: return 0.5 * (z - y) * (z - y);
+        case OnlineLoss::logistic: return log1p_exp(-y * z);
+        default: return std::max(0.0, 1.0 - y * z);
+    }
+}
+
+// Of the second derivative; the hinge has none, and is taken as 1 wide.
+double largest_curvature(OnlineLoss loss) { return loss == OnlineLoss::logistic ? 0.25 : 1.0; }
+
 double derivative(OnlineLoss loss, double z, double y) {
     switch (loss) {
         case OnlineLoss::squared: return z - y;
@@ -149,14 +180,96 @@ index_t padded(index_t tasks) { return (std::max<index_t>(tasks, 1) + 3) / 4 * 4
 
 }  // namespace
 
+void AutoGamma::Mean::add(double value) {
+    sum += rows > 0.0 ? std::min(value, kCut * sum / rows) : value;
+    rows += 1.0;
+}
+
+void AutoGamma::add(double norm, double crowding, double curvature) {
+    crowd.add(crowding);
+    const double u = crowd.sum / crowd.rows;
+    offset_next = std::max(offset_next, u * u);
+    if (!(norm > 0.0)) return;
+    size.add(norm * crowding);
+    const double mean = size.sum / (size.rows + kBefore);
+    next = std::max(next, kShare * curvature * mean * mean);
+}
+
+void AutoGamma::start(double gamma) {
+    next = used = std::max(next, gamma);
+    offset_next = offset_used = std::max(offset_next, gamma);
+}
+
+void Foresight::resize(index_t tasks) {
+    for (auto *each : {&weight, &loss, &hits, &mean, &spread}) each->resize(tasks, 0.0);
+}
+
+void Foresight::add(index_t task, double row_weight, double y, double z, double row_loss, index_t rows) {
+    weight[task] += row_weight;
+    loss[task] += row_weight * row_loss;
+    if (y * z > 0.0) hits[task] += row_weight;
+    const double away = y - mean[task];
+    mean[task] += away * (row_weight / weight[task]);
+    spread[task] += row_weight * away * (y - mean[task]);
+    if ((rows & (rows - 1)) != 0) return;
+    double all[2] = {0.0, 0.0};
+    for (size_t q = 0; q < weight.size(); ++q) {
+        all[0] += weight[q];
+        all[1] += loss[q];
+    }
+    curve.insert(curve.end(), all, all + 2);
+}
+
 double DualAveraging::threshold() const {
     const double t = double(std::max<index_t>(steps, 1));
-    return settings.alpha + settings.enhanced * settings.gamma / std::sqrt(t);
+    return settings.alpha + settings.enhanced * gamma() / std::sqrt(t);
 }
 
 double DualAveraging::step_size() const {
     const double t = double(std::max<index_t>(steps, 1));
-    return 1.0 / (settings.ridge + settings.gamma / std::sqrt(t));
+    return 1.0 / (settings.ridge + gamma() / std::sqrt(t));
+}
+
+// What a gradient (its weight included) is multiplied by in the mean after this step.
+double DualAveraging::reach(index_t task, double row_weight) const {
+    return settings.rule == MissingRule::rounds ? 1.0 / double(steps + 1) : 1.0 / (weight[task] + row_weight);
+}
+
+// Whether a row with prediction z can be learned.
+bool DualAveraging::possible(double z, double gradient, double size, double y, index_t task, double row_weight) const {
+    if (!std::isfinite(z) || !std::isfinite(y) || !(size * gradient * gradient <= kSquares)) return false;
+    if (settings.loss != OnlineLoss::squared) return true;
+    const double most = kRounding * std::max(largest, std::fabs(y));
+    if (!(std::fabs(z) <= most)) return false;
+    if (settings.automatic) return true;
+    // |eta gradient reach size| <= most, without a division
+    const double root = std::sqrt(double(steps + 1));
+    const double count = settings.rule == MissingRule::rounds ? double(steps + 1) : weight[task] + row_weight;
+    return std::fabs(gradient) * size * root <= most * count * (settings.ridge * root + settings.gamma);
+}
+
+// What gamma becomes with one more row.
+AutoGamma DualAveraging::after(double size, index_t task, double row_weight) const {
+    AutoGamma then = automatic;
+    const double share = row_weight * double(steps + 1) * reach(task, row_weight);
+    then.add(std::sqrt(size), std::sqrt(std::sqrt(share)), largest_curvature(settings.loss));
+    return then;
+}
+
+// The gradient cut so that its step does not move the row's own prediction beyond its target (by the largest curvature of
+// the loss). That keeps the first rows of a task, and rows much larger than others, from overshooting; later steps fall
+// like 1/sqrt(t), and are what they are. `automatic` is that of after the row.
+double DualAveraging::shortened(double gradient, double size, index_t task, double row_weight) const {
+    const double root = std::sqrt(double(steps + 1));
+    double moved = size > 0.0 ? size / (settings.ridge + automatic.next / root) : 0.0;
+    if (settings.intercept) moved += root / automatic.offset_next;
+    moved *= row_weight * reach(task, row_weight) * largest_curvature(settings.loss);
+    return moved > 1.0 ? gradient / moved : gradient;
+}
+
+void DualAveraging::end_step() {
+    ++steps;
+    automatic.step();
 }
 
 // Whether ||V_j|| changes for features that no row touches, even in dense rows.
@@ -182,7 +295,8 @@ double DualAveraging::mean_factor(index_t task) const {
 // Intercepts are neither penalised nor shrunk by the ridge.
 double DualAveraging::offset(index_t task, double mean, double eta) const {
     if (!settings.intercept) return 0.0;
-    const double scale = settings.gamma > 0.0 ? std::sqrt(double(steps)) / settings.gamma : eta;
+    const double own = settings.automatic ? automatic.offset_used : settings.gamma;
+    const double scale = own > 0.0 ? std::sqrt(double(steps)) / own : eta;
     return -scale * offset_sums[task] * mean;
 }
 
@@ -227,6 +341,7 @@ void DualAveraging::resize(index_t new_features, index_t new_tasks) {
     offset_sums.resize(new_tasks, 0.0);
     offset_total.resize(new_tasks, 0.0);
     in_round.resize(new_tasks, 0);
+    foresight.resize(new_tasks);
     features = new_features;
     width = new_width;
     tasks = new_tasks;
@@ -432,7 +547,7 @@ void DualAveraging::close_round() {
         add_sparse(round_row_, round_gradient[k], round_task[k], 1.0 / double(steps + 1), nothing_);
         in_round[round_task[k]] = 0;
     }
-    ++steps;
+    end_step();
     round_task.clear();
     round_start.clear();
     round_gradient.clear();
@@ -445,13 +560,28 @@ void DualAveraging::close_round() {
 bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index_t task, double row_weight,
                           const SparseRow &next) {
     const bool by_rounds = settings.rule == MissingRule::rounds;
-    if (by_rounds && in_round[task]) close_round();
     const double *dense = x ? padded_row(x) : nullptr;
+    const double size = dense ? squared_norm(dense, width) : squared_norm(row.value.data(), row.blocks * 8);
+    if (by_rounds && in_round[task]) {
+        // an absurd row ends no round: what is much larger than the rows so far is judged at a copy
+        const double usual = automatic.size.rows > 0.0 ? automatic.size.sum / automatic.size.rows : 0.0;
+        double then = 0.0;
+        if (!(size <= kLarge * usual * usual)) {
+            DualAveraging copy = closed();
+            then = dense ? copy.score_dense(dense, task) : copy.score_sparse(row, task, copy.nothing_);
+        }
+        if (!possible(then, row_weight * derivative(settings.loss, then, y), size, y, task, row_weight)) return false;
+        close_round();
+    }
     const double z = dense ? score_dense(dense, task) : score_sparse(row, task, next);
     double gradient = row_weight * derivative(settings.loss, z, y);
-    if (!std::isfinite(gradient)) return false;
+    if (!possible(z, gradient, size, y, task, row_weight)) return false;
+    if (settings.automatic || by_rounds) automatic = after(size, task, row_weight);
+    if (settings.automatic) gradient = shortened(gradient, size, task, row_weight);
     if (settings.average && (!by_rounds || round_task.empty())) add_iterate();
     ++rows;
+    foresight.add(task, row_weight, y, z, value(settings.loss, z, y), rows);
+    largest = std::max(largest, std::fabs(y));
     const double before = inverse[task];
     weight[task] += row_weight;
     if (by_rounds) {
@@ -473,10 +603,16 @@ bool DualAveraging::learn(const double *x, const SparseRow &row, double y, index
     else
         add_sparse(row, gradient, task, global() ? 1.0 / double(steps + 1) : after, next);
     if (!global()) inverse[task] = after;
-    ++steps;
+    end_step();
     if (settings.penalty == OnlinePenalty::l11) return true;
     if (moving() || (dense ? steps < 64 || steps % kRefresh == 0 : steps % kSparseRefresh == 0)) sizes_ready = false;
     return true;
+}
+
+template <class I>
+bool DualAveraging::accepts(const OnlineRow<I> &known, double size, double y, index_t task, double row_weight) {
+    const double z = score(known, task);
+    return possible(z, row_weight * derivative(settings.loss, z, y), size, y, task, row_weight);
 }
 
 template <class I>
@@ -539,6 +675,7 @@ template index_t DualAveraging::learn_rows(const Compressed<double, std::int32_t
                                            const double *);
 template index_t DualAveraging::learn_rows(const Compressed<double, std::int64_t> &, const double *, const index_t *,
                                            const double *);
+template bool DualAveraging::accepts(const OnlineRow<std::int64_t> &, double, double, index_t, double);
 template double DualAveraging::score(const OnlineRow<std::int32_t> &, index_t);
 template double DualAveraging::score(const OnlineRow<std::int64_t> &, index_t);
 

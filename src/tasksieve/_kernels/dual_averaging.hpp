@@ -17,6 +17,39 @@ struct OnlineSettings {
     OnlineLoss loss = OnlineLoss::squared;
     double alpha = 1.0, gamma = 1.0, ridge = 0.0, enhanced = 0.0;
     bool intercept = true, average = false;
+    bool automatic = false;  // gamma is that of `AutoGamma`
+};
+
+// gamma = "auto": L/2 m^2 with L the largest curvature of the loss and m the mean size of the rows so far, as if there had
+// been some rows of zeros before them; u^2 for the intercepts, whose feature is 1. A row's size is its norm times u_i =
+// (t s_i / t_q)^(1/4): the fewer of all rows are of its task, the larger are its steps. u is the mean of the u_i. Neither
+// ever falls. A row counts at most a few times the mean before it; rows without features count for the intercepts only.
+struct AutoGamma {
+    struct Mean {
+        double sum = 0.0, rows = 0.0;
+
+        void add(double value);
+    };
+    Mean size, crowd;
+    double used = 0.0, next = 0.0;                // in the step at hand, and after the rows so far
+    double offset_used = 0.0, offset_next = 0.0;
+
+    void add(double norm, double crowding, double curvature);
+    void step() {
+        used = next;
+        offset_used = offset_next;
+    }
+    void start(double gamma);  // go on from a fixed one
+};
+
+// How well rows were predicted before they were learned, task by task.
+struct Foresight {
+    std::vector<double> weight, loss, hits;  // sums: of weights, of losses, of weights where the sign was right
+    std::vector<double> mean, spread;        // of the targets: mean, and weighted sum of squares about it
+    std::vector<double> curve;               // sums over all tasks after 1, 2, 4, ... rows: weight, loss; weight, ...
+
+    void resize(index_t tasks);
+    void add(index_t task, double row_weight, double y, double z, double row_loss, index_t rows);
 };
 
 // One row: values of some features, or (without index) of all of them, in order.
@@ -42,6 +75,9 @@ class DualAveraging {
     bool l1_uniform = true;                   // all r_j equal: one number to read instead of many
     std::vector<double> weight, inverse;      // rows (their weights) of each task, and 1 / that
     std::vector<double> offset_sums, offset_total;
+    AutoGamma automatic;
+    Foresight foresight;
+    double largest = 0.0;  // |y| so far
     // The open round: rows whose gradients were taken at its start and are not yet in the sums.
     std::vector<index_t> round_task, round_start, round_index;
     std::vector<double> round_gradient, round_value;
@@ -61,10 +97,14 @@ class DualAveraging {
         copy.close_round();
         return copy;
     }
-    // Learns from one row; false where its gradient is not finite (nothing is changed then).
+    // Whether a row of known features, whatever the others are, can be learned; `size`: the squared norm of all of it.
+    template <class I>
+    bool accepts(const OnlineRow<I> &known, double size, double y, index_t task, double row_weight);
+    // Learns from one row; false where it cannot be (see `possible`), and nothing is changed then, but that an open round may
+    // have ended.
     template <class I>
     bool learn(const OnlineRow<I> &row, double y, index_t task, double row_weight);
-    // Learns from sparse rows, and returns how many: fewer than given if a gradient was not finite. `row_weight` may be
+    // Learns from sparse rows, and returns how many: fewer than given if one cannot be learned. `row_weight` may be
     // nullptr; rows of weight 0 are left out.
     template <class I>
     index_t learn_rows(const Compressed<double, I> &rows, const double *y, const index_t *task, const double *row_weight);
@@ -84,7 +124,13 @@ class DualAveraging {
     RowState at_;
     std::vector<double> dense_row_, factors_;
     double threshold() const;
+    double gamma() const { return settings.automatic ? (automatic.used > 0.0 ? automatic.used : 1.0) : settings.gamma; }
+    AutoGamma after(double size, index_t task, double row_weight) const;
     double step_size() const;
+    double reach(index_t task, double row_weight) const;
+    bool possible(double z, double gradient, double size, double y, index_t task, double row_weight) const;
+    double shortened(double gradient, double size, index_t task, double row_weight) const;
+    void end_step();
     bool moving() const;
     bool norms_kept() const { return global() && settings.penalty == OnlinePenalty::l21; }
     bool bounded() const;

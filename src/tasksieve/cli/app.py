@@ -33,6 +33,12 @@ Missing = Literal["error", "drop", "mean"]
 Unknown = Literal["error", "zero"]
 
 
+MaxMemory = Annotated[
+    float | None,
+    typer.Option(help="GiB that the model may take; by default 0.25, or 100 times its file where that is more."),
+]
+
+
 def fit_or_path(name: str, table: str | None, given: dict[str, Any]) -> int:
     from .fit import run_fit
 
@@ -78,6 +84,7 @@ def predict(
     unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
     format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
     separator: Separator = None,
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
@@ -87,18 +94,18 @@ def predict(
 
     return run_predict(
         run, table, out, alpha, task, id, all_tasks, probabilities, missing, unknown,
-        format, separator, quiet,
+        format, separator, max_memory, quiet,
     )  # fmt: skip
 
 
 @app.command()
 @guarded
-def report(run: Run, quiet: Quiet = False, debug: Debug = False) -> int:
+def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: Debug = False) -> int:
     """Write report.html of a run once more."""
     State.debug = debug
     from .report import run_report
 
-    return run_report(run, quiet)
+    return run_report(run, max_memory, quiet)
 
 
 @app.command()
@@ -121,7 +128,10 @@ def stream(
     penalty: Annotated[Penalty, typer.Option(help="Rows, entries, or both.")] = "l21",
     l1: Annotated[float | None, typer.Option(help="With l1+l21: cost of a single coefficient.")] = None,
     loss: Annotated[StreamLoss | None, typer.Option(help="By default squared; classifier: logistic.")] = None,
-    gamma: Annotated[float, typer.Option(help="Size of the steps (larger: smaller steps).")] = 1.0,
+    gamma: Annotated[
+        str | None,
+        typer.Option(help="Damping of the steps: auto (default), or a number (larger: smaller steps)."),
+    ] = None,
     l2: Annotated[float, typer.Option(help="Ridge penalty.")] = 0.0,
     scheme: Annotated[
         Scheme, typer.Option(help="How tasks that come at different rates are counted.")
@@ -144,7 +154,7 @@ def stream(
     beginning) and ends with the same bytes.
     """
     State.debug = debug
-    from .stream import run_stream
+    from .stream import read_gamma, run_stream
 
     config = {
         "table": table if table == "-" else os.path.abspath(table), "format": format,
@@ -153,7 +163,7 @@ def stream(
         "chunk_rows": chunk_rows,
     }  # fmt: skip
     params: dict[str, Any] = {
-        "alpha": alpha, "penalty": penalty, "gamma": gamma, "l2": l2, "missing": scheme,
+        "alpha": alpha, "penalty": penalty, "gamma": read_gamma(gamma), "l2": l2, "missing": scheme,
         "fit_intercept": intercept,
     }  # fmt: skip
     if l1 is not None:

@@ -14,6 +14,15 @@ from .options import BY_KEY
 from .progress import Display
 
 
+def gibibytes(max_memory: float | None) -> float | None:
+    """``--max-memory`` in bytes."""
+    if max_memory is None:
+        return None
+    if not max_memory > 0:
+        raise UsageError(f"--max-memory: must be positive, got {max_memory:g}")
+    return max_memory * 2.0**30
+
+
 def choose_folder(out: str, resume: bool, overwrite: bool) -> RunFolder:
     """The folder of a run, refused where it holds anything that was not meant to be touched."""
     folder = RunFolder(out)

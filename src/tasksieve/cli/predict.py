@@ -12,11 +12,12 @@ from ..fitted.restore import set_state
 from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
 from ..runs.results import read_path
+from ..runs.stream_run import load_stream
 from ..tables import Table, TableError, prepare_rows, read_table, write_table
 from ..tables.write import WRITTEN, table_bytes
 from .exits import OK, UsageError, say
+from .folders import gibibytes
 from .progress import working
-from .stream import load_stream
 
 
 def run_predict(
@@ -32,6 +33,7 @@ def run_predict(
     unknown: Literal["error", "zero"],
     format: str | None,
     separator: str | None,
+    max_memory: float | None,
     quiet: bool,
 ) -> int:
     """One line of predictions for each row of the table, in its order."""
@@ -42,7 +44,7 @@ def run_predict(
             raise UsageError("--alpha: a run of stream has one model")
         saved = load_stream(folder)
     else:
-        saved = load_model(folder)
+        saved = load_model(folder, max_bytes=gibibytes(max_memory))
         choose_value(saved, folder, alpha)
     with working("predicting", quiet):
         content = read_table(table, format, separator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
@@ -11,7 +12,9 @@ from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
 from ..runs.folder import STREAM
+from ..runs.stream_run import stream_content
 from .exits import OK
+from .folders import gibibytes
 from .progress import Display, working
 
 REPORT = "report.html"
@@ -31,31 +34,32 @@ def report_writer() -> Callable[[ReportContent, Path], object]:
     return writer
 
 
-def write_run_report(folder: RunFolder, display: Display) -> None:
-    """Write ``report.html`` into a run folder, atomically."""
+def write_run_report(folder: RunFolder, display: Display, max_bytes: float | None = math.inf) -> None:
+    """Write ``report.html`` into a run folder, atomically; by default of a model of any size, as it was just made."""
     write_report = report_writer()
     with working("writing the report", display.quiet):
-        _write(folder, write_report)
+        _write(folder, write_report, max_bytes)
     display.log("report.html written")
 
 
-def _write(folder: RunFolder, write_report: Callable[[ReportContent, Path], object]) -> None:
-    content = report_content(folder)
+def _write(
+    folder: RunFolder, write_report: Callable[[ReportContent, Path], object], max_bytes: float | None
+) -> None:
+    stream = (folder / STREAM).is_file()
+    content = stream_content(folder) if stream else report_content(folder, max_bytes=max_bytes)
     with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
         page = Path(scratch) / REPORT
         write_report(content, page)
         folder.replace(REPORT, page.read_bytes())
 
 
-def run_report(run: str, quiet: bool) -> int:
+def run_report(run: str, max_memory: float | None, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    if (folder / STREAM).is_file():
-        raise RunError(f"{folder.path} is a run of stream: its model has no certificate, and so no report")
-    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json"))
+    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", STREAM))
     with folder:
-        write_run_report(folder, Display(quiet, folder))
+        write_run_report(folder, Display(quiet, folder), gibibytes(max_memory))
     if not quiet:
         print(folder / REPORT)
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -14,16 +15,15 @@ from .. import online
 from ..fitted.arguments import check_parameters
 from ..fitted.progress import watch
 from ..report.packing import count
-from ..runs import RunError, RunFolder, SavedModel
+from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
 from ..runs.results import write_coefficients
-from ..tables import Encoding, TableError, read_arrays, table_format
+from ..runs.stream_run import ESTIMATORS, MEASURES, load_online
+from ..tables import TableError, table_format
 from ..tables.chunks import STREAMED, ChunkReader
-from .exits import OK, State, UsageError
+from .exits import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
-
-ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
 
 
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
@@ -42,6 +42,8 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
     folder = choose_folder(call["out"], resume, call["overwrite"])
     if call["checkpoint_every"] < 1:
         raise UsageError(f"--checkpoint-every: at least 1, got {call['checkpoint_every']}")
+    if params["gamma"] is None:
+        params["gamma"] = gamma_of(folder) if resume else "auto"
     reader = open_reader(config)
     model = getattr(online, ESTIMATORS[config["model"]])(**params)
     check_parameters(model)
@@ -55,6 +57,43 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
                 )
         (folder / MANIFEST).unlink(missing_ok=True)
         return learn(folder, whole, model, reader, call, display)
+
+
+def read_gamma(text: str | None) -> Any:
+    """A number, "auto", or None where the option was not given."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--gamma: a number, or auto; got {text!r}") from None
+
+
+def gamma_of(folder: RunFolder) -> Any:
+    """The gamma of a run that is resumed without naming one: its own, which was 1 by default in version 0.1."""
+    if not folder.begun:
+        return "auto"
+    params = folder.read_json(CONFIG).get("params")
+    return params.get("gamma", "auto") if isinstance(params, dict) else "auto"
+
+
+def command_line(config: dict[str, Any], out: str) -> str:
+    """The command that gives the same model."""
+    words = ["tasksieve", "stream", str(config["table"]), "--model", config["model"]]
+    for name in ("format", "separator", "target", "task", "weights", "n_features"):
+        if config.get(name) is not None:
+            words += [f"--{name.replace('_', '-')}", str(config[name])]
+    for name in config.get("features") or ():
+        words += ["--features", name]
+    if config["missing"] != "error":
+        words += ["--missing", config["missing"]]
+    names = {"missing": "scheme"}
+    for name, value in config["params"].items():
+        if name == "fit_intercept":
+            words += [] if value else ["--no-intercept"]
+        else:
+            words += [f"--{names.get(name, name)}", str(value)]
+    return shlex.join([*words, "--out", out])
 
 
 def open_reader(config: dict[str, Any]) -> ChunkReader:
@@ -137,51 +176,27 @@ def learn(
             "tasks": len(labels),
             "libsvm": reader.format == "libsvm",
             "notes": [*notes, *map(str, said)],
+            "reproduce": command_line(config, str(folder.path)),
         },
     )
     folder.write_json("timing.json", {"fit": seconds})
     folder.finish()
-    display.log(f"finished: {model.n_rows_seen_} rows in {seconds:.2f} s")
+    display.log(
+        f"finished: {model.n_rows_seen_} rows in {seconds:.2f} s; progressive loss {model.progressive_loss_:.6g}"
+    )
     if not call["quiet"]:
         selected = int(np.count_nonzero(np.any(model.coef_, axis=0)))
+        seen = model.progress()
+        known = seen.score[np.isfinite(seen.score)]
+        quality = f"{MEASURES[config['model']]}: {known.mean():.3f}" + (
+            " (mean over tasks)" if len(labels) > 1 else ""
+        )
         print(
             f"{type(model).__name__}: {count(model.n_rows_seen_, 'row')}, {count(len(labels), 'task')}; "
             f"{selected:,} of {count(model.n_features_in_, 'feature')} selected; {seconds:.1f} s\n"
+            f"mean loss of rows before they were learned: {seen.loss:.4g}; gamma {model.gamma_:.4g}\n"
+            f"{quality + chr(10) if known.size else ''}"
             f"everything is in {folder.path}{os.sep}",
             flush=True,
         )
     return OK
-
-
-def load_online(folder: RunFolder) -> Any:
-    """The online model of a run folder; a file that is not one is a `RunError`."""
-    config = folder.read_json(CONFIG)
-    name = ESTIMATORS.get(str(config.get("model")))
-    if name is None:
-        raise RunError(f"{folder / CONFIG} is not that of a stream")
-    try:
-        read_arrays(folder / STREAM, stored=True)  # sizes and types, before anything is made of them
-        return getattr(online, name).load(folder / STREAM)
-    except OSError:
-        raise
-    except Exception as error:  # whatever a spoilt state makes of the loader
-        if State.debug:
-            raise
-        raise RunError(
-            f"{folder / STREAM} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
-        ) from None
-
-
-def load_stream(folder: RunFolder) -> SavedModel:
-    """The model of a stream, to predict with."""
-    config, data = folder.read_json(CONFIG), folder.read_json(DATA)
-    model = load_online(folder)
-    names = data.get("feature_names")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise RunError(f"{folder / DATA} is not that of a stream")
-    if len(names) != model.n_features_in_:
-        raise RunError(f"{folder / DATA} names {len(names)} features, the model has {model.n_features_in_}")
-    encoding = Encoding([], names) if data.get("libsvm") else Encoding([(name, None) for name in names])
-    return SavedModel(
-        model, "stream", encoding, None, [str(config.get("target") or "label")], config.get("task")
-    )

@@ -211,7 +211,7 @@ class Samples:
                 kept.append(z)
             places = np.arange(len(kept))
             inverse = np.linalg.inv(upper[np.ix_(places, places)]) if kept else np.empty((0, 0))
-            backwards[t][np.ix_(kept, places)] = inverse
+            backwards[t][np.ix_(np.array(kept, dtype=np.int64), places)] = inverse
             if len(kept) > 1:  # the triangular factor of columns of length 1 has their singular values
                 factor = upper[np.ix_(places, places)] / self.nuisance_sizes[kept, t]
                 least = float(np.linalg.svd(factor, compute_uv=False)[-1])

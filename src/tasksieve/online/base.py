@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -18,6 +19,8 @@ from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
+from .memory import completed
+from .progress import Progress
 from .river import register
 from .rows import BLOCK_ENTRIES, RowBatch, read_rows
 
@@ -33,6 +36,15 @@ LARGEST_IN_TABLE = 1 << 20
 
 # What learning changes besides the kernel's memory, where it is changed in place.
 CHANGED = ("_labels", "_codes", "_table", "_vocabulary", "_classes")
+
+
+class RefusedRow(ValueError):
+    """A row of a batch that cannot be learned; those before it are."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
 
 class Guard:
     """The lock of everything that learning changes.
@@ -77,7 +89,7 @@ class OnlineLinearModel(SelectingModel):
     penalty: str
     l1: Any
     loss: str
-    gamma: float
+    gamma: Any
     l2: float
     enhanced: float
     missing: str
@@ -109,11 +121,14 @@ class OnlineLinearModel(SelectingModel):
 
     def _check_parameters(self) -> None:
         check_number(self.alpha, "alpha", low=0, closed=True)
-        check_number(self.gamma, "gamma", low=0, closed=True)
+        if not self._automatic:
+            check_number(self.gamma, "gamma", low=0, closed=True)
+        elif self.gamma != "auto":
+            raise ValueError(f"The 'gamma' parameter must be 'auto' or a number >= 0; got {self.gamma!r}.")
         check_number(self.l2, "l2", low=0, closed=True)
         check_number(self.enhanced, "enhanced", low=0, closed=True)
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
-        if self.gamma == 0 and self.l2 == 0:
+        if not self._automatic and self.gamma == 0 and self.l2 == 0:
             raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.missing, "missing", MISSING)
@@ -124,6 +139,10 @@ class OnlineLinearModel(SelectingModel):
         if self.hash_features is not None:
             check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
 
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.gamma, str)
+
     def _configure(self) -> None:
         """Tell the kernel the parameters as they are now."""
         scalar = np.ndim(self.l1) == 0
@@ -132,7 +151,7 @@ class OnlineLinearModel(SelectingModel):
             MISSING[self.missing],
             LOSSES[self.loss],
             float(self.alpha),
-            float(self.gamma),
+            np.nan if self._automatic else float(self.gamma),
             float(self.l2),
             float(self.enhanced),
             bool(self.fit_intercept),
@@ -260,15 +279,21 @@ class OnlineLinearModel(SelectingModel):
                 learned = self._learner.learn_sparse(part.data, part.indices, part.indptr, y, codes, weights)
             else:
                 learned = self._learner.learn_dense(part, y, codes, weights)
-            if learned < len(y):
-                self._raise_diverged(f" at row {done + learned}")
             done += learned
+            if learned < len(y):
+                raise RefusedRow(done, self._refusal(f"Row {done}"))
 
-    def _raise_diverged(self, where: str) -> None:
-        raise ValueError(
-            f"The iterates have grown without bound{where}: gamma={self.gamma:g} is too small for these rows. The "
-            "first steps are stable where gamma is about the largest squared norm of a row (times the square root of "
-            "the number of tasks with missing='per-task'); scale the features, or raise gamma."
+    def _refusal(self, which: str) -> str:
+        """Why a row was not learned; what to do depends on who chose gamma."""
+        advice = (
+            "The row itself must be the cause: look for a mistake in it, or for other units"
+            if self._automatic
+            else f"Either the row is absurd, or gamma={self.gamma:g} is too small for these rows and the model had "
+            "begun to diverge: use gamma='auto', or raise gamma"
+        )
+        return (
+            f"{which} was not learned: with it the iterates would grow without bound (beyond what 64-bit numbers can "
+            f"tell apart). The model is as it was before that row. {advice}."
         )
 
     def _learn_plain(self, X: Any, y: Any, task: Any) -> bool:
@@ -303,7 +328,7 @@ class OnlineLinearModel(SelectingModel):
         self._single = False
         self._cache.clear()
         if learned < len(y):
-            self._raise_diverged(f" at row {learned}")
+            raise ValueError(self._refusal(f"Row {learned}"))
         return True
 
     @locked
@@ -311,9 +336,51 @@ class OnlineLinearModel(SelectingModel):
         if self._targets == "values" and sample_weight is None and self._learn_plain(X, y, task):
             return self
         batch = self._read_rows(X, y, task, sample_weight)
-        self._take_in(X, batch, classes)
-        self._learn(batch)
+        before = self._snapshot() if self._brings_news(batch, classes) else None
+        raw = batch.y, batch.codes
+        try:
+            self._take_in(X, batch, classes)
+            self._learn(batch)
+        except RefusedRow as error:
+            if before is not None:  # tasks and classes that only come with the row or after it have not joined
+                self._go_back(before)
+                if error.row:
+                    batch.y, batch.codes = raw
+                    first = batch.first(error.row)
+                    self._take_in(X, first, classes)
+                    self._learn(first)
+            raise ValueError(str(error)) from None
+        except BaseException:
+            if before is not None:
+                self._go_back(before)
+            raise
         return self
+
+    def _brings_news(self, batch: RowBatch, classes: Any) -> bool:
+        """Whether a batch holds more than rows of known tasks (and classes): what an error must take back."""
+        if "_learner" not in self.__dict__ or classes is not None:
+            return True
+        return batch.tasks is not None and not all(label in self._codes for label in batch.tasks)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return self.__getstate__()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """An error leaves the model as it was."""
+        before = self._snapshot()
+        try:
+            yield
+        except BaseException:
+            self._go_back(before)
+            raise
+
+    def _go_back(self, before: dict[str, Any]) -> None:
+        """Be as at a snapshot again."""
+        guard = self._guard
+        self.__dict__.clear()
+        self._guard = guard
+        self.__setstate__(before)
 
     @locked
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
@@ -340,6 +407,21 @@ class OnlineLinearModel(SelectingModel):
         self._check_parameters()
         goes_on = self.warm_start and hasattr(self, "_learner")
         batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
+        before = self._snapshot() if goes_on else dict(self.__dict__)
+        try:
+            self._fit(X, batch, goes_on)
+        except BaseException as error:
+            if goes_on:
+                self._go_back(before)
+            else:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            if isinstance(error, RefusedRow):
+                raise ValueError(str(error)) from None
+            raise
+        return self
+
+    def _fit(self, X: Any, batch: RowBatch, goes_on: bool) -> None:
         if not goes_on:
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
@@ -358,7 +440,6 @@ class OnlineLinearModel(SelectingModel):
             if tell is not None:
                 tell(epoch + 1, self.max_iter)
         self.n_iter_ = self.max_iter
-        return self
 
     def _check_batch(self, batch: RowBatch) -> None:
         """Refuse data that cannot be fitted as a whole."""
@@ -428,7 +509,7 @@ class OnlineLinearModel(SelectingModel):
             ok = learner.learn_dict(x, self._vocabulary, y, code, w)
             self.n_features_in_ = learner.features
         if not ok:
-            self._raise_diverged("")
+            raise ValueError(self._refusal("The row"))
 
     def _score_one(self, x: Any, task: Any) -> float:
         """x . w + b; 0 for a task, or a model, that has learned nothing. The caller has the lock."""
@@ -444,6 +525,26 @@ class OnlineLinearModel(SelectingModel):
             index, values = self._hashed(x)
             return float(self._learner.score_sparse(values, index, code))
         return float(self._learner.score_dict(x, self._vocabulary, code))
+
+    def _known_code(self, task: Any) -> int | None:
+        """The code of a single row's task; None where the row is the first, or the first of its task or with tasks."""
+        codes = self.__dict__.get("_codes")
+        if codes is None or "_learner" not in self.__dict__ or self._single != (task is None):
+            return None
+        return codes.get(0 if task is None else task)
+
+    def _check_one(self, x: Any) -> None:
+        """Refuse a first row of anything before it has changed anything."""
+        if isinstance(x, dict):
+            words = self.hash_features is not None
+            values = [value for value in x.values() if not (words and isinstance(value, str))]
+        else:
+            values = x
+        row = np.asarray(values, dtype=np.float64)
+        if row.ndim != 1:
+            raise ValueError(f"x must be a dict or a 1-D array; got {row.ndim} dimensions.")
+        if not np.all(np.isfinite(row)):
+            raise ValueError("x contains NaN or infinity")
 
     def _place_one(self, x: Any, task: Any) -> tuple[Any, int]:
         """A row to learn without its task, and the code of that task."""
@@ -551,6 +652,33 @@ class OnlineLinearModel(SelectingModel):
 
     @property
     @locked
+    def gamma_(self) -> float:
+        """The damping after the rows so far: ``gamma``, or what "auto" has come to (0 before a row with features)."""
+        check_is_fitted(self)
+        return float(self._learner.gamma) if self._automatic else float(self.gamma)
+
+    @property
+    @locked
+    def progressive_loss_(self) -> float:
+        """Mean loss of the rows so far, each predicted before it was learned (weighted; NaN before any)."""
+        check_is_fitted(self)
+        state = self._learner.state()
+        weight = float(np.sum(state["seen_weight"]))
+        return float(np.sum(state["seen_loss"])) / weight if weight > 0 else np.nan
+
+    @locked
+    def progress(self) -> Progress:
+        """How well rows were predicted before they were learned, overall, by task and along the stream.
+
+        Returns
+        -------
+        Progress
+        """
+        check_is_fitted(self)
+        return Progress.of(self._learner.state(), self.tasks_, self._targets == "classes")
+
+    @property
+    @locked
     def feature_index_(self) -> dict[Any, int]:
         """Place in ``coef_`` of every feature name met by `learn_one` (or of the columns of a data frame)."""
         check_is_fitted(self)
@@ -570,7 +698,7 @@ class OnlineLinearModel(SelectingModel):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_learner" in self.__dict__:
-            kept = self._learner
+            kept = completed(self._learner)
             self._learner = kernels.DualAveraging()
             self._configure()
             self._learner.restore(kept)

@@ -10,6 +10,19 @@ import numpy as np
 from ..tasks import label_array, refuse_real_numbers
 
 
+def read_label(label: Any) -> Any:
+    """One class label as arrays of them are read: NaN is None, not observed; other real numbers are refused."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float):
+        if label != label:
+            return None
+        if label in (np.inf, -np.inf):
+            raise ValueError("y is infinite.")
+        refuse_real_numbers(np.array([label]))
+    return label
+
+
 class ClassRegister:
     """Which labels were met, overall and in each task, and the sign of each.
 
@@ -29,6 +42,10 @@ class ClassRegister:
     def common(self) -> bool:
         """Whether all tasks share one pair."""
         return len(self.all) <= 2
+
+    def met(self, task: int, label: Any) -> bool:
+        """Whether a task has met a label."""
+        return task < len(self.of_task) and label in self.of_task[task]
 
     def _meet(self, label: Any) -> bool:
         if label in self.all:

@@ -13,9 +13,11 @@ from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
-from .classes import ClassRegister
+from .classes import ClassRegister, read_label
 from .rows import RowBatch
 from .stream import StreamMixin
+
+INFINITY = float("inf")
 
 
 class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, OnlineLinearModel):
@@ -43,9 +45,11 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     l1 : float or array of shape (d,), default=0.01
         :math:`r_j` of "l1+l21"; the other penalties do not use it.
     loss : {"squared"}, default="squared"
-    gamma : float, default=1.0
-        Damping, > 0 (or 0 with a ridge): the step of row t is :math:`\sqrt t / \gamma`. It should be about the largest
-        squared norm of a row divided by the size of the best W; too small a value makes the first steps explode.
+    gamma : float or "auto", default="auto"
+        Damping: the step of row t is :math:`\sqrt t / \gamma`. "auto": follows the sizes of the rows so far and
+        never falls (see Notes). A number > 0 (or 0 with a ridge): fixed; it should be about the squared norm of a
+        row (times the square root of the number of tasks unless rows come in rounds), and too small a value makes
+        the first steps explode.
     l2 : float, default=0.0
         Ridge :math:`\lambda_2`.
     enhanced : float, default=0.0
@@ -87,6 +91,10 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         Task labels in the order of ``coef_``: first seen first.
     t_ : int
         Steps made.
+    gamma_ : float
+        The damping after the rows so far.
+    progressive_loss_ : float
+        Mean loss of the rows so far, each predicted before it was learned; more in `progress`.
     n_rows_seen_ : int
     n_features_in_ : int
     n_iter_ : int
@@ -101,6 +109,20 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     Notes
     -----
+    With ``gamma="auto"``, :math:`\gamma_t = \frac L2 m_t^2`. L is the largest curvature of the loss (1; logistic:
+    1/4), and :math:`m_t = \sum_i u_i \lVert x_i \rVert / (t + 30)` over the rows so far, where :math:`u_i = (t s_i
+    / t_q)^{1/4}` accounts for the larger steps of tasks that come seldom (:math:`s_i`: the row's weight,
+    :math:`t_q`: the weight of its task's rows so far; with ``missing="rounds"`` :math:`u_i = s_i^{1/4}`). A row
+    counts at most four times the mean of those before it, rows of zeros not at all, and :math:`\gamma_t` never
+    falls. Intercepts have the squared mean of the :math:`u_i` for their :math:`\gamma`. A gradient is shortened
+    where its step would move the row's own prediction beyond its target (by the curvature L), as the first rows of
+    a task, and rows much larger than the others, would do; steps fall like :math:`1/\sqrt t`, so that such rows
+    become rare. All this is a function of the rows, not of how they are cut into chunks. How the rule was found,
+    and what it is worth: "Choosing gamma" in the page on online learning, and ``benchmarks/online_gamma.py``.
+
+    A row that no step can be made from (its squares overflow; with the squared loss, a prediction :math:`2^{52}` times
+    larger than any target) is refused with a ValueError, and the model is as it was before that row.
+
     Threads may share a model: a lock inside lets one at a time learn or look at the memory. Whoever reads sees the
     state after a row (`learn_one`), a chunk (`partial_fit`, `fit_stream`) or a whole `fit`, never half an update, and
     waits for it if need be. Each call of `predict`, `score`, `certify`, `save`, ``copy`` or ``pickle`` answers from one
@@ -119,7 +141,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((3000, 8)), rng.choice(["a", "b"], 3000)
     >>> y = X[:, 0] * np.where(task == "a", 2.0, -1.0) + 0.1 * rng.standard_normal(3000)
-    >>> model = ts.OnlineMultiTaskRegressor(alpha=0.3, gamma=10.0)
+    >>> model = ts.OnlineMultiTaskRegressor(alpha=0.3)
     >>> for rows in np.split(np.arange(3000), 6):
     ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
     >>> model.get_support(indices=True)
@@ -137,7 +159,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         penalty: Literal["l21", "l11", "l1+l21"] = "l21",
         l1: Any = 0.01,
         loss: Literal["squared"] = "squared",
-        gamma: float = 1.0,
+        gamma: float | Literal["auto"] = "auto",
         l2: float = 0.0,
         enhanced: float = 0.0,
         missing: Literal["per-task", "importance", "rounds"] = "per-task",
@@ -181,13 +203,22 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
+        value = float(y)
+        if value == INFINITY or value == -INFINITY:
+            raise ValueError("y is infinite.")
+        if not 0 <= w < INFINITY:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
         with self._guard:
-            x, code = self._place_one(x, task)
-            value = float(y)
-            if w > 0 and value == value:
-                self._learn_one(x, value, code, w)
-            elif not w >= 0:
-                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
+            code = self._known_code(label)
+            if code is None:
+                self._check_one(row)
+                with self._all_or_nothing():
+                    row, code = self._place_one(x, task)
+                    if w > 0 and value == value:
+                        self._learn_one(row, value, code, w)
+            elif w > 0 and value == value:
+                self._learn_one(row, value, code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> float:
         """Predict one row.
@@ -211,7 +242,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # at the default alpha and gamma, made for scaled features
+        tags.regressor_tags.poor_score = True  # at the default alpha, made for scaled features
         tags.non_deterministic = self.shuffle and self.random_state is None
         return tags
 
@@ -245,7 +276,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         The labels met so far.
     coef_, intercept_, averaged_coef_, averaged_intercept_, tasks_
         As in `OnlineMultiTaskRegressor`.
-    t_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
+    t_, gamma_, progressive_loss_, n_rows_seen_, n_features_in_, n_iter_, feature_index_
         As in `OnlineMultiTaskRegressor`.
 
     See Also
@@ -265,7 +296,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((3000, 6)), rng.choice(["a", "b"], 3000)
     >>> y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "yes", "no")
-    >>> model = ts.OnlineMultiTaskClassifier(alpha=0.1, gamma=2.0)
+    >>> model = ts.OnlineMultiTaskClassifier(alpha=0.1)
     >>> for rows in np.split(np.arange(3000), 6):
     ...     model = model.partial_fit(X[rows], y[rows], task=task[rows])
     >>> model.classes_
@@ -287,7 +318,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         penalty: Literal["l21", "l11", "l1+l21"] = "l21",
         l1: Any = 0.01,
         loss: Literal["logistic", "hinge", "squared"] = "logistic",
-        gamma: float = 1.0,
+        gamma: float | Literal["auto"] = "auto",
         l2: float = 0.0,
         enhanced: float = 0.0,
         missing: Literal["per-task", "importance", "rounds"] = "per-task",
@@ -339,6 +370,15 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         for task in flips:
             self._learner.flip(task)
 
+    def _brings_news(self, batch: RowBatch, classes: Any) -> bool:
+        if super()._brings_news(batch, classes):
+            return True
+        known = {label for pair in self._classes.of_task for label in pair}
+        shown = batch.y if batch.weights is None else batch.y[batch.weights > 0]
+        if not known.issuperset(np.unique(shown).tolist()):
+            return True
+        return not self._classes.common or any(len(pair) < 2 for pair in self._classes.of_task)
+
     def _declare(self, classes: Any) -> None:
         labels = np.unique(np.asarray(classes)).tolist()
         if not self._classes.all:
@@ -365,21 +405,28 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
         x : dict of name to value, or 1-D array
             Names that were never seen before are new features.
         y : label
-            None: not observed, nothing is learned.
+            None or NaN: not observed, nothing is learned.
         task : hashable, optional
             The row's task; none: there is only one.
         w : float, default=1.0
             Weight of the row's loss; 0 leaves it out.
         """
+        if not 0 <= w < INFINITY:
+            raise ValueError(f"w must be finite and >= 0, got {w!r}.")
+        y = read_label(y)
         with self._guard:
-            x, code = self._place_one(x, task)
-            if not w >= 0:
-                raise ValueError(f"w must be finite and >= 0, got {w!r}.")
-            if w == 0 or y is None:
-                return
-            for turned in self._classes.learn(code, y):
-                self._learner.flip(turned)
-            self._learn_one(x, self._classes.signs[code][y], code, w)
+            row, label = (x, task) if self.task_feature is None else self._task_and_row(x, task)[::-1]
+            code = self._known_code(label)
+            if code is None or (y is not None and not self._classes.met(code, y)):
+                self._check_one(row)
+                with self._all_or_nothing():
+                    row, code = self._place_one(x, task)
+                    if w > 0 and y is not None:
+                        for turned in self._classes.learn(code, y):
+                            self._learner.flip(turned)
+                        self._learn_one(row, self._classes.signs[code][y], code, w)
+            elif w > 0 and y is not None:
+                self._learn_one(row, self._classes.signs[code][y], code, w)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """Predict the class of one row; None where no class is known yet.

@@ -51,6 +51,19 @@ class RowBatch:
     def sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.matrix))
 
+    def first(self, count: int) -> RowBatch:
+        """The first instances alone, with the tasks that are among them."""
+        codes = self.codes[:count]
+        if self.rows is not None:
+            matrix, rows = self.matrix, self.rows[:count]
+        else:
+            matrix, rows = self.matrix[:count], None
+        weights = None if self.weights is None else self.weights[:count]
+        tasks = self.tasks
+        if tasks is not None:  # first seen first: those met so far are the first ones
+            tasks = tasks[: int(codes.max(initial=-1)) + 1]
+        return RowBatch(matrix, rows, self.y[:count], tasks, codes, weights, self.form)
+
     def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[Any, Any]]:
         """(rows of the matrix in float64, which instances they are), a bounded number at a time."""
         n = len(self.y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,12 +12,8 @@ import numpy as np
 
 from ..atomic import write_atomically
 from ..fitted.progress import reporter
-from .classes import ClassRegister
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
-
-FORMAT = 1
-
 
 # --- sources ---------------------------------------------------------------------------------------------------
 
@@ -61,6 +56,16 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
         yield X, y, *rest, *([None] * (2 - len(rest)))
 
 
+def learn_chunk(model: Any, X: Any, y: Any, task: Any, weight: Any, before: int) -> None:
+    """Learn a chunk; of a row that cannot be learned, say where in the stream its chunk is."""
+    try:
+        model.partial_fit(X, y, task, weight)
+    except ValueError as error:
+        if "was not learned" not in str(error):
+            raise
+        raise ValueError(f"{error} (Counted from 0 in the chunk of rows {before + 1} to {before + len(y)}.)") from None
+
+
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     """The chunks without their first rows."""
     for X, y, task, weight in chunks:
@@ -77,25 +82,6 @@ def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
             y, task, weight = (None if part is None else part[kept] for part in (y, task, weight))
             rows = 0
         yield X, y, task, weight
-
-
-# --- checkpoints -----------------------------------------------------------------------------------------------
-
-
-def plain_label(label: Any) -> list[Any]:
-    """A label as JSON can hold it, with its type."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, bool | int | float | str):
-        return [type(label).__name__, label]
-    raise ValueError(f"a checkpoint holds labels and names that are strings or numbers; got {label!r}")
-
-
-_TYPES: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "str": str}
-
-
-def label_from(plain: list[Any]) -> Any:
-    return _TYPES[plain[0]](plain[1])
 
 
 class StreamMixin:
@@ -195,7 +181,7 @@ class StreamMixin:
                         model.learn_one(X, y, labels, 1.0 if weight is None else weight)
                         rows += 1
                     else:
-                        model.partial_fit(X, y, labels, weight)
+                        learn_chunk(model, X, y, labels, weight, rows)
                         rows += len(y)
                     model._stream_rows = rows
                 if checkpoint is not None and rows // checkpoint_every > saved_at // checkpoint_every:
@@ -262,50 +248,16 @@ class StreamMixin:
             NumPy's .npz format, without pickled objects. Task labels, classes and feature names must be strings or
             numbers.
         """
+        from .saved import to_arrays
+
         model: Any = self
         with model._guard:
-            arrays: dict[str, Any] = self._arrays()
-        write_atomically(Path(path), lambda file: np.savez(file, **arrays))
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """The whole state as arrays by name, one of them a JSON text."""
-        model: Any = self
-        params = model.get_params(deep=False)
-        arrays = {f"state_{name}": value for name, value in self._learner.state().items()}
-        if np.ndim(params["l1"]):
-            arrays["l1"] = np.asarray(params.pop("l1"), dtype=np.float64)
-        if params["random_state"] is not None and not isinstance(params["random_state"], int):
-            params["random_state"] = None  # only `fit` draws at random
-        meta: dict[str, Any] = {
-            "format": FORMAT,
-            "class": type(self).__name__,
-            "params": {
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in params.items()
-            },
-            "labels": [plain_label(label) for label in self._labels],
-            "vocabulary": [plain_label(name) for name in self._vocabulary],
-            "places": list(self._vocabulary.values()),
-            "single": self._single,
-            "averages": model._averages,
-            "n_features": int(self.n_features_in_),
-            "named": hasattr(self, "feature_names_in_"),
-            "stream_rows": getattr(self, "_stream_rows", 0),
-            "n_iter": getattr(self, "n_iter_", None),
-        }
-        register = getattr(self, "_classes", None)
-        if register is not None:
-            meta["classes"] = {
-                "all": [plain_label(label) for label in register.all],
-                "of_task": [[plain_label(label) for label in known] for known in register.of_task],
-                "signs": [[[plain_label(k), v] for k, v in signs.items()] for signs in register.signs],
-            }
-        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-        return arrays
+            arrays = to_arrays(self)
+        write_atomically(Path(path), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: Any) -> Any:
-        """Read a model that `save` or a checkpoint has written.
+        """Read a model that `save` or a checkpoint has written, also one of version 0.1.
 
         Parameters
         ----------
@@ -314,45 +266,17 @@ class StreamMixin:
         Returns
         -------
         the model, ready to go on
+
+        Raises
+        ------
+        ValueError
+            For a file that is not such a model, with its name and what is wrong. Nothing in a file is executed, and no
+            size that it declares is believed: what is built takes a few times the bytes that are there.
         """
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        if "meta" not in arrays:
-            raise ValueError(f"{path} is not a saved model.")
-        meta = json.loads(arrays["meta"].tobytes())
-        if meta["format"] != FORMAT:
-            raise ValueError(f"{path} has format {meta['format']}, this version reads {FORMAT}.")
-        if meta["class"] != cls.__name__:
-            raise ValueError(f"{path} holds a {meta['class']}, not a {cls.__name__}.")
-        params = meta["params"]
-        if "l1" in arrays:
-            params["l1"] = arrays["l1"]
-        model: Any = cls(**params)
-        model._begin(None)
-        model._averages = meta["averages"]
-        model._configure()
-        state = {
-            name.removeprefix("state_"): value for name, value in arrays.items() if name.startswith("state_")
-        }
-        model._learner.restore(state)
-        for plain in meta["labels"]:
-            model._join(label_from(plain))
-        names = [label_from(plain) for plain in meta["vocabulary"]]
-        model._vocabulary = dict(zip(names, meta["places"], strict=True))
-        model._single = meta["single"]
-        model.n_features_in_ = meta["n_features"]
-        if meta["named"]:
-            model.feature_names_in_ = np.array(names[: meta["n_features"]], dtype=object)
-        model._stream_rows = meta["stream_rows"]
-        if meta["n_iter"] is not None:
-            model.n_iter_ = meta["n_iter"]
-        if "classes" in meta:
-            register = ClassRegister()
-            register.all = [label_from(plain) for plain in meta["classes"]["all"]]
-            register.of_task = [[label_from(plain) for plain in known] for known in meta["classes"]["of_task"]]
-            register.signs = [{label_from(k): v for k, v in signs} for signs in meta["classes"]["signs"]]
-            model._classes = register
-        return model
+        from ..tables.saved import rebuild
+        from .saved import from_arrays
+
+        return rebuild(path, lambda arrays: from_arrays(cls, arrays))
 
 
 def _same_params(one: Any, other: Any) -> bool:

@@ -15,15 +15,17 @@ from .registry import MODELS
 from .results import SavedPath, read_columns, read_path, row_labels, rows_are_classes
 
 
-def report_content(folder: RunFolder) -> ReportContent:
+def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
     """Everything a report shows, read from the files of a run.
 
     Parameters
     ----------
     folder : RunFolder
         Of a fit or a path whose results are written.
+    max_bytes : float, optional
+        As in `load_model`.
     """
-    saved = load_model(folder)
+    saved = load_model(folder, max_bytes=max_bytes)
     data, certificate = folder.read_json(DATA), folder.read_json("certificate.json")
     timing, config = folder.read_json("timing.json"), folder.read_json("config.json")
     path = read_path(folder) if (folder / "path.npz").is_file() else None

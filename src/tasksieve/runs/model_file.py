@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..fitted.restore import get_state, set_state
-from ..online.stream import label_from, plain_label
-from ..tables import Encoding, TableError, read_arrays, write_arrays
+from ..tables import Encoding, write_arrays
+from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import label_array
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
@@ -98,12 +100,15 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     folder.write_json("model.json", content)
 
 
-def load_model(folder: RunFolder) -> SavedModel:
+def load_model(folder: RunFolder, *, max_bytes: float | None = None) -> SavedModel:
     """Read the model of a run folder.
 
     Parameters
     ----------
     folder : RunFolder
+    max_bytes : float, optional
+        How much memory its coefficients may take. They are stored sparse and become dense, so that a small file can
+        ask for much; by default 256 MiB, or a hundred times the bytes of the file where that is more.
 
     Returns
     -------
@@ -113,22 +118,21 @@ def load_model(folder: RunFolder) -> SavedModel:
     ------
     RunError
         For files that are missing, broken, or not what they claim to be. The class of the estimator is one of a fixed
-        list, its parameters are numbers and words, its arrays are numbers: there is nothing to execute.
+        list, its parameters are numbers and words, its arrays are finite numbers: there is nothing to execute.
     """
     content = folder.read_json("model.json")
+    path = folder / "model.npz"
     try:
-        arrays = read_arrays(folder / "model.npz", stored=True)
-    except TableError as error:
+        return rebuild(path, lambda arrays: _rebuild(content, arrays, path, max_bytes))
+    except FileNotFoundError:
+        raise RunError(f"there is no file {path}") from None
+    except ValueError as error:
         raise RunError(str(error)) from None
-    try:
-        return _rebuild(content, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
-        raise RunError(
-            f"{folder.path} holds no usable model: {type(error).__name__}: {str(error)[:200]}"
-        ) from None
 
 
-def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedModel:
+def _rebuild(
+    content: dict[str, Any], arrays: dict[str, np.ndarray], path: Path, max_bytes: float | None
+) -> SavedModel:
     if content["format"] != FORMAT:
         raise ValueError(f"format {content['format']!r}; this version reads {FORMAT}")
     kind = MODELS[content["model"]]
@@ -150,6 +154,10 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
         raise ValueError("shape of the coefficients")
     if intercept.dtype != np.float64:
         raise ValueError("type of the intercepts")
+    require_finite("the intercepts", intercept)
+    require_room(8 * math.prod(shape), path, max_bytes)
+    rows = unpack_rows(arrays, (math.prod(shape[:-1]), shape[-1]))
+    require_finite("the coefficients", rows.data)
     state: dict[str, Any] = {name: float(content[name]) for name in NUMBERS if name in content}
     if content["tasks"] is not None:
         state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
@@ -159,7 +167,7 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
         raise ValueError("number of tasks")
     set_state(
         model,
-        coef=unpack_rows(arrays, (int(np.prod(shape[:-1])), shape[-1])).toarray().reshape(shape),
+        coef=rows.toarray().reshape(shape),
         intercept=intercept,
         n_features=len(names),
         single=bool(content["single"]),
@@ -169,6 +177,8 @@ def _rebuild(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedMod
     fill = arrays.get("fill")
     if fill is not None and (fill.shape != (len(names),) or fill.dtype != np.float64):
         raise ValueError("means to fill in")
+    if fill is not None:
+        require_finite("the means to fill in", fill)
     targets, task = content["targets"], content["task"]
     if not all(isinstance(name, str) for name in targets) or not isinstance(task, str | None):
         raise ValueError("names of columns")

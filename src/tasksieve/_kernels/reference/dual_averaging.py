@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from .losses import sigmoid
+from .losses import log1p_exp, sigmoid
 
 L21, L11, L1_L21 = 0, 1, 2
 PER_TASK, IMPORTANCE, ROUNDS = 0, 1, 2
 SQUARED, LOGISTIC, HINGE = 0, 1, 2
+
+# gamma = "auto"
+SHARE = 0.5  # of L m^2
+BEFORE = 30.0  # rows of zeros before the first
+CUT = 4.0  # a row counts at most so many times the mean before it
+WAY = 1.0  # of the way to its target that a row may go by itself
+OFFSET = 1.0  # the intercepts' feature
+CROWDING = 0.25  # u_i = (t s_i / t_q) to this power
+# A row is beyond learning where squares could overflow, or targets vanish in the rounding of predictions.
+SQUARES, ROUNDING = 1e280, 2.0**52
+
+FORESIGHT = ("weight", "loss", "hits", "mean", "spread")
 
 
 def soft(u, threshold):
@@ -27,6 +39,36 @@ def derivative(loss, z, y):
     return -y if y * z < 1.0 else 0.0
 
 
+def value(loss, z, y):
+    if loss == SQUARED:
+        return 0.5 * (z - y) ** 2
+    return log1p_exp(-y * z) if loss == LOGISTIC else max(0.0, 1.0 - y * z)
+
+
+class AutoGamma:
+    """L/2 m^2 with m the mean size of the rows so far, and u^2 for the intercepts: see dual_averaging.hpp."""
+
+    def __init__(self, size=0.0, rows=0.0, crowd=0.0, every=0.0, used=0.0, following=0.0, offset=0.0, offset_next=0.0):
+        self.size, self.rows, self.crowd, self.every = size, rows, crowd, every  # sums, and of how many rows
+        self.used, self.next, self.offset_used, self.offset_next = used, following, offset, offset_next
+
+    def copy(self):
+        return AutoGamma(*vars(self).values())
+
+    def then(self, norm, crowding, curvature):
+        """After one more row."""
+        new = self.copy()
+        new.crowd += min(crowding, CUT * self.crowd / self.every) if self.every else crowding
+        new.every += 1.0
+        new.offset_next = max(self.offset_next, OFFSET * (new.crowd / new.every) ** 2)
+        if norm > 0:
+            size = norm * crowding
+            new.size += min(size, CUT * self.size / self.rows) if self.rows else size
+            new.rows += 1.0
+            new.next = max(self.next, SHARE * curvature * (new.size / (new.rows + BEFORE)) ** 2)
+        return new
+
+
 class DualAveraging:
     """State and steps; the same methods as the compiled class."""
 
@@ -38,10 +80,18 @@ class DualAveraging:
         self.weight = np.zeros(0)
         self.offset_sums, self.offset_total = np.zeros(0), np.zeros(0)
         self.round = []  # (task, gradient, features, values)
+        self.fixed_gamma = np.nan
+        self.automatic, self.largest = AutoGamma(), 0.0  # largest: |y| so far
+        # how well rows were predicted before they were learned (see dual_averaging.hpp)
+        self.foresight, self.curve = {name: np.zeros(0) for name in FORESIGHT}, []
 
     def configure(self, penalty, rule, loss, alpha, gamma, ridge, enhanced, intercept, average, l1):
         self.penalty, self.rule, self.loss = penalty, rule, loss
-        self.alpha, self.gamma, self.ridge, self.enhanced = alpha, gamma, ridge, enhanced
+        if np.isnan(gamma) and self.rows and not np.isnan(self.fixed_gamma):  # go on from the fixed one
+            own = self.automatic
+            own.next = own.used = max(own.next, self.fixed_gamma)
+            own.offset_next = own.offset_used = max(own.offset_next, self.fixed_gamma)
+        self.alpha, self.fixed_gamma, self.ridge, self.enhanced = alpha, gamma, ridge, enhanced  # NaN: "auto"
         self.intercept, self.average = intercept, average
         if not np.isnan(l1):  # NaN: as `set_l1` says
             self.l1_default = l1
@@ -58,7 +108,13 @@ class DualAveraging:
         self.weight = np.pad(self.weight, more[0])
         self.offset_sums = np.pad(self.offset_sums, more[0])
         self.offset_total = np.pad(self.offset_total, more[0])
+        self.foresight = {name: np.pad(sums, more[0]) for name, sums in self.foresight.items()}
         self.features, self.tasks = features, tasks
+
+    @property
+    def gamma(self):
+        """What "auto" has come to."""
+        return self.automatic.next
 
     def flip(self, task):
         for array in (self.sums, self.total, self.offset_sums, self.offset_total):
@@ -77,8 +133,10 @@ class DualAveraging:
         else:
             mean = np.full(self.tasks, 1.0 / t)
         u = self.sums * mean[:, None]
-        k = self.alpha + self.enhanced * self.gamma / np.sqrt(t)
-        eta = 1.0 / (self.ridge + self.gamma / np.sqrt(t))
+        auto = np.isnan(self.fixed_gamma)
+        gamma = (self.automatic.used or 1.0) if auto else self.fixed_gamma
+        k = self.alpha + self.enhanced * gamma / np.sqrt(t)
+        eta = 1.0 / (self.ridge + gamma / np.sqrt(t))
         if self.penalty == L11:
             w = -eta * soft(u, k)
         else:
@@ -86,7 +144,8 @@ class DualAveraging:
             size = np.sqrt(np.einsum("qj,qj->j", v, v))
             ratio = np.divide(k, size, out=np.ones_like(size), where=size > k)
             w = -eta * v * (1.0 - ratio)
-        scale = np.sqrt(t) / self.gamma if self.gamma > 0 else eta
+        own = self.automatic.offset_used if auto else gamma
+        scale = np.sqrt(t) / own if own > 0 else eta
         b = -scale * self.offset_sums * mean if self.intercept else np.zeros(self.tasks)
         return w, b
 
@@ -97,20 +156,81 @@ class DualAveraging:
             np.add.at(self.sums[q], j, g * x)  # hashed names may fall together
             self.offset_sums[q] += g
         self.round = []
+        self._end_step()
+
+    def _end_step(self):
         self.steps += 1
+        self.automatic.used, self.automatic.offset_used = self.automatic.next, self.automatic.offset_next
+
+    def _reach(self, task, weight):
+        """What a gradient (its weight included) is multiplied by in the mean after this step."""
+        return 1.0 / (self.steps + 1) if self.rule == ROUNDS else 1.0 / (self.weight[task] + weight)
+
+    def _possible(self, z, g, size, y, task, weight):
+        """Whether a row with prediction z and gradient g can be learned."""
+        if not np.isfinite(z) or not np.isfinite(y) or not size * g * g <= SQUARES:
+            return False
+        if self.loss != SQUARED:
+            return True
+        most = ROUNDING * max(self.largest, abs(y))
+        if not abs(z) <= most:
+            return False
+        if np.isnan(self.fixed_gamma):
+            return True
+        root = np.sqrt(self.steps + 1)
+        return abs(g) * size * root * self._reach(task, weight) <= most * (self.ridge * root + self.fixed_gamma)
+
+    @property
+    def _curvature(self):
+        return 0.25 if self.loss == LOGISTIC else 1.0
+
+    def _after(self, size, task, weight):
+        """What gamma becomes with one more row."""
+        share = weight * (self.steps + 1) * self._reach(task, weight)
+        return self.automatic.then(np.sqrt(size), share**CROWDING, self._curvature)
+
+    def _shortened(self, g, size, task, weight):
+        """The gradient cut so that the row's own prediction goes no further than to its target."""
+        root, gamma = np.sqrt(self.steps + 1), self.automatic.next
+        moved = size / (self.ridge + gamma / root) if size > 0 else 0.0
+        moved += root / self.automatic.offset_next if self.intercept else 0.0
+        moved *= weight * self._reach(task, weight) * self._curvature
+        return g * (WAY / moved) if moved > WAY else g
+
+    def _foresee(self, y, z, task, weight):
+        seen = self.foresight
+        seen["weight"][task] += weight
+        seen["loss"][task] += weight * value(self.loss, z, y)
+        seen["hits"][task] += weight * (y * z > 0)
+        away = y - seen["mean"][task]
+        seen["mean"][task] += away * (weight / seen["weight"][task])
+        seen["spread"][task] += weight * away * (y - seen["mean"][task])
+        if self.rows & (self.rows - 1) == 0:
+            self.curve += [seen["weight"].sum(), seen["loss"].sum()]
 
     def _learn(self, j, x, y, task, weight):
-        if any(q == task for q, *_ in self.round):
-            self.close_round()
-        w, b = self.iterate()
         with np.errstate(over="ignore", invalid="ignore"):
-            g = weight * derivative(self.loss, x @ w[task, j] + b[task], y)
-        if not np.isfinite(g):
-            return False
+            size = float(np.bincount(j, x, minlength=1) @ np.bincount(j, x, minlength=1))
+            if any(q == task for q, *_ in self.round):
+                g = weight * derivative(self.loss, 0.0, y)  # an absurd row ends no round
+                if not self._possible(0.0, g, size, y, task, weight):
+                    return False
+                self.close_round()
+            w, b = self.iterate()
+            z = float(x @ w[task, j] + b[task])
+            g = weight * derivative(self.loss, z, y)
+            if not self._possible(z, g, size, y, task, weight):
+                return False
+        if np.isnan(self.fixed_gamma) or self.rule == ROUNDS:
+            self.automatic = self._after(size, task, weight)
+        if np.isnan(self.fixed_gamma):
+            g = self._shortened(g, size, task, weight)
         if self.average and not self.round:
             self.total += w
             self.offset_total += b
         self.rows += 1
+        self._foresee(y, z, task, weight)
+        self.largest = max(self.largest, abs(y))
         self.weight[task] += weight
         if self.rule == ROUNDS:
             self.round.append((task, g, np.array(j), np.array(x)))
@@ -119,7 +239,7 @@ class DualAveraging:
             g *= (self.steps + 1) / self.weight[task]
         np.add.at(self.sums[task], j, g * x)
         self.offset_sums[task] += g
-        self.steps += 1
+        self._end_step()
         return True
 
     # -- rows ------------------------------------------------------------------------------------------------------
@@ -168,8 +288,16 @@ class DualAveraging:
         values = np.array([float(value) for value in x.values()])
         if not np.all(np.isfinite(values)):
             raise ValueError("x contains NaN or infinity")
-        index = np.array([vocabulary.setdefault(name, len(vocabulary)) for name in x], dtype=np.int64)
-        self.resize(len(vocabulary), self.tasks)
+        fresh = [name for name in x if name not in vocabulary]
+        if fresh:  # they become features, if the row can be learned
+            with np.errstate(over="ignore"):
+                z = self.score_dict(x, vocabulary, task)
+                g = weight * derivative(self.loss, z, y)
+                if not self._possible(z, g, float(values @ values), y, task, weight):
+                    return False
+            vocabulary.update({name: self.features + k for k, name in enumerate(fresh)})
+            self.resize(self.features + len(fresh), self.tasks)
+        index = np.array([vocabulary[name] for name in x], dtype=np.int64)
         return self._learn(index, values, y, task, weight)
 
     def score_array(self, x, task):
@@ -200,6 +328,7 @@ class DualAveraging:
         copy = DualAveraging()
         copy.__dict__.update(self.__dict__)
         copy.sums, copy.offset_sums = self.sums.copy(), self.offset_sums.copy()
+        copy.automatic = self.automatic.copy()
         copy.close_round()
         return copy
 
@@ -225,6 +354,9 @@ class DualAveraging:
             "round_index": np.concatenate([*index, np.zeros(0, dtype=np.int64)]).astype(np.int64),
             "round_gradient": np.array([g for _, g, _, _ in self.round], dtype=np.float64),
             "round_value": np.concatenate([*(x for *_, x in self.round), np.zeros(0)]),
+            "automatic": np.array([*vars(self.automatic).values(), self.largest]),
+            **{f"seen_{name}": sums.copy() for name, sums in self.foresight.items()},
+            "seen_curve": np.array(self.curve, dtype=np.float64),
         }
 
     def restore(self, state):
@@ -236,6 +368,10 @@ class DualAveraging:
         self.l1 = state["l1"].copy()
         self.weight = state["weight"].copy()
         self.offset_sums, self.offset_total = state["offset_sums"].copy(), state["offset_total"].copy()
+        *own, self.largest = state["automatic"].tolist()
+        self.automatic = AutoGamma(*own)
+        self.foresight = {name: state[f"seen_{name}"].copy() for name in FORESIGHT}
+        self.curve = state["seen_curve"].tolist()
         ends = np.append(state["round_start"][1:], len(state["round_index"])).astype(np.int64)
         self.round = [
             (int(q), float(g), state["round_index"][a:b].copy(), state["round_value"][a:b].copy())

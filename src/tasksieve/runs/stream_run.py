@@ -1,0 +1,111 @@
+"""The run of a stream: its model, and what a report says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .. import online
+from ..report.content import FitQuality, ReportContent
+from ..tables import Encoding
+from .folder import CONFIG, DATA, STREAM, VERSIONS, RunError, RunFolder
+from .model_file import SavedModel
+
+ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
+MEASURES = {
+    "regressor": "R2 of rows before they were learned",
+    "classifier": "accuracy of rows before they were learned",
+}
+# Of the losses along the stream, so many are worth a line.
+MOST_MARKS = 8
+
+
+def load_online(folder: RunFolder) -> Any:
+    """The online model of a run folder; a file that is not one is a `RunError`."""
+    name = ESTIMATORS.get(str(folder.read_json(CONFIG).get("model")))
+    if name is None:
+        raise RunError(f"{folder / CONFIG} is not that of a stream")
+    try:
+        return getattr(online, name).load(folder / STREAM)
+    except FileNotFoundError:
+        raise RunError(f"there is no file {folder / STREAM}") from None
+    except ValueError as error:
+        raise RunError(str(error)) from None
+
+
+def load_stream(folder: RunFolder) -> SavedModel:
+    """The model of a stream, to predict with."""
+    config, data = folder.read_json(CONFIG), folder.read_json(DATA)
+    model = load_online(folder)
+    names = data.get("feature_names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RunError(f"{folder / DATA} is not that of a stream")
+    if len(names) != model.n_features_in_:
+        raise RunError(f"{folder / DATA} names {len(names)} features, the model has {model.n_features_in_}")
+    encoding = Encoding([], names) if data.get("libsvm") else Encoding([(name, None) for name in names])
+    return SavedModel(
+        model, "stream", encoding, None, [str(config.get("target") or "label")], config.get("task")
+    )
+
+
+def stream_content(folder: RunFolder) -> ReportContent:
+    """Everything a report shows of a stream. There is no certificate: that takes the rows, and they are gone."""
+    saved, config, data = load_stream(folder), folder.read_json(CONFIG), folder.read_json(DATA)
+    model, target = saved.estimator, saved.targets[0]
+    progress = model.progress()
+    labels = [str(label) for label in model.tasks_.tolist()] if saved.task else [target]
+    coef = scipy.sparse.csr_array(model.coef_)
+    n_selected, d = len(np.unique(coef.indices[coef.data != 0])), int(model.n_features_in_)
+    rows = int(model.n_rows_seen_)
+    tasks = f" in {len(labels):,} tasks (column “{saved.task}”)" if saved.task else ""
+    foreseen = (
+        f"Each row was predicted before it was learned: the mean loss of these predictions is {progress.loss:.4g}. "
+        if np.isfinite(progress.loss)
+        else ""
+    )
+    content = ReportContent(
+        title=f"What predicts {target}?",
+        asked=(
+            f"Which of {d:,} features are needed to predict “{target}”{tasks}? {rows:,} rows of {data.get('name')} "
+            f"were learned one at a time by {type(model).__name__}, in the order in which they came."
+        ),
+        answered=(
+            f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used after the last row. {foreseen}"
+            "The features are those of an iterate, not of a proved optimum: the method certify, in Python, proves what "
+            "rows at hand decide."
+        ),
+        tasks=np.array(labels, dtype=str),
+        features=np.array(saved.feature_names, dtype=str),
+        coef=coef,
+        intercept=model.intercept_,
+        certificate={},
+        facts=_facts(model, progress, config, data, n_selected),
+        reproduce=str(data.get("reproduce", "")),
+        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
+        warnings=[str(note) for note in data.get("notes", [])],
+    )
+    if np.any(progress.weight > 0):  # not so in a run of version 0.1, which kept no losses
+        content.quality = [FitQuality(MEASURES[str(config["model"])], progress.score, progress.weight)]
+    return content
+
+
+def _facts(
+    model: Any, progress: Any, config: dict[str, Any], data: dict[str, Any], n_selected: int
+) -> list[tuple[str, str]]:
+    facts = [
+        ("table", str(data.get("name"))),
+        ("rows learned", f"{int(model.n_rows_seen_):,}"),
+        ("tasks", f"{len(model.tasks_):,}"),
+        ("features", f"{int(model.n_features_in_):,}"),
+        ("features selected", f"{n_selected:,}"),
+        ("model", f"{config['model']} ({type(model).__name__}), loss {model.loss}, penalty {model.penalty}"),
+        ("alpha", f"{model.alpha:.6g}"),
+        ("gamma", f"{model.gamma_:.6g}" + (" (auto)" if model.gamma == "auto" else "")),
+    ]
+    if np.isfinite(progress.loss):
+        facts.append(("mean loss of rows before they were learned", f"{progress.loss:.6g}"))
+    marks = list(zip(progress.rows.tolist(), progress.losses.tolist(), strict=True))[-MOST_MARKS:]
+    facts += [(f"the same up to row {rows:,}", f"{loss:.6g}") for rows, loss in marks]
+    return facts
