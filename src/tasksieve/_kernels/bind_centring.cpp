@@ -23,12 +23,22 @@ void py_centre(Columns<double> x, Indices offsets, bool shared, Vector<double> w
            out.data(), squares.data(), shifts.data(), loadings.data());
 }
 
-void py_exact_products(Vector<double> a, Vector<double> b, Indices offsets, OutVector<double> out) {
+void py_exact_products(Vector<double> a, Vector<double> b, Indices offsets, OutVector<double> out,
+                       OutVector<double> rest) {
     const index_t tasks = check_offsets(offsets, length(a));
     require(length(b) == length(a), "a and b must have the same size");
-    require(length(out) == tasks, "out has the wrong size");
+    require(length(out) == tasks && length(rest) == tasks, "out or rest has the wrong size");
     nb::gil_scoped_release release;
-    exact_products(a.data(), b.data(), offsets.data(), tasks, out.data());
+    exact_products(a.data(), b.data(), offsets.data(), tasks, out.data(), rest.data());
+}
+
+void py_measure_against(Rows<double> z, Vector<double> r, Indices offsets, OutRows<double> products,
+                        OutVector<double> norms) {
+    const index_t tasks = check_offsets(offsets, length(r)), count = z.shape(0);
+    require(count == 0 || index_t(z.shape(1)) == length(r), "z and r must have the same size");
+    require(shaped(products, count, tasks) && length(norms) == tasks, "products or norms has the wrong size");
+    nb::gil_scoped_release release;
+    measure_against(z.data(), count, r.data(), offsets.data(), tasks, products.data(), norms.data());
 }
 
 }  // namespace
@@ -36,7 +46,9 @@ void py_exact_products(Vector<double> a, Vector<double> b, Indices offsets, OutV
 void bind_centring(nb::module_ &m) {
     m.def("centre", &py_centre, array("x"), array("offsets"), "shared"_a, array("w"), array("basis"), "shifted"_a,
           "threads"_a, array("out"), array("squares"), array("shifts"), array("loadings"));
-    m.def("exact_products", &py_exact_products, array("a"), array("b"), array("offsets"), array("out"));
+    m.def("exact_products", &py_exact_products, array("a"), array("b"), array("offsets"), array("out"), array("rest"));
+    m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("products"),
+          array("norms"));
 }
 
 }  // namespace tasksieve

@@ -77,16 +77,31 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
     });
 }
 
-void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out) {
+void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
+                    double *rest) {
     for (index_t t = 0; t < tasks; ++t) {
-        double sum = 0.0, rest = 0.0;
+        double sum = 0.0, low = 0.0;
         for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) {
             const double product = a[i] * b[i], missing = std::fma(a[i], b[i], -product);
             const double next = sum + product, part = next - sum;
-            rest += ((sum - (next - part)) + (product - part)) + missing;
+            low += ((sum - (next - part)) + (product - part)) + missing;
             sum = next;
         }
-        out[t] = sum + rest;
+        out[t] = sum + low;
+        if (rest) rest[t] = (sum - out[t]) + low;
+    }
+}
+
+void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
+                     double *products, double *norms) {
+    const index_t samples = offsets[tasks];
+    for (index_t k = 0; k < count; ++k)
+        exact_products(z + k * samples, r, offsets, tasks, products + k * tasks, nullptr);
+    for (index_t t = 0; t < tasks; ++t) {
+        double squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) squares += r[i] * r[i];
+        norms[t] = std::sqrt(squares);
     }
 }
 

@@ -13,7 +13,13 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
             const double *w, const double *basis, index_t n_basis, bool shifted, int threads, double *out,
             double *squares, double *shifts, double *loadings);
 
-// out[t] = sum_i a_i b_i over the rows of task t, as if summed in twice the precision (Ogita, Rump and Oishi 2005).
-void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out);
+// out[t] + rest[t] = sum_i a_i b_i over the rows of task t, as if summed in twice the precision (Ogita, Rump and Oishi
+// 2005); rest may be null.
+void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
+                    double *rest);
+
+// products[k, t] = <z_k, r> over the rows of task t in the same way, and the norms of r.
+void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
+                     double *products, double *norms);
 
 }  // namespace tasksieve

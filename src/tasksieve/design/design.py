@@ -87,7 +87,7 @@ class Design:
         self.nuisance_basis, self.n_nuisance = self.samples.basis, self.samples.n_nuisance
         self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
         self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
-        self._standardize = standardize
+        self.standardize = standardize
 
     # -- which shard ----------------------------------------------------------------------------------------------
 
@@ -214,15 +214,21 @@ class Design:
     @property
     def scale(self) -> Array | None:
         """What columns were divided by, (n_features, n_tasks); None without `standardize`."""
-        if not self._standardize:
+        if not self.standardize:
             return None
         return self._gather(np.arange(self.n_features), self.n_tasks, lambda shard, here: shard.scale(here))
 
     def original_units(self, features: Array, rows: Array) -> Array:
         """Coefficients of the raw columns, given those of the scaled ones."""
-        if not self._standardize:
+        if not self.standardize:
             return rows
         return rows / self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
+
+    def scaled_units(self, features: Array, rows: Array) -> Array:
+        """Coefficients of the scaled columns, given those of the raw ones."""
+        if not self.standardize:
+            return rows
+        return rows * self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
 
     @property
     def sparse(self) -> bool:

@@ -71,7 +71,7 @@ class PackedColumns(ColumnBlock):
         self.features = np.empty(0, dtype=np.int64)
         self._place = np.full(design.n_features, -1, dtype=np.int32)
         self._squares = np.empty((64, self.n_tasks))
-        self._shifts = np.empty((64, self.n_tasks))
+        self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
         self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
         self._gram: Array | None = None
         self._asked: Array | None = None
@@ -95,7 +95,7 @@ class PackedColumns(ColumnBlock):
 
     def sizes(self, places: Array) -> Array:
         """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
-        return np.sqrt(self._squares[places] + np.sum(np.square(self._loadings[:, places]), axis=0))
+        return np.asarray(self._sizes[places])
 
     def places(self, features: Array) -> Array:
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
@@ -113,7 +113,7 @@ class PackedColumns(ColumnBlock):
         kept = self._place[features]
         self._buffer[:, : len(kept)] = self._buffer[:, kept]
         self._squares[: len(kept)] = self._squares[kept]
-        self._shifts[: len(kept)] = self._shifts[kept]
+        self._shifts[: len(kept)], self._sizes[: len(kept)] = self._shifts[kept], self._sizes[kept]
         self._loadings[:, : len(kept)] = self._loadings[:, kept]
         self._place[self.features] = -1
         self.features = features.copy()
@@ -127,14 +127,16 @@ class PackedColumns(ColumnBlock):
             capacity = max(new, 2 * self._buffer.shape[1])
             buffer = np.empty((len(self._buffer), capacity), order="F")
             buffer[:, :old] = self._buffer[:, :old]
-            squares, shifts = np.empty((capacity, self.n_tasks)), np.empty((capacity, self.n_tasks))
-            squares[:old], shifts[:old] = self._squares[:old], self._shifts[:old]
+            squares, shifts, sizes = (np.empty((capacity, self.n_tasks)) for _ in range(3))
+            squares[:old], shifts[:old], sizes[:old] = self._squares[:old], self._shifts[:old], self._sizes[:old]
             loadings = np.empty((len(self._loadings), capacity, self.n_tasks))
             loadings[:, :old] = self._loadings[:, :old]
-            self._buffer, self._squares, self._shifts, self._loadings = buffer, squares, shifts, loadings
+            self._buffer, self._loadings = buffer, loadings
+            self._squares, self._shifts, self._sizes = squares, shifts, sizes
         found = self.design.take(features)
         self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
         self._squares[old:new], self._shifts[old:new] = found.squares, found.shifts
+        self._sizes[old:new] = np.sqrt(found.squares + np.sum(np.square(found.loadings), axis=0))
         self._place[features] = np.arange(old, new, dtype=np.int32)
         self.features = np.concatenate([self.features, features])
 

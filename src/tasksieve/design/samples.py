@@ -95,6 +95,15 @@ class Samples:
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)
         self.basis, self._from_basis = self._nuisance_basis(constant + raw)
+        weighted = [self.weighted(column) for column in self.nuisance_columns]
+        self._weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
+        self._used = np.isfinite(self.nuisance_sizes)
+        self._inverse_sizes = 1.0 / self.nuisance_sizes
+        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
+        #: norms of the weighted constant, by task, and of the weighted nuisance columns
+        self.root_totals = np.sqrt(self.task_sums(root * root))
+        squares = [self.task_sums(column * column) for column in weighted]
+        self.nuisance_lengths = np.sqrt(np.array(squares).reshape(-1, self.n_tasks))
 
     @property
     def n_nuisance(self) -> int:
@@ -108,14 +117,25 @@ class Samples:
 
     def exact_products(self, first: Array, second: Array) -> Array:
         """Inner products of two flat vectors in each task, as if summed in twice the precision."""
-        return self.exact_cut(first, second, self.offsets)
+        return self.exact_cut(first, second, self.offsets)[0]
 
     @staticmethod
-    def exact_cut(first: Array, second: Array, offsets: Array) -> Array:
-        """The same for vectors of any length, cut at these offsets."""
-        out = np.empty(len(offsets) - 1)
-        kernels.exact_products(np.ascontiguousarray(first), np.ascontiguousarray(second), offsets, out)
-        return out
+    def exact_cut(first: Array, second: Array, offsets: Array) -> tuple[Array, Array]:
+        """The same for vectors of any length, cut at these offsets: the products, and what rounding them left out."""
+        out, rest = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
+        kernels.exact_products(np.ascontiguousarray(first), np.ascontiguousarray(second), offsets, out, rest)
+        return out, rest
+
+    def orthogonality(self, vector: Array) -> tuple[Array, Array]:
+        """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
+        the vector's norms by task."""
+        found, lengths = np.empty((self.n_nuisance, self.n_tasks)), np.empty(self.n_tasks)
+        kernels.measure_against(self._weighted_nuisance, vector, self.offsets, found, lengths)
+        np.abs(found, out=found)
+        found *= self._inverse_sizes
+        found += (8.0 * 2.0**-53) * lengths
+        found *= self._used
+        return found, lengths
 
     def means(self, vector: Array) -> Array:
         """About the weighted mean of a flat vector in each task, within its range; 0 without an intercept.

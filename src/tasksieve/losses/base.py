@@ -40,6 +40,8 @@ class Evaluation:
     leak: Array | None = None
     #: by task: how far the exact dual point is from the residual, in units that the loss knows
     tilt: Array | None = None
+    #: by task: norms of the residual of a settled point
+    lengths: Array | None = None
 
 
 class Loss(Described):
@@ -162,20 +164,9 @@ class DataLoss:
         """A gap that may serve as a radius: with what rounding may have taken from it."""
         return gap + gamma(4 * self.design.n_samples + 256) * self.null.value
 
-    def _orthogonality(self, residual: Array) -> Array:
-        """By nuisance column and task: at most how far from orthogonal, for a column of length 1; measured exactly."""
-        design = self.design
-        lengths = np.sqrt(design.task_sums(residual * residual))
-        found = np.empty((design.n_nuisance, design.n_tasks))
-        for k, column in enumerate(design.nuisance_columns):
-            products = design.exact_products(design.samples.weighted(column), residual)
-            found[k] = np.abs(products) / design.nuisance_sizes[k] + 8.0 * UNIT * lengths
-        found[~np.isfinite(design.nuisance_sizes)] = 0.0
-        return found
-
     def wobble(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
-        steep = np.sqrt(self.design.task_sums(at.residual * at.residual))
+        steep = np.sqrt(self.design.task_sums(np.square(at.residual)))
         bend = 0.5 * self.smoothness * float(error @ error) if np.isfinite(self.smoothness) else float(error.sum())
         return float(steep @ error) + bend
 

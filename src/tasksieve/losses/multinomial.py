@@ -109,7 +109,7 @@ class _MultinomialOnData(DataLoss):
     def at_scores(self, raw: Array) -> Evaluation:
         z = raw.reshape(self._classes, -1)
         values = logsumexp(z, axis=0) - self._picked(z)
-        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
+        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0][0])
         away = self._root * (self._y - np.exp(z - logsumexp(z, axis=0)))
         return Evaluation(total, away.ravel(), np.empty(0), margin=raw)
 
@@ -124,9 +124,9 @@ class _MultinomialOnData(DataLoss):
         but one, and `off` how far the masses of the classes are from their counts. Columns of length 1 then see a
         change of at most ``max |P'/P - 1| sqrt(sum s P_k^2)``.
         """
-        none = np.zeros(self._classes)
+        none, lengths = np.zeros(self._classes), np.sqrt(self.design.task_sums(np.square(at.residual)))
         if not self.design.fit_intercept:
-            return replace(at, leak=none, tilt=none)
+            return replace(at, leak=none, tilt=none, lengths=lengths)
         p, s = self._probabilities(at.residual), self._weights
         sizes = np.sqrt((p * p) @ s)
         live = np.flatnonzero(~self._absent & (p @ s > 0.0))[:-1]
@@ -145,9 +145,10 @@ class _MultinomialOnData(DataLoss):
                 if least > 0.0:
                     tilt = 2.0 * float(np.linalg.norm(off[live] / lengths)) / (least * float(np.min(lengths)))
         if not tilt <= 0.25:  # zero is a dual point, and the right one where intercepts explain everything
-            return replace(at, residual=np.zeros_like(at.residual), leak=none, tilt=none)
+            return replace(at, residual=np.zeros_like(at.residual), leak=none, tilt=none, lengths=none)
         leak = (tilt + gamma(self._classes + 16)) * sizes
-        return replace(at, leak=leak, tilt=np.full(self._classes, tilt + gamma(self._classes + 16)))
+        tilts = np.full(self._classes, tilt + gamma(self._classes + 16))
+        return replace(at, leak=leak, tilt=tilts, lengths=lengths)
 
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         """``sum s KL(m, softmax(z))`` with ``m = (1 - c) Y + c P``; see `settled` for what is not known of P."""

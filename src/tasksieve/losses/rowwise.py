@@ -182,7 +182,7 @@ class RowLossOnData(DataLoss):
     def settled(self, at: Evaluation) -> Evaluation:
         if not len(self._directions):
             none = np.zeros(self.design.n_tasks)
-            return replace(at, leak=none, tilt=none)
+            return replace(at, leak=none, tilt=none, lengths=self._lengths(at.residual))
         leak, tilt = self._distance(at.residual)
         if np.any(tilt > 1e-12):  # worth another step
             again = self._root * self._balanced(self._inside(at.residual * self._inverse_root))
@@ -193,13 +193,16 @@ class RowLossOnData(DataLoss):
         if lost.any():
             residual = np.where(self.design.per_sample(lost), 0.0, at.residual)
             at, leak, tilt = replace(at, residual=residual), np.where(lost, 0.0, leak), np.where(lost, 0.0, tilt)
-        return replace(at, leak=leak, tilt=tilt)
+        return replace(at, leak=leak, tilt=tilt, lengths=self._lengths(at.residual))
+
+    def _lengths(self, residual: Array) -> Array:
+        return np.sqrt(self.design.task_sums(np.square(residual)))
 
     def _distance(self, residual: Array) -> tuple[Array, Array]:
         """`leak` and `tilt` of a residual: the exact dual point is ``p - room o (Z c)`` with ``|Z c| <= tilt``."""
         design = self.design
         used = np.isfinite(design.nuisance_sizes)
-        off = self._orthogonality(residual) * np.where(used, design.nuisance_sizes, 0.0)
+        off = design.samples.orthogonality(residual)[0] * np.where(used, design.nuisance_sizes, 0.0)
         rooms = self._rooms(self._inside(residual * self._inverse_root))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._one_way:

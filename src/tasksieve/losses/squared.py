@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ class TargetLoss(DataLoss):
         self._y = y - design.per_sample(self.shift)
         self.target = design.project(design.samples.weighted(self._y))
         self._nuisance = design.nuisance_fit(self._y)
+        self._label_sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(self._y))))
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     @property
@@ -34,13 +34,14 @@ class TargetLoss(DataLoss):
 
     def settled(self, at: Evaluation) -> Evaluation:
         """The exact dual point is the projection of the residual: as far away as that is from orthogonal."""
-        away = np.linalg.norm(self._orthogonality(at.residual), axis=0)
-        known = self.design.independence > 0.0
-        leak = np.divide(away, self.design.independence, out=np.full(len(away), np.inf), where=known)
-        return replace(at, leak=leak)
+        found, lengths = self.design.samples.orthogonality(at.residual)
+        away = found[0] if len(found) == 1 else np.sqrt(np.sum(np.square(found), axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            leak = np.where(away > 0.0, away / self.design.independence, 0.0)
+        return Evaluation(at.value, at.residual, at.nuisance, at.curvature, at.margin, leak, None, lengths)
 
     def label_sizes(self) -> Array:
-        return np.sqrt(self.design.task_sums(np.square(self.design.samples.weighted(self._y))))
+        return self._label_sizes
 
     def _weighted_residual(self, raw: Array) -> Array:
         return self.design.samples.weighted(self._y - raw)

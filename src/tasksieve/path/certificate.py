@@ -41,12 +41,15 @@ class Numbers:
         Penalised features and their coefficients, (len(features), n_tasks).
     intercept : array of shape (n_tasks,)
     free : array of shape (unpenalised features, n_tasks)
+    constant : (constant, error), arrays of shape (n_tasks,), optional
+        Intercepts of the shifted columns and labels, and how far they may be off, where they are known.
     """
 
     features: Array
     rows: Array
     intercept: Array
     free: Array
+    constant: tuple[Array, Array] | None = None
 
 
 @dataclass
@@ -88,44 +91,57 @@ def numbers_of(
         return Numbers(features, raw, np.zeros(design.n_tasks), free)
     parts: list[tuple[Array, Any]] = [(left[:1], 1.0), (loss.shift[None, :], 1.0)]
     parts += [(columns.shifts(places), -raw), (design.nuisance_shifts[first:], -free)]
-    return Numbers(features, raw, _exact_sums(design, parts)[0], free)
+    intercept, rest, lost = _exact_sums(design, parts)
+    # The stored intercept is what the exact one was rounded to: so much is missing where the shifts are taken back.
+    constant = left[0] - rest, lost + gamma(2) * (np.abs(left[0]) + np.abs(rest))
+    return Numbers(features, raw, intercept, free, constant)
 
 
-def scores_of(loss: DataLoss, columns: Any, places: Array, numbers: Numbers) -> tuple[Array, Array, Array]:
+def scores_of(
+    loss: DataLoss, columns: Any, places: Array, numbers: Numbers, image: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels,
-    flat, and norms of what these scores, weighted, may be off in each task."""
+    flat, and norms of what these scores, weighted, may be off in each task. `image` is ``X~ W`` where it is known."""
     design, first = loss.design, int(loss.design.fit_intercept)
-    rows = numbers.rows / design.original_units(numbers.features, np.ones_like(numbers.rows))
+    rows = design.scaled_units(numbers.features, numbers.rows)
     pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
-    parts: list[tuple[Array, Any]] = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
-    parts += [(columns.shifts(places), numbers.rows), (design.nuisance_shifts[first:], numbers.free)]
-    constant, lost = _exact_sums(design, parts)
-    weighted = columns.combine(places, rows)
-    for basis, part in zip(design.nuisance_basis, pulled, strict=True):
-        weighted = weighted + basis * design.per_sample(part)
-    root = design.root_weights
+    if numbers.constant is not None:
+        constant, lost = numbers.constant
+    else:
+        parts: list[tuple[Array, Any]] = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
+        parts += [(columns.shifts(places), numbers.rows), (design.nuisance_shifts[first:], numbers.free)]
+        constant, _, lost = _exact_sums(design, parts)
+    weighted = columns.combine(places, rows) if image is None else image
+    root, lengths = design.root_weights, design.samples.root_totals
+    if first and len(pulled) == 1:  # the basis is the weighted constant, of length 1
+        level = constant + np.divide(pulled[0], lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    else:
+        level = constant
+        for basis, part in zip(design.nuisance_basis, pulled, strict=True):
+            weighted = weighted + basis * design.per_sample(part)
     raw = weighted if root is None else np.divide(weighted, root, out=np.zeros_like(weighted), where=root > 0)
-    raw = raw + design.per_sample(constant)
-    lengths = np.sqrt(design.task_sums(np.ones(design.n_samples) if root is None else root * root))
+    raw = raw + design.per_sample(level)
     reach = np.sum(columns.sizes(places) * np.abs(rows), axis=0)
     error = (2 * len(pulled) + 2) * reach + np.abs(constant) * lengths
-    for column, part in zip(design.nuisance_columns[first:], numbers.free, strict=True):
+    for column, length, part in zip(
+        design.nuisance_columns[first:], design.samples.nuisance_lengths[first:], numbers.free, strict=True
+    ):
         raw = raw + column * design.per_sample(part)
-        error = error + np.sqrt(design.task_sums(np.square(design.samples.weighted(column)))) * np.abs(part)
+        error = error + length * np.abs(part)
     operations = len(rows) + 2 * len(pulled) + len(numbers.free) + 24
     error = gamma(operations) * error + lost * lengths + gamma(4) * loss.label_sizes()
     return rows, raw, error + (2.0 * NOISE * reach if len(pulled) > 1 else 0.0)
 
 
 def standing_of(
-    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, numbers: Numbers
+    loss: DataLoss, penalty: RowPenalty, columns: Any, places: Array, numbers: Numbers, image: Array | None = None
 ) -> Standing:
-    """Stored numbers evaluated; `penalty` is that of all features."""
-    rows, raw, error = scores_of(loss, columns, places, numbers)
+    """Stored numbers evaluated; `penalty` is that of their features."""
+    rows, raw, error = scores_of(loss, columns, places, numbers, image)
     primal = loss.at_scores(raw)
-    own = penalty.restrict(numbers.features)
-    objective = primal.value + own.total(rows)
-    wobble = loss.wobble(primal, error) + gamma(rows.size + 24) * own.total(rows)
+    total = penalty.total(rows)
+    objective = primal.value + total
+    wobble = loss.wobble(primal, error) + gamma(rows.size + 24) * total
     return Standing(rows, primal, error, objective, wobble + gamma(_FINAL) * abs(objective))
 
 
@@ -138,6 +154,8 @@ def certified_gap(
     standing: Standing,
     dual: Evaluation,
     gauges: Array,
+    own: RowPenalty,
+    products: Array | None = None,
 ) -> float:
     """Upper bound of what stored numbers are above the optimum, and their objective as it is computed, too.
 
@@ -147,17 +165,21 @@ def certified_gap(
         A settled one: where the dual point comes from.
     gauges : array
         Upper bounds, errors included, of the gauges of its correlations, for all features that are not certainly zero.
+    own : RowPenalty
+        That of the features.
+    products : array, optional
+        The dual point's correlations with the features, where they are known.
     """
-    products = columns.correlate(dual.residual, places)
+    if products is None:
+        products = columns.correlate(dual.residual, places)
     errors = product_errors(loss, columns, places, dual)
-    own = penalty.restrict(features)
     rounding = Rounding(standing.primal, standing.error, errors)
     gap, _ = duality_gap(loss, own, standing.rows, dual, products, (penalty, gauges, features), rounding)
     if not np.isfinite(gap) and dual.residual.any():  # zero is a dual point as well
         none = np.zeros(loss.design.n_tasks)
-        nothing = replace(dual, residual=np.zeros_like(dual.residual), leak=none, tilt=none)
+        nothing = replace(dual, residual=np.zeros_like(dual.residual), leak=none, tilt=none, lengths=none)
         return certified_gap(
-            loss, penalty, columns, places, features, standing, nothing, np.zeros_like(gauges)
+            loss, penalty, columns, places, features, standing, nothing, np.zeros_like(gauges), own
         )
     gap = gap * (1.0 + gamma(_FINAL)) + standing.wobble
     if not np.isfinite(gap):
@@ -168,8 +190,8 @@ def certified_gap(
 def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation) -> Array:
     """How far correlations of packed columns with a settled dual point may be off: (len(places), n_tasks)."""
     design = loss.design
-    assert dual.leak is not None
-    lengths = np.sqrt(design.task_sums(dual.residual * dual.residual))
+    assert dual.leak is not None and dual.lengths is not None
+    lengths = dual.lengths
     depth = design.n_rows if design.shared else int(np.max(np.diff(design.offsets)))
     errors = gamma(depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
     # Squares below the range of double precision are lost to the sizes, not to the correlations.
@@ -179,17 +201,21 @@ def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation
 def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:
     """The same for products of raw columns in a pass, by task, for a column of norm 1 (`Design.norms`)."""
     design = loss.design
-    assert dual.leak is not None
-    lengths = np.sqrt(design.task_sums(dual.residual * dual.residual))
-    return design.rounding * lengths + (2e3 if len(design.nuisance_basis) else 1.0) * dual.leak
+    assert dual.leak is not None and dual.lengths is not None
+    return design.rounding * dual.lengths + (2e3 if len(design.nuisance_basis) else 1.0) * dual.leak
 
 
-def _exact_sums(design: Design, parts: list[tuple[Array, Any]]) -> tuple[Array, Array]:
-    """Sums over tasks of products, (k, n_tasks) each, and bounds of what they are off."""
-    first = np.vstack([a for a, _ in parts])
-    second = np.vstack([np.broadcast_to(b, a.shape) for a, b in parts])
-    count = len(first)
-    offsets = np.arange(design.n_tasks + 1) * count
-    out = design.samples.exact_cut(first.T.ravel(), second.T.ravel(), offsets)
-    sizes = np.sum(np.abs(first * second), axis=0)
-    return out, gamma(2) * np.abs(out) + gamma(2 * count + 8) ** 2 * sizes
+def _exact_sums(design: Design, parts: list[tuple[Array, Any]]) -> tuple[Array, Array, Array]:
+    """Sums over tasks of products, (k, n_tasks) each, what rounding these left out, and bounds of what both are off."""
+    count = sum(len(a) for a, _ in parts)
+    first, second = np.empty((design.n_tasks, count)), np.empty((design.n_tasks, count))
+    start = 0
+    for a, b in parts:
+        end = start + len(a)
+        first[:, start:end] = a.T
+        second[:, start:end] = b if np.isscalar(b) else b.T
+        start = end
+    out, rest = design.samples.exact_cut(first.ravel(), second.ravel(), np.arange(design.n_tasks + 1) * count)
+    np.multiply(first, second, out=first)
+    sizes = np.abs(first, out=first).sum(axis=1)
+    return out, rest, gamma(2) * np.abs(rest) + gamma(2 * count + 8) ** 2 * sizes

@@ -261,18 +261,29 @@ class Engine:
         design, point = self.design, pair.primal
         features = point.features
         places = self.columns.places(features)
+        own = penalty.restrict(features)
+        image = None if design.standardize else point.image
         numbers = numbers_of(self.loss, self.columns, places, features, point.rows, point.at.nuisance)
-        standing = standing_of(self.loss, penalty, self.columns, places, numbers)
+        standing = standing_of(self.loss, own, self.columns, places, numbers, image)
         if standing.objective > self.loss.null.value and len(features):  # what was stored may be worse than W = 0
-            point = self._null_pair(pair.lam).primal
-            other = numbers_of(self.loss, self.columns, places[:0], point.features, point.rows, point.at.nuisance)
-            found = standing_of(self.loss, penalty, self.columns, places[:0], other)
+            null = self._null_pair(pair.lam).primal
+            nothing = penalty.restrict(null.features)
+            other = numbers_of(self.loss, self.columns, places[:0], null.features, null.rows, null.at.nuisance)
+            found = standing_of(self.loss, nothing, self.columns, places[:0], other)
             if found.objective < standing.objective:
-                features, places, numbers, standing = point.features, places[:0], other, found
-            else:
-                point = pair.primal
+                point, own, features, places = null, nothing, null.features, places[:0]
+                numbers, standing = other, found
         gap = certified_gap(
-            self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges
+            self.loss,
+            penalty,
+            self.columns,
+            places,
+            features,
+            standing,
+            pair.dual.at,
+            pair.gauges,
+            own,
+            point.products if point is pair.dual else None,
         )
         if self.loss.null.value == 0.0:  # constant labels: nothing but their last digit is left to explain
             weights = np.ones(design.n_samples) if design.weights is None else design.weights
@@ -434,7 +445,8 @@ class Engine:
         `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
         own = penalty.restrict(working)
-        primal, dual, products = self._points(working, solved)
+        places = self.columns.places(working)
+        primal, dual, products = self._points(working, places, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
         objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
@@ -451,7 +463,7 @@ class Engine:
             gauges = np.zeros(self.design.n_features)
         known = np.full(self.design.n_features, len(working) == self._n_penalised)
         known[working] = True
-        errors = product_errors(self.loss, self.columns, self.columns.places(working), dual.at)
+        errors = product_errors(self.loss, self.columns, places, dual.at)
         gauges[working] = own.upper_gauges(products, errors)
         self.levels[working] = gauges[working] * lam
         if not self._lazy and self._bounds_all:
@@ -485,32 +497,32 @@ class Engine:
             violators = leading[~inside[leading]]
         return Pair(lam, primal, objective, dual, sure, gap, counted), dual_value, violators
 
-    def _points(self, working: Array, solved: Solution) -> tuple[Point, Point, Array]:
+    def _points(self, working: Array, places: Array, solved: Solution) -> tuple[Point, Point, Array]:
         """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
-        places = self.columns.places(working)
         at = solved.evaluation
         if at is None:
             self._clear_rounding(working, solved.rows)
         live = np.flatnonzero(solved.rows.any(axis=1))
         features, rows = working[live], solved.rows[live]
+        image = None
         if at is None:
             image = self.columns.combine(places[live], rows)
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):
             there = np.flatnonzero(other.any(axis=1))
-            image = self.columns.combine(places[there], other[there])
-            dual_at = self.loss.settled(self.loss.evaluate(image, at.nuisance))
+            there_image = self.columns.combine(places[there], other[there])
+            dual_at = self.loss.settled(self.loss.evaluate(there_image, at.nuisance))
             products = self.columns.correlate(dual_at.residual, places)
             dual = Point(working[there], other[there], dual_at, products[there])
-            return Point(features, rows, at, np.empty((0, 0))), dual, products
+            return Point(features, rows, at, np.empty((0, 0)), image), dual, products
         products = solved.products
         if solved.dual is not None:
             at, products = replace(at, residual=solved.dual), None
         residual, at = at.residual, self.loss.settled(at)
         if products is None or at.residual is not residual:
             products = self.columns.correlate(at.residual, places)
-        point = Point(features, rows, at, products[live])
+        point = Point(features, rows, at, products[live], image)
         return point, point, products
 
     def _clear_rounding(self, working: Array, rows: Array) -> None:
@@ -533,13 +545,15 @@ class Engine:
     ) -> None:
         """Gauges of some features as products give them, or of all in a full pass that is remembered where they are
         many; errors included."""
+        if not everything and not len(features):
+            return
         vector, errors = dual.residual, pass_errors(self.loss, dual)
         if everything or len(features) > max(64, _TOUCH_FRACTION * self.design.n_features):
             exact = self.problem.anchors.remember(vector, penalty, errors)
             gauges[~known] = exact[~known]
             known[:] = True
             np.multiply(exact, lam, out=self.levels)
-        elif len(features):
+        else:
             products = self.design.correlate(vector, features)
             gauges[features] = penalty.restrict(features).upper_gauges(products, self.design.norms(features) * errors)
             known[features] = True

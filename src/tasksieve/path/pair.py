@@ -16,12 +16,13 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Point:
-    """Some rows of W, the loss there, and the correlations of its residual with those features."""
+    """Some rows of W, the loss there, the correlations of its residual with those features, and ``X~ W`` if known."""
 
     features: Array
     rows: Array
     at: Evaluation
     products: Array
+    image: Array | None = None
 
 
 @dataclass

@@ -41,7 +41,8 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     numbers = Numbers(
         features, np.ascontiguousarray(coef[:, features].T), intercept, coef[:, design.unpenalised].T.copy()
     )
-    standing = standing_of(loss, penalty, columns, places, numbers)
+    own = penalty.restrict(features)
+    standing = standing_of(loss, own, columns, places, numbers)
     at = loss.settled(loss.evaluate(columns.combine(places, standing.rows)))
     products = design.correlate(at.residual)
     products[design.unpenalised] = 0.0
@@ -50,7 +51,7 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     for start in range(0, design.n_features, BLOCK):
         block = np.arange(start, min(start + BLOCK, design.n_features))
         gauges[block] = penalty.restrict(block).upper_gauges(products[block], design.norms(block) * errors)
-    certified = certified_gap(loss, penalty, columns, places, features, standing, at, gauges)
+    certified = certified_gap(loss, penalty, columns, places, features, standing, at, gauges, own)
     # What is known of the dual optimum follows from the best intercepts: they make the smaller gap.
     gap, scale = point_gap(loss, penalty, Point(features, standing.rows, at, products[features]), gauges)
     ball = loss.ball(at, scale, gap)
@@ -74,5 +75,5 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
                 zero[block] = entries
         zero[penalty.inactive(upper)] = True
         zero[design.unpenalised] = False
-    best = min(at.value + penalty.restrict(features).total(standing.rows), standing.objective)
+    best = min(at.value + own.total(standing.rows), standing.objective)
     return Proof(standing.objective, best, certified, np.asarray(zero.all(axis=1)), zero.T)

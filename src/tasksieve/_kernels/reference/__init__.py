@@ -16,7 +16,7 @@ from .algebra import (
     whiten_each,
 )
 from .anchors import anchored_ratios, ball_maximum, largest_magnitude, moment_bounds, store_single
-from .centring import centre, exact_products
+from .centring import centre, exact_products, measure_against
 from .coordinate import coordinate_descent, row_gauge, row_gauges, solve_row, solve_rows
 from .dual_averaging import DualAveraging
 from .dual_coordinate import (

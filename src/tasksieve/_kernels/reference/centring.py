@@ -53,8 +53,18 @@ def two_products(a, b):
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def exact_products(a, b, offsets, out):
-    """``out[t] = sum_i a_i b_i`` over the rows of task t, to one rounding."""
+def exact_products(a, b, offsets, out, rest):
+    """``out[t] + rest[t] = sum_i a_i b_i`` over the rows of task t, as if summed in twice the precision."""
     for t, rows in enumerate(segments(offsets)):
         product, missing = two_products(np.asarray(a[rows], dtype=float), np.asarray(b[rows], dtype=float))
-        out[t] = math.fsum(np.concatenate([product, missing]))
+        parts = np.concatenate([product, missing]).tolist()
+        out[t] = math.fsum(parts)
+        rest[t] = math.fsum([*parts, -float(out[t])])
+
+
+def measure_against(z, r, offsets, products, norms):
+    """``products[k, t] = <z_k, r>`` over the rows of task t in the same way, and the norms of r."""
+    for row, out in zip(z, products, strict=True):
+        exact_products(row, r, offsets, out, np.empty(len(norms)))
+    for t, rows in enumerate(segments(offsets)):
+        norms[t] = math.sqrt(float(r[rows] @ r[rows]))
