@@ -16,7 +16,7 @@ def centre(x, offsets, shared, w, basis, shifted, threads, out, squares, shifts,
 
     The shift is the mean with weights ``w^2``, within the range of the rows that have weight; 0 unless `shifted`.
     """
-    loadings = loadings.reshape(len(basis), x.shape[1], -1)
+    loadings = loadings.reshape(len(basis), x.shape[1], len(offsets) - 1)
     for t, rows in enumerate(segments(offsets)):
         column, root = x if shared else x[rows], w[rows]
         shifts[:, t] = _means(column, root) if shifted else 0.0

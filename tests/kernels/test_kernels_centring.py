@@ -1,0 +1,95 @@
+"""Columns without their offsets, and sums in twice the precision, against the NumPy twins and exact fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tasksieve._kernels import kernels, reference
+
+LAYOUTS = {"one": ((9,), False), "stacked": ((4, 1, 7), False), "shared": ((5, 5, 5), True)}
+
+
+def arguments(rng, lengths, shared, n_basis, count=6):
+    rows = lengths[0] if shared else sum(lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    x = np.asfortranarray(rng.standard_normal((rows, count)) + 10.0 ** rng.integers(-3, 9, count))
+    x[:, 1] = 1 / 3  # constant
+    basis = np.zeros((n_basis, offsets[-1]))
+    for a, b in zip(offsets[:-1], offsets[1:], strict=True):
+        rank = min(n_basis, b - a)
+        basis[:rank, a:b] = np.linalg.qr(rng.standard_normal((b - a, rank)))[0].T
+    w = rng.random(offsets[-1]) * (rng.random(offsets[-1]) < 0.8)
+    return x, offsets, w, basis
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("n_basis", [0, 1, 3])
+@pytest.mark.parametrize(("lengths", "shared"), LAYOUTS.values(), ids=LAYOUTS)
+def test_centre(rng, lengths, shared, n_basis, shifted):
+    x, offsets, w, basis = arguments(rng, lengths, shared, n_basis)
+    results = []
+    for module in (kernels, reference):
+        out = np.full((offsets[-1], x.shape[1]), np.nan, order="F")
+        squares, shifts = np.full((2, x.shape[1], len(lengths)), np.nan)
+        loadings = np.full((n_basis * x.shape[1], len(lengths)), np.nan)
+        module.centre(x, offsets, shared, w, basis, shifted, 1, out, squares, shifts, loadings)
+        results.append((out, squares, shifts, loadings))
+    size = np.abs(x).max(axis=0)
+    for ours, twin in zip(results[0][1:3], results[1][1:3], strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9 * size.max() ** (1 if shifted else 2))
+    out, _, shifts, loadings = results[0]
+    assert np.all(np.abs(basis @ out) <= 1e-13 * size)
+    for t, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        block = x if shared else x[a:b]
+        back = out[a:b] + basis[:, a:b].T @ loadings.reshape(n_basis, x.shape[1], len(lengths))[:, :, t]
+        expected = w[a:b, None] * (block - shifts[:, t])
+        np.testing.assert_allclose(back, expected, atol=1e-14 * (10 if shifted else size.max()))
+        if shifted:
+            live = block[w[a:b] > 0]
+            assert not expected[:, 1].any()  # a constant is gone to the last bit
+            assert np.all((shifts[:, t] >= live.min(axis=0, initial=np.inf)) | (len(live) == 0))
+
+
+def test_sums_in_twice_the_precision(rng):
+    for _ in range(50):
+        a = rng.standard_normal(40) * 10.0 ** rng.integers(-8, 9, 40)
+        b = rng.standard_normal(40) * 10.0 ** rng.integers(-8, 9, 40)
+        a[20:], b[20:] = a[:20], -b[:20] * (1 + 1e-15 * rng.standard_normal(20))  # nearly all of it cancels
+        offsets = np.array([0, 13, 40])
+        for module in (kernels, reference):
+            out, rest = np.empty(2), np.empty(2)
+            module.exact_products(a, b, offsets, out, rest)
+            for t, rows in enumerate((slice(0, 13), slice(13, 40))):
+                truth = sum(Fraction(x) * Fraction(y) for x, y in zip(a[rows], b[rows], strict=True))
+                size = float(np.abs(a[rows] * b[rows]).sum())
+                assert abs(float(Fraction(out[t]) + Fraction(rest[t]) - truth)) <= (80 * 2.0**-53) ** 2 * size
+                assert abs(float(Fraction(out[t]) - truth)) <= 2.0**-52 * abs(float(truth)) + 1e-28 * size
+
+
+def test_facts_of_a_vector(rng):
+    z, r, offsets = rng.standard_normal((3, 12)), rng.standard_normal(12), np.array([0, 5, 12])
+    for module in (kernels, reference):
+        products, norms = np.empty((3, 2)), np.empty(2)
+        module.measure_against(z, r, offsets, products, norms)
+        for t, rows in enumerate((slice(0, 5), slice(5, 12))):
+            np.testing.assert_allclose(products[:, t], z[:, rows] @ r[rows], rtol=1e-13)
+            assert norms[t] == pytest.approx(np.linalg.norm(r[rows]), rel=1e-15)
+
+
+def test_wrong_shapes_raise(rng):
+    x, offsets, w, basis = arguments(rng, (4, 6), False, 1)
+    out, squares, shifts, loadings = np.empty(x.shape, order="F"), *np.empty((2, 6, 2)), np.empty((6, 2))
+    k = kernels
+    calls = {
+        "w": lambda: k.centre(x, offsets, False, w[:9].copy(), basis, True, 1, out, squares, shifts, loadings),
+        "basis": lambda: k.centre(x, offsets, False, w, basis[:, :9].copy(), True, 1, out, squares, shifts, loadings),
+        "loadings": lambda: k.centre(x, offsets, False, w, basis, True, 1, out, squares, shifts, loadings[:5].copy()),
+        "shared": lambda: k.centre(x, offsets, True, w, basis, True, 1, out, squares, shifts, loadings),
+        "sums": lambda: k.exact_products(w, w[:9].copy(), offsets, np.empty(2), np.empty(2)),
+        "norms": lambda: k.measure_against(basis, w, offsets, np.empty((1, 2)), np.empty(3)),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError):
+            call()
+            pytest.fail(name)
