@@ -491,7 +491,7 @@ def test_large_matrices_are_searched_through_their_norms(bad):
     with pytest.raises(ValueError, match=r"X\[1\] contains .* row 3, feature 77"):
         ts.MultiTaskLasso().fit([X[4:], X], [y[4:], y])
     X[3, 77] = 1e200
-    with pytest.raises(ValueError, match="squares overflow"):
+    with pytest.raises(ValueError, match="feature 0 are smaller than the largest of X"):
         ts.MultiTaskLasso().fit(X, y, task=task)
 
 

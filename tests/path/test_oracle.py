@@ -196,7 +196,7 @@ def test_as_good_as_the_oracle(recipe, monkeypatch):
         assert not w[case.penalty_weights > 0].any()
 
     assert point.converged
-    assert point.dual_gap <= max(TOL, 1e-15) * scale
+    assert point.dual_gap <= max(TOL, 1e-15) * scale + 1e-50  # of constant labels, too
     assert ours == pytest.approx(point.objective, abs=1e-10 * scale + 1e-14)
     best = objective(case, lam, *oracle(case, lam))
     assert ours <= best + 1e-8 * scale + 1e-14

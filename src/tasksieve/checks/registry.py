@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
-from ..design.storage import OwnStorage
+from ..design.storage import OwnStorage, ScaledStorage
 from ..graph import GraphSVC, GraphSVR, complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
@@ -91,6 +91,7 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "dense, float32": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.float32)), "numbers"),
     "dense, int8": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.int8)), "counts"),
     "dense, uint8": (lambda x: DenseStorage(np.asfortranarray(x, dtype=np.uint8)), "counts"),
+    "in other units": (lambda x: ScaledStorage(DenseStorage(np.asfortranarray(np.ldexp(x, 900))), 900), "numbers"),
     "sparse": (lambda x: SparseStorage(sparse.csc_array(x)), "numbers"),
     "sparse, int8": (lambda x: SparseStorage(sparse.csc_array(x.astype(np.int8))), "counts"),
     "rows": (lambda x: MappedRowStorage([x], None), "numbers"),

@@ -292,8 +292,10 @@ class LocalShard:
         """
         squares = raw.copy() if loadings else raw
         spread = squares  # what a standard deviation is made of: only the mean, the first of the basis, is taken off
-        if self.standardize and len(loadings) > 1:
-            spread = raw - np.square(loadings[0]) if self.samples.fit_intercept else raw
+        if self.standardize and loadings and not self.samples.fit_intercept:
+            spread = raw
+        elif self.standardize and len(loadings) > 1:
+            spread = raw - np.square(loadings[0])
         while loadings:  # each is freed as soon as it is used
             loading = loadings.pop()
             squares -= np.square(loading, out=loading)

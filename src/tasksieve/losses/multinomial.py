@@ -137,13 +137,13 @@ class _MultinomialOnData(DataLoss):
         if len(live):
             part = p[live]
             hessian = np.diag(part @ s) - (part * s) @ part.T
-            lengths = np.sqrt(np.maximum(np.diag(hessian), 0.0))
+            sides = np.sqrt(np.maximum(np.diag(hessian), 0.0))
             tilt = np.inf
-            if np.all(lengths > 0.0):
+            if np.all(sides > 0.0):
                 slack = gamma(8 * (p.shape[1] + 8) * len(live))
-                least = float(np.linalg.eigvalsh(hessian / np.outer(lengths, lengths))[0]) - slack
+                least = float(np.linalg.eigvalsh(hessian / np.outer(sides, sides))[0]) - slack
                 if least > 0.0:
-                    tilt = 2.0 * float(np.linalg.norm(off[live] / lengths)) / (least * float(np.min(lengths)))
+                    tilt = 2.0 * float(np.linalg.norm(off[live] / sides)) / (least * float(np.min(sides)))
         if not tilt <= 0.25:  # zero is a dual point, and the right one where intercepts explain everything
             return replace(at, residual=np.zeros_like(at.residual), leak=none, tilt=none, lengths=none)
         leak = (tilt + gamma(self._classes + 16)) * sizes

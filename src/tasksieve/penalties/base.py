@@ -52,6 +52,8 @@ class RowPenalty(Described):
     separable: bool = True
     #: names of the tests that tell zero rows from bounds, where there are several
     tests: tuple[str, ...] = ()
+    #: relative error of a computed gauge
+    gauge_error: float = 1e-12
     _ridge_ratio: float = 0.0
     _fixed_ridge: float = 0.0
 

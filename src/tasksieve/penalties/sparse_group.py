@@ -44,6 +44,8 @@ class SparseGroup(RowPenalty):
             bound.group_ratio, bound.l1_ratio = 1.0, 0.0
         ratio = bound.l1_ratio
         bound.has_entries = bool(ratio.any() if isinstance(ratio, np.ndarray) else ratio)
+        if not bound.has_entries:  # a norm and a quotient
+            bound.gauge_error = 2.0**-53 * (n_tasks + 24)
         bound._set()
         return bound
 

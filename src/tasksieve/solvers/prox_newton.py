@@ -15,6 +15,8 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _PATIENCE = 200  # epochs of coordinate descent on one model
+_STALLED = 12  # models in a row that do not halve the gap
+_SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
@@ -42,13 +44,18 @@ class ProximalNewton:
         value = at.value + penalty.total(rows)
         # a model is solved to this share of the gap: another model costs more than a few epochs
         epochs, share = 0, 0.03
-        gap = np.inf
+        gap = least = np.inf
+        stalled = 0
         may_use_newton = not penalty.has_entries and not penalty.positive
         while True:
             products = packed.correlate(at.residual, places)
             gap, _ = problem.gap(rows, at, products)
             if gap <= tol or epochs >= max_iter:
                 break
+            stalled = stalled + 1 if gap > 0.5 * least else 0
+            least = min(gap, least)
+            if stalled >= _STALLED and gap <= _SMALL * problem.loss.null.value:
+                break  # as far as double precision goes
             assert at.curvature is not None
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
             near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR

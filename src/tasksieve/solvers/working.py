@@ -174,7 +174,7 @@ def duality_gap(
         polar_of = gauges
     polar = everything.polar(polar_of)
     # Shrunk by more than rounding can have added to the gauges: the scaled point is feasible.
-    slack = 1e-12 + gamma(0 if everything.separable else len(polar_of))
+    slack = everything.gauge_error + gamma(0 if everything.separable else len(polar_of))
     limit = 1.0 / (polar * (1.0 + slack)) if polar > 0.0 else np.inf
     if ridge:
         limit = min(limit, 1.0)
