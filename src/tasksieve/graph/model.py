@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, ClassVar
 
@@ -14,10 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
+from ..losses import gamma
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
+from .finish import solve_and_certify
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
-from .solver import GraphProblem, Solution, StringSource, solve
+from .solver import GraphProblem, Solution, StringSource
 from .string_scores import string_scores
 
 SOLVERS = ("auto", "dual", "newton")
@@ -138,7 +141,7 @@ class GraphModel(FittedModel):
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
             solutions.append(
-                solve(
+                solve_and_certify(
                     problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
                     seed=seed, start=start,
                     progress=self._progress(),
@@ -160,20 +163,17 @@ class GraphModel(FittedModel):
     def _set_solution(
         self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
     ) -> None:
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
         width = self.n_features_in_
         coef = [found.w[:, :width] for found in solutions]  # a view: tables of hashed strings are large
-        intercept = [
-            bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks))
-            for found in solutions
-        ]
+        intercept = [found.intercept for found in solutions]
         several = len(solutions) > 1
         self.coef_ = np.stack(coef) if several else coef[0]
         self.intercept_ = np.stack(intercept) if several else intercept[0]
         self.tasks_ = tasks
         self._single = labels.form == "single" and len(tasks) == 1
-        self.objective_ = float(sum(found.objective for found in solutions))
-        self.dual_gap_ = float(sum(found.gap for found in solutions))
+        self.objective_ = math.fsum(found.objective for found in solutions)
+        gap = math.fsum(found.gap for found in solutions)
+        self.dual_gap_ = gap + gamma(2) * (gap + self.objective_) if several else gap
         self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
