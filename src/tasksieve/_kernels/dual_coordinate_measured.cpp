@@ -25,8 +25,7 @@ TASKSIEVE_INLINE void measure_range(Rows &rows, const GraphProblem &p, const W *
         if (p.row_of && i + 4 < end) rows.prefetch(p.row_of[i + 4]);
         rows.load(p.row_of ? p.row_of[i] : i);
         double high[LANES] = {}, low[LANES] = {}, size[LANES] = {};
-        rows.each([&](index_t k, index_t j, double x) TASKSIEVE_INLINE_LAMBDA {
-            const index_t lane = k % LANES;
+        rows.each([&](index_t lane, index_t j, double x) TASKSIEVE_INLINE_LAMBDA {
             const double value = static_cast<double>(wt[j]);
             size[lane] += std::fabs(x * value);
             add_product(x, value, high[lane], low[lane]);

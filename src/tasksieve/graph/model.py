@@ -20,6 +20,7 @@ from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_n
 from .finish import solve_and_certify
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
+from .ranges import refuse_costs, refuse_ranges
 from .solver import GraphProblem, Solution, StringSource
 from .string_scores import string_scores
 
@@ -121,7 +122,9 @@ class GraphModel(FittedModel):
         self._remember_features(X if self.hasher is None else source.text, source.shape[1])
         order, offsets = _graph_order(labels, place, len(tasks))
         row_of = _row_of_sample(labels, order)
-        cost = self.C * weights
+        with np.errstate(over="ignore", under="ignore"):
+            cost = self.C * weights
+        refuse_costs(float(self.C), cost, weights)
         threads = kernel_threads(self.n_jobs)
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
         old = getattr(self, "_warm", None) if self.warm_start else None
@@ -137,6 +140,7 @@ class GraphModel(FittedModel):
             unsearched = kept is None and not isinstance(source, StringSource)
             if unsearched and not get_config()["assume_finite"]:
                 _refuse_not_finite_rows(problem)
+            refuse_ranges(problem)
             start = None
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
@@ -186,6 +190,15 @@ class GraphModel(FittedModel):
         self.dual_coef_, self.support_ = _as_given(labels, flat)
         if not all(found.converged for found in solutions):
             worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
+            if worst.floored:
+                warnings.warn(
+                    f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, not "
+                    f"tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not help. "
+                    "Subtract large means from the columns of X (and from y), or raise tol.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                return
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
                 f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap "
