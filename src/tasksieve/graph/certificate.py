@@ -26,7 +26,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..losses import gamma
-from .row_terms import feasible, row_terms
+from .row_terms import row_terms
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +108,7 @@ def _row_sums(problem: Any, scores: Array, sizes: Array, beta: Array) -> tuple[f
         loss.append(float(total[0]))
         error.append(float(c @ found.error))
         terms.append(float(np.sum(found.term)))
-    up = 1.0 + gamma(BLOCK + 16)
+    up = 1.0 + gamma(min(problem.n_samples, BLOCK) + 16)
     return math.fsum(loss), math.fsum(error) * up, math.fsum(terms) * up
 
 

@@ -20,7 +20,7 @@ from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_n
 from .finish import solve_and_certify
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
-from .ranges import refuse_costs, refuse_ranges
+from .ranges import refuse_costs, refuse_ranges, refuse_scaling
 from .solver import GraphProblem, Solution, StringSource
 from .string_scores import string_scores
 
@@ -57,6 +57,7 @@ class GraphModel(FittedModel):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
+            refuse_scaling(float(self.intercept_scaling))
         check_choice(self.loss, "loss", self._losses)
         check_choice(self.solver, "solver", SOLVERS)
 

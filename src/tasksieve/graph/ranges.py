@@ -22,16 +22,19 @@ def refuse_costs(C: float, cost: np.ndarray, weights: np.ndarray) -> None:
     )
 
 
+def refuse_scaling(scaling: float) -> None:
+    if not SMALLEST <= 2.0 * _log(scaling) <= 0.5 * LARGEST:
+        raise ValueError(
+            f"intercept_scaling = {scaling:g} is too large or too small: its square must be a number of ordinary size."
+        )
+
+
 def refuse_ranges(problem: GraphProblem) -> None:
     """Raise a ValueError that names the argument whose squares, or whose product with the others, cannot be held."""
     used = problem.c > 0
     x = 0.0
     if not isinstance(problem.source, StringSource):
         x = max(0.5 * _log(np.max(problem.sample_squares()[used], initial=0.0)), 0.0)
-    if problem.bias > 0 and not SMALLEST <= 2.0 * _log(problem.bias) <= 0.5 * LARGEST:
-        raise ValueError(
-            f"intercept_scaling = {problem.bias:g}: its square leaves the range of double precision."
-        )
     cost = _log(np.sum(problem.c))
     target = 0.0
     if problem.code >= 3:

@@ -41,7 +41,7 @@ def row_terms(name: str, epsilon: float, z: Array, e: Array, y: Array, c: Array,
         Scores and bounds of their errors.
     """
     found: RowTerms = _FORMS[name](epsilon, z, e, y, c, beta)
-    found.error += gamma(16) * found.loss
+    found.error = found.error * (1.0 + gamma(16)) + gamma(16) * found.loss
     found.term *= 1.0 + gamma(32)
     return found
 
@@ -102,7 +102,7 @@ def _side(p: Array, q: Array, d: Array, size: Array, minus_log_q: Array) -> tupl
     some = p > 0.0
     log_p = np.log(np.where(some, p, 1.0))
     far = ~(np.abs(d) <= q)
-    x = np.divide(d, q, out=np.zeros_like(d), where=~far)
+    x = np.divide(d, q, out=np.zeros_like(d), where=~far & (q > 0.0))
     near = np.log1p(np.maximum(x, -1.0 + 2.0**-53))
     ratio = np.where(far, log_p + minus_log_q, near)
     ratio = np.where(some, ratio, 0.0)

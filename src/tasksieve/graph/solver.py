@@ -137,7 +137,8 @@ class GraphProblem:
     def null_objective(self) -> float:
         """The objective at W = 0."""
         if self._null is None:
-            self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
+            with np.errstate(over="ignore"):
+                self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
         return self._null
 
     def row_squares(self) -> np.ndarray:
