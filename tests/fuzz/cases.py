@@ -209,7 +209,9 @@ class _Maker:
             seed, number, self.name, self.kind, self.storage, x, y, s, params,
             tol=float(rng.choice([1e-3, 1e-4, 1e-6, 1e-6, 1e-6, 1e-8, 1e-10])),
             max_iter=int(rng.integers(1, 4)) if self.kind == "starved" else 2_000,
-            may_refuse=self.kind == "extreme" or (self.kind == "units" and self.name.startswith("graph")), labels=labels,
+            # machines on a graph do not scale: what cannot be squared they refuse
+            may_refuse=self.kind == "extreme" or (self.kind == "units" and self.name.startswith("graph")),
+            labels=labels,
         )  # fmt: skip
 
     # -- numbers ----------------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from fuzz.judge import run
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from fuzz.judge import run
 from tasksieve.graph.finish import _lowest_part
 from tasksieve.graph.graphs import similarity_of
 from tasksieve.graph.row_terms import feasible, row_terms
@@ -93,7 +93,11 @@ def test_terms_of_rows_are_upper_bounds(loss, rng):
     for truth in (WIDE(z), WIDE(z) - e, WIDE(z) + e):  # what the score may be
         value = loss_values(loss, truth, y)
         term = WIDE(c) * value + conjugates(loss, y, c, beta) + WIDE(beta) * WIDE(truth)
-        judge = 64 * np.finfo(WIDE).eps * (c * value + np.abs(conjugates(loss, y, c, beta)) + np.abs(beta * truth))
+        judge = (
+            64
+            * np.finfo(WIDE).eps
+            * (c * value + np.abs(conjugates(loss, y, c, beta)) + np.abs(beta * truth))
+        )
         assert np.all(found.term >= term - judge)
         assert np.all(np.abs(found.loss - value) <= found.error + 1e-18 * value)
     assert np.all(found.term >= 0)
@@ -118,10 +122,11 @@ def test_terms_of_rows_are_tight_at_the_optimum(rng):
 
 
 @needs_wide
-@pytest.mark.parametrize("seed, number", [(13, 35), (13, 370), (13, 118), (13, 250), (13, 622), (13, 1727)])
-def test_what_the_fuzzer_found(seed, number, monkeypatch):
+@pytest.mark.parametrize("number", [82, 142, 250, 310, 430, 646, 35, 143, 107, 323])
+def test_what_the_fuzzer_found(number, monkeypatch):
+    """Worse than W = 0 (starved, columns, units), numbers that are none (extreme), gaps without rounding (columns)."""
     monkeypatch.setenv("TASKSIEVE_NUM_THREADS", "1")
-    tally = run(seed, [number])
+    tally = run(13, [number])
     assert not tally.violations, "\n".join(map(str, tally.violations))
 
 
@@ -181,7 +186,8 @@ def test_strings(loss, rng):
     text = np.array([bytes(rng.choice(list(b"ACGT"), 12).tolist()) for _ in range(60)])
     y, task = np.where([t[3] == 65 for t in text], 1.0, -1.0), np.repeat([0, 1], 30)
     graph = np.array([[0, 1.0], [1.0, 0]])
-    hasher = ts.graph.WeightedDegreeHasher(degree=4, n_features=256)  # features meet in one place of the table
+    # few places in the table: features meet in one
+    hasher = ts.graph.WeightedDegreeHasher(degree=4, n_features=256)
     m = quiet(ts.GraphSVC(graph, loss=loss, hasher=hasher, tol=1e-7), text, y, task=task)
     x = m.hasher_.transform(text).toarray()
     parts = [(x[task == t], y[task == t], np.ones(30)) for t in (0, 1)]
@@ -226,7 +232,7 @@ def test_rounding_in_the_way_is_said(rng):
 
 
 @pytest.mark.parametrize(
-    "change, words",
+    ("change", "words"),
     [
         ({"X": 1e200}, "X is beyond"),
         ({"X": 1e153}, "X is about 1e.15"),
@@ -260,19 +266,17 @@ def test_other_units_give_finite_certificates(loss, factor, rng):
     x = rng.standard_normal((30, 3))
     y = np.where(x[:, 0] > 0, 1.0, -1.0) if loss in SVC else x[:, 0]
     m = quiet(model_of(loss, tol=1e-6), x * factor, y)
-    assert np.isfinite(m.objective_) and 0 <= m.dual_gap_ <= m.null_objective_ * (1 + 1e-12)
+    assert np.isfinite(m.objective_)
+    assert 0 <= m.dual_gap_ <= m.null_objective_ * (1 + 1e-12)
     assert np.all(np.isfinite(m.coef_))
 
 
-def test_huge_couplings_are_certified_or_refused(rng):
+@pytest.mark.parametrize("strength", [1e4, 1e8, 1e14])
+def test_strong_couplings(strength, rng):
+    """The inverse of I + L has few digits left there: what it is off is in the gap."""
     x, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
-    for strength in (1e8, 1e14, 1e18):
-        try:
-            m = quiet(ts.GraphSVR([[0, 1], [1, 0]], graph_strength=strength), x, y, task=np.repeat([0, 1], 20))
-        except ValueError as error:
-            assert "graph_strength" in str(error)
-            continue
-        assert 0 < m.dual_gap_ <= m.null_objective_ * (1 + 1e-12)
+    m = quiet(ts.GraphSVR([[0, 1], [1, 0]], graph_strength=strength), x, y, task=np.repeat([0, 1], 20))
+    assert 0 < m.dual_gap_ <= m.null_objective_ * (1 + 1e-12)
 
 
 def test_the_inverse_of_a_graph_that_cannot_be_inverted():

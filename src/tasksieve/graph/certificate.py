@@ -98,9 +98,7 @@ def _row_sums(problem: Any, scores: Array, sizes: Array, beta: Array) -> tuple[f
     for start in range(0, problem.n_samples, BLOCK):
         part = slice(start, start + BLOCK)
         used = problem.c[part] > 0.0
-        z, size, y, c, b = (
-            values[part][used] for values in (scores, sizes, problem.y, problem.c, beta)
-        )
+        z, size, y, c, b = (values[part][used] for values in (scores, sizes, problem.y, problem.c, beta))
         off = gamma(3) * np.abs(z) + gamma(entries) ** 2 * size + entries * 2.0**-1070
         found = row_terms(problem.loss, problem.epsilon, z, off, y, c, b)
         total = np.empty(1)
@@ -157,7 +155,9 @@ def _distance(problem: Any, w: Array, intercept: Array, v: Array, sizes: float) 
         pulls = edges[t, near, None] * (row - table[near])
         rest[t] = row + np.sum(pulls, axis=0) - v[t]
         error[t] = np.abs(row) + np.sum(np.abs(pulls), axis=0) + np.abs(v[t])
-        if problem.bias > 0:  # coefficients of the constant feature were divided: their differences are not exact
+        if (
+            problem.bias > 0
+        ):  # coefficients of the constant feature were divided: their differences are not exact
             error[t, -1] += edges[t, near] @ (np.abs(row[-1]) + np.abs(table[near, -1]))
     longest = float(np.max(np.diff(problem.offsets), initial=0))
     square = float(np.vdot(rest, rest))

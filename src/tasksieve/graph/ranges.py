@@ -47,9 +47,7 @@ def refuse_ranges(problem: GraphProblem) -> None:
     fits = fits and cost + 2.0 * x <= LARGEST and (null == 0.0 or SMALLEST <= _log(null) <= LARGEST)
     if fits:
         return
-    name, log = max(
-        (("X", x), ("y", target), ("C times sample_weight", cost)), key=lambda one: abs(one[1])
-    )
+    name, log = max((("X", x), ("y", target), ("C times sample_weight", cost)), key=lambda one: abs(one[1]))
     raise ValueError(
         f"{name} is {_words(log)}: squares of products of X, y, C and sample_weight leave the "
         f"range of double precision. Bring {name} to ordinary sizes."

@@ -344,7 +344,9 @@ def solve(
         earlier = found.seen, (tried.objective, tried.w)
         found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
         steps, found.visits = tried.n_iter, found.visits + tried.visits
-        lowest = min((one for one in (*earlier, found.seen) if one is not None), key=lambda one: one[0], default=None)
+        lowest = min(
+            (one for one in (*earlier, found.seen) if one is not None), key=lambda one: one[0], default=None
+        )
         if better.gap < found.gap:
             found.w, found.beta, found.objective, found.gap = (
                 better.w,
