@@ -38,7 +38,7 @@ CLASSES = (
     "all",
 )
 NO_FREE = tuple(kind for kind in REGRESSION if kind != "free")
-GRAPH = ("plain", "offset", "columns", "weights", "one_row", "degenerate", "starved")
+GRAPH = ("plain", "offset", "columns", "weights", "one_row", "degenerate", "starved", "units", "extreme")
 
 #: estimators, and the troubles that each can be given
 KINDS: dict[str, tuple[str, ...]] = {
@@ -209,7 +209,9 @@ class _Maker:
             seed, number, self.name, self.kind, self.storage, x, y, s, params,
             tol=float(rng.choice([1e-3, 1e-4, 1e-6, 1e-6, 1e-6, 1e-8, 1e-10])),
             max_iter=int(rng.integers(1, 4)) if self.kind == "starved" else 2_000,
-            may_refuse=self.kind == "extreme", labels=labels,
+            # machines on a graph do not scale: what cannot be squared they refuse
+            may_refuse=self.kind == "extreme" or (self.kind == "units" and self.name.startswith("graph")),
+            labels=labels,
         )  # fmt: skip
 
     # -- numbers ----------------------------------------------------------------------------------------------------

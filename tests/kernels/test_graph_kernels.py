@@ -112,6 +112,28 @@ def test_passes(kind, threads, rng):
     )
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_measured_rows(kind, threads, rng):
+    """To one rounding, though nearly all of a score cancels."""
+    (ours, _), (twin, _), width, _ = problems(kind, 0, rng)
+    w = rng.standard_normal((3, width)).astype(np.float32 if kind == "strings" else np.float64)
+    beta = np.where(rng.random(30) < 0.3, 0, rng.standard_normal(30))
+    plain = np.empty(30)
+    (kernels.graph_pass_single if kind == "strings" else kernels.graph_pass)(ours, w, None, 1, plain, None)
+    intercept = np.array([-plain[3], 2.0, 1e8])
+    results = []
+    for module, problem in ((kernels, ours), (reference, twin)):
+        scores, sizes, v = np.full(30, np.nan), np.full(30, np.nan), np.full((3, width), np.nan)
+        module.measure_rows(problem, w, intercept, beta, threads, scores, sizes, v)
+        results.append((scores, sizes, v))
+    (scores, sizes, v), (true_scores, true_sizes, true_v) = results
+    assert np.all(np.abs(scores - true_scores) <= 4e-16 * np.abs(true_scores) + 1e-28 * true_sizes)
+    np.testing.assert_allclose(sizes, true_sizes, rtol=1e-13)
+    # the twin adds up strings' features that meet in one place before it multiplies
+    np.testing.assert_allclose(v, true_v, rtol=1e-12 if kind == "strings" else 4e-16, atol=1e-15)
+
+
 def test_which_rows_are_packed(rng):
     full = rng.standard_normal((50, 130))
     empty = np.where(np.repeat(rng.random((50, 13)) < 0.7, 10, axis=1), 0.0, full)

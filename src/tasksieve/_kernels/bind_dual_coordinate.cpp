@@ -83,6 +83,20 @@ void py_pass(const Problem &problem, Maybe<Rows<W>> w, Maybe<Vector<double>> bet
                   data_or_null(v));
 }
 
+template <class W>
+void py_measure(const Problem &problem, Rows<W> w, Vector<double> intercept, Vector<double> beta, int threads,
+                OutVector<double> scores, OutVector<double> sizes, Maybe<OutRows<double>> v) {
+    const index_t samples = problem.p.samples;
+    problem.check_table<W>(&w);
+    problem.check_table<W>(v);
+    require(length(intercept) == problem.p.tasks, "one intercept a task");
+    require(length(beta) == samples && length(scores) == samples && length(sizes) == samples,
+            "one beta, score and size a sample");
+    nb::gil_scoped_release release;
+    measure_rows<W>(problem.rows.any, problem.p, w.data(), intercept.data(), beta.data(), threads, scores.data(),
+                    sizes.data(), data_or_null(v));
+}
+
 std::tuple<double, double> py_fenchel(const Problem &problem, Vector<double> scores, Vector<double> beta) {
     require(length(scores) == problem.p.samples && length(beta) == problem.p.samples, "sizes");
     nb::gil_scoped_release release;
@@ -120,6 +134,8 @@ void bind_table(nb::module_ &m, const char *pass) {
     m.def("dual_descent", &py_descent<W>, "problem"_a, maybe("squares"), array("beta"), array("w"), array("active"),
           array("counts"), "max_epochs"_a, "target"_a, "lowest"_a, "highest"_a, "seed"_a);
     m.def("rebuild_table", &py_rebuild<W>, "problem"_a, array("beta"), "threads"_a, array("w"));
+    m.def("measure_rows", &py_measure<W>, "problem"_a, array("w"), array("intercept"), array("beta"), "threads"_a,
+          array("scores"), array("sizes"), maybe("v"));
     m.def(pass, &py_pass<W>, "problem"_a, maybe("w"), maybe("beta"), "threads"_a, maybe("scores"), maybe("v"));
 }
 

@@ -49,6 +49,14 @@ template <class W>
 void graph_pass(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *beta, int threads,
                 double *scores, double *v);
 
+// What a certificate needs, in twice the precision and rounded once: scores[i] = <w_t(i), x_i> + intercept[t(i)], the sum
+// of the sizes of the products in it, and (where v is given) v_t = sum_{i in t} beta_i x_i. The constant feature is in v,
+// but its column of w is not read: the intercepts stand for it. sizes[i] * (u * entries)^2 + 2 u |scores[i]| bounds
+// the error of a score.
+template <class W>
+void measure_rows(const AnyRows &rows, const GraphProblem &problem, const W *w, const double *intercept,
+                  const double *beta, int threads, double *scores, double *sizes, double *v);
+
 struct LossSums {
     double loss = 0.0;   // sum of c l(z), the true loss
     double terms = 0.0;  // sum of the Fenchel-Young terms c l(z) + c l*(-beta / c) + beta z >= 0: the gap where W = M V

@@ -1,8 +1,8 @@
 // Rows of a data matrix as the graph models read them: one at a time, in any order, as they lie in memory.
 //
 // Every kind of row has load(r) (choose a row), dot(w) and add(scale, w) for the chosen row, prefetch(r) (and before it
-// prefetch_start(r), for what tells where the row lies) and square() = ||x_r||^2. Strings compute their hashed features
-// in load and never store them.
+// prefetch_start(r), for what tells where the row lies), square() = ||x_r||^2 and each(f): f(lane, j, x_rj) for its entries,
+// one in column j, which take turns in eight lanes. Strings compute their hashed features in load and never store them.
 #pragma once
 #include <memory>
 #include <variant>
@@ -59,6 +59,15 @@ struct DenseRows {
         double s = 0.0;
         for (index_t k = 0; k < features; ++k) s += static_cast<double>(row[k]) * static_cast<double>(row[k]);
         return s;
+    }
+
+    template <class F>
+    TASKSIEVE_INLINE void each(const F &f) const {
+        index_t k = 0;
+        for (; k + 8 <= features; k += 8)
+#pragma omp simd
+            for (index_t lane = 0; lane < 8; ++lane) f(lane, k + lane, static_cast<double>(row[k + lane]));
+        for (; k < features; ++k) f(k % 8, k, static_cast<double>(row[k]));
     }
 
     double entries() const { return static_cast<double>(features); }
@@ -137,6 +146,12 @@ struct BlockRows {
         return s;
     }
 
+    template <class F>
+    TASKSIEVE_INLINE void each(const F &f) const {
+        for (index_t b = 0; b < count; ++b)
+            for (index_t k = 0; k < size; ++k) f(size * (b % 2) + k, start[b] + k, static_cast<double>(value[size * b + k]));
+    }
+
     double entries() const {
         return rows ? static_cast<double>(size * store->blocks) / static_cast<double>(rows) : 0.0;
     }
@@ -178,6 +193,11 @@ struct SparseRows {
         for (index_t k = 0; k < row.count; ++k)
             s += static_cast<double>(row.value[k]) * static_cast<double>(row.value[k]);
         return s;
+    }
+
+    template <class F>
+    TASKSIEVE_INLINE void each(const F &f) const {
+        for (index_t k = 0; k < row.count; ++k) f(k % 8, static_cast<index_t>(row.index[k]), static_cast<double>(row.value[k]));
     }
 
     double entries() const {
@@ -309,6 +329,13 @@ struct StringRows {
             s += static_cast<double>(weight[k]) * static_cast<double>(weight[k]) *
                  static_cast<double>(begin[k + 1] - begin[k]);
         return s;
+    }
+
+    template <class F>
+    TASKSIEVE_INLINE void each(const F &f) const {
+        for (int k = 0; k < degree; ++k)
+            for (index_t p = begin[k]; p < begin[k + 1]; ++p)
+                f(p % 8, static_cast<index_t>(index[p]), static_cast<double>(weight[k]));
     }
 
     double entries() const {

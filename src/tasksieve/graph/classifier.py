@@ -83,9 +83,10 @@ class GraphSVC(TaskClassification, GraphModel):
     support_ : ndarray, or list of ndarray
         Rows whose dual coefficient is not 0 in some task or class.
     objective_ : float
-        The objective at the fitted model (summed over the classes of one-vs-rest).
+        The objective at the stored coefficients and intercepts (summed over the classes of one-vs-rest).
     dual_gap_ : float
-        ``objective_`` minus the optimum is at most this.
+        ``objective_`` minus the optimum is at most this, all rounding included. A model that has not converged (there
+        was a warning) is never worse than W = 0. Both take one pass over the rows at the end of a fit.
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int

@@ -338,7 +338,14 @@ def task_similarity(graph: Any, graph_strength: float = 1.0) -> np.ndarray:
 
 def similarity_of(weights: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
     """I + strength L and its inverse."""
-    coupling = np.eye(len(weights)) + strength * (np.diag(weights.sum(axis=1)) - weights)
-    inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(coupling), np.eye(len(weights)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        coupling = np.eye(len(weights)) + strength * (np.diag(weights.sum(axis=1)) - weights)
+    try:
+        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(coupling), np.eye(len(weights)))
+    except (ValueError, scipy.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"graph_strength = {strength:g} times the weights of graph (up to {weights.max():g}) is beyond what double "
+            "precision can invert: lower graph_strength."
+        ) from error
     inverse = (inverse + inverse.T) / 2
     return coupling, np.ascontiguousarray(np.where(inverse > 0, inverse, 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, ClassVar
 
@@ -14,10 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
+from ..losses import gamma
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
+from .finish import solve_and_certify
 from .graphs import read_graph, similarity_of
 from .hashing import read_strings
-from .solver import GraphProblem, Solution, StringSource, solve
+from .ranges import refuse_costs, refuse_ranges, refuse_scaling
+from .solver import GraphProblem, Solution, StringSource
 from .string_scores import string_scores
 
 SOLVERS = ("auto", "dual", "newton")
@@ -53,6 +57,7 @@ class GraphModel(FittedModel):
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
+            refuse_scaling(float(self.intercept_scaling))
         check_choice(self.loss, "loss", self._losses)
         check_choice(self.solver, "solver", SOLVERS)
 
@@ -118,7 +123,9 @@ class GraphModel(FittedModel):
         self._remember_features(X if self.hasher is None else source.text, source.shape[1])
         order, offsets = _graph_order(labels, place, len(tasks))
         row_of = _row_of_sample(labels, order)
-        cost = self.C * weights
+        with np.errstate(over="ignore", under="ignore"):
+            cost = self.C * weights
+        refuse_costs(float(self.C), cost, weights)
         threads = kernel_threads(self.n_jobs)
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
         old = getattr(self, "_warm", None) if self.warm_start else None
@@ -134,11 +141,12 @@ class GraphModel(FittedModel):
             unsearched = kept is None and not isinstance(source, StringSource)
             if unsearched and not get_config()["assume_finite"]:
                 _refuse_not_finite_rows(problem)
+            refuse_ranges(problem)
             start = None
             if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
                 start = _rescaled(problem, *old[k])
             solutions.append(
-                solve(
+                solve_and_certify(
                     problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
                     seed=seed, start=start,
                     progress=self._progress(),
@@ -160,20 +168,17 @@ class GraphModel(FittedModel):
     def _set_solution(
         self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
     ) -> None:
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
         width = self.n_features_in_
         coef = [found.w[:, :width] for found in solutions]  # a view: tables of hashed strings are large
-        intercept = [
-            bias * found.w[:, width].astype(np.float64) if bias else np.zeros(len(tasks))
-            for found in solutions
-        ]
+        intercept = [found.intercept for found in solutions]
         several = len(solutions) > 1
         self.coef_ = np.stack(coef) if several else coef[0]
         self.intercept_ = np.stack(intercept) if several else intercept[0]
         self.tasks_ = tasks
         self._single = labels.form == "single" and len(tasks) == 1
-        self.objective_ = float(sum(found.objective for found in solutions))
-        self.dual_gap_ = float(sum(found.gap for found in solutions))
+        self.objective_ = math.fsum(found.objective for found in solutions)
+        gap = math.fsum(found.gap for found in solutions)
+        self.dual_gap_ = gap + gamma(2) * (gap + self.objective_) if several else gap
         self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
@@ -186,6 +191,15 @@ class GraphModel(FittedModel):
         self.dual_coef_, self.support_ = _as_given(labels, flat)
         if not all(found.converged for found in solutions):
             worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
+            if worst.floored:
+                warnings.warn(
+                    f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "
+                    f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not help. "
+                    "Subtract large means from the columns of X (and from y), or raise tol.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                return
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
                 f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap "

@@ -42,7 +42,8 @@ class GraphSVR(TaskRegression, GraphModel):
     support_ : ndarray, or list of ndarray
         Rows whose dual coefficient is not 0.
     objective_, dual_gap_ : float
-        The objective at the fitted model; it minus the optimum is at most the gap.
+        The objective at the stored coefficients and intercepts; it minus the optimum is at most the gap, all rounding
+        included. Both take one pass over the rows at the end of a fit.
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int

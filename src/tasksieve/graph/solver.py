@@ -18,7 +18,7 @@ a sum of terms that are all >= 0: no digits are lost in a difference, and W and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsen
 from ..losses.hinge import Hinge, SquaredHinge
 from ..losses.logistic import Logistic
 from ..losses.rowwise import RowLoss
+from .certificate import dual_sizes, is_measured, rebuilt_distance
 
 # The number by which the kernels know a loss, and the loss; as in LIBLINEAR, squares have no factor 1/2.
 LOSSES: dict[str, tuple[int, Callable[[float], RowLoss]]] = {
@@ -120,6 +121,11 @@ class GraphProblem:
         return len(self.y)
 
     @property
+    def n_entries(self) -> int:
+        """The most entries that a row can have."""
+        return self.source.n_entries if isinstance(self.source, StringSource) else self.width
+
+    @property
     def dense(self) -> bool:
         return isinstance(self.source, np.ndarray)
 
@@ -131,7 +137,8 @@ class GraphProblem:
     def null_objective(self) -> float:
         """The objective at W = 0."""
         if self._null is None:
-            self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
+            with np.errstate(over="ignore"):
+                self._null = float(np.dot(self.c, self.row_loss.value(self.y, np.zeros_like(self.y))))
         return self._null
 
     def row_squares(self) -> np.ndarray:
@@ -141,6 +148,13 @@ class GraphProblem:
             kernels.row_squares(self.rows, self.threads, self.squares)
             self.squares += self.bias**2
         return self.squares
+
+    def sample_squares(self) -> np.ndarray:
+        """The same of every sample; of strings, where features meet in one place of the table, an upper bound."""
+        if isinstance(self.source, StringSource):
+            return np.full(self.n_samples, self.source.largest_size() ** 2 + self.bias**2)
+        squares = self.row_squares()
+        return squares[: self.n_samples] if self.row_of is None else squares[self.row_of]
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         out = np.empty(self.n_samples)
@@ -158,25 +172,20 @@ class GraphProblem:
         run(self.handle, w, beta, self.threads, scores, v)
 
     def rebuild(self, beta: np.ndarray, w: np.ndarray) -> float:
-        """W = M V(beta), in place; what rounding to single precision can have added to the gap.
-
-        V and then W are rounded once, by at most 2⁻²⁴ of each entry, so that with ``||M|| <= 1``
-        ``||W - M V||_(I+L) <= 2⁻²⁴ (||V|| + ||I + L||^½ ||W||)``. Double precision counts as exact.
-        """
-        v_square, w_square = kernels.rebuild_table(self.handle, beta, self.threads, w)
-        if self.dtype == np.float64:
-            return 0.0
-        largest = float(np.max(np.sum(np.abs(self.coupling), axis=1)))
-        return 0.5 * (2.0**-24 * (np.sqrt(v_square) + np.sqrt(largest * w_square))) ** 2
+        """W = M V(beta), in place; of strings the norm of V."""
+        v_square, _ = kernels.rebuild_table(self.handle, beta, self.threads, w)
+        return float(np.sqrt(v_square))
 
     def certify_rebuilt(self, w: np.ndarray, beta: np.ndarray) -> Certificate:
         """Objective and gap of W = M V(beta), which is written to w: nothing of the size of W is needed besides."""
-        rounding = self.rebuild(beta, w)
+        length = self.rebuild(beta, w)
         scores = self.scores(w)
         loss, terms = kernels.fenchel_sums(self.handle, scores, beta)
-        # at W = M V: (I + L) W = V, and <W, V> is the sum of beta_i z_i
-        penalty = 0.5 * float(np.dot(beta, scores)) if self.dtype == np.float64 else self.penalty(w)
-        return Certificate(penalty + loss, terms + rounding, scores)
+        if self.dtype == np.float64:  # at W = M V: (I + L) W = V, and <W, V> is the sum of beta_i z_i
+            return Certificate(0.5 * float(np.dot(beta, scores)) + loss, terms, scores)
+        penalty = self.penalty(w)
+        apart = rebuilt_distance(self, dual_sizes(self, beta), length, penalty)
+        return Certificate(penalty + loss, terms + 0.5 * apart * apart, scores, length)
 
     def penalty(self, w: np.ndarray) -> float:
         """½ <W, (I + L) W>, in blocks of columns."""
@@ -198,9 +207,12 @@ class GraphProblem:
 
 @dataclass
 class Certificate:
+    """As a solver sees it on the way: sums of double precision taken for exact."""
+
     objective: float
     gap: float
     scores: np.ndarray
+    length: float = 0.0
 
 
 @dataclass
@@ -219,6 +231,15 @@ class StringSource:
     def shape(self) -> tuple[int, int]:
         return len(self.text), self.n_features
 
+    @property
+    def n_entries(self) -> int:
+        return len(self.weight) * self.text.shape[1]
+
+    def largest_size(self) -> float:
+        """The most that the features of one string can add up to."""
+        positions = np.maximum(self.text.shape[1] - np.arange(len(self.weight)), 0)
+        return float(self.weight.astype(np.float64) @ positions)
+
     def rows(self) -> Any:
         return kernels.string_rows(
             self.text, self.letters, self.bits, self.direct, self.offset, self.weight, self.n_features
@@ -236,7 +257,19 @@ def kernel_rows(source: Any, threads: int = 1) -> Any:
 
 @dataclass
 class Solution:
-    """W with its certificate; ``visits`` counts rows read by the descent, ``checks`` the certificates computed."""
+    """W with its certificate; ``visits`` counts rows read by the descent, ``checks`` the certificates computed.
+
+    Attributes
+    ----------
+    length : float
+        The norm of V(beta) where W is a table of single precision.
+    seen : (float, ndarray), optional
+        The lowest objective on the way and its W: dual methods do not go downhill in it.
+    intercept : ndarray of shape (n_tasks,)
+        As it is stored.
+    floored : bool
+        The solver has met its goal, but not with the rounding of the stored numbers.
+    """
 
     w: np.ndarray
     beta: np.ndarray
@@ -248,7 +281,10 @@ class Solution:
     solver: str
     visits: int = 0
     checks: int = 0
-    trace: list[tuple[float, float]] | None = None
+    length: float = 0.0
+    seen: tuple[float, np.ndarray] | None = None
+    intercept: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    floored: bool = False
 
 
 Progress = Callable[[str, int, float], None]
@@ -305,8 +341,12 @@ def solve(
         if tried.converged:
             return tried
         better = tried if tried.gap < found.gap else found
+        earlier = found.seen, (tried.objective, tried.w)
         found = dual_coordinate_descent(problem, tol * null, max_iter - PATIENCE, seed, better.beta, progress)
         steps, found.visits = tried.n_iter, found.visits + tried.visits
+        lowest = min(
+            (one for one in (*earlier, found.seen) if one is not None), key=lambda one: one[0], default=None
+        )
         if better.gap < found.gap:
             found.w, found.beta, found.objective, found.gap = (
                 better.w,
@@ -314,6 +354,7 @@ def solve(
                 better.objective,
                 better.gap,
             )
+        found.seen = lowest
     found.n_iter += steps
     return found
 
@@ -353,12 +394,13 @@ def dual_coordinate_descent(
     active, counts = _active(resting, offsets)
     lowest, highest, target = -np.inf, np.inf, tol
     epochs = visits = checks = 0
+    seen: tuple[float, np.ndarray] | None = None
     while True:
-        done, seen, _, lowest, highest = kernels.dual_descent(
+        done, read, _, lowest, highest = kernels.dual_descent(
             problem.handle, squares, beta, w, active, counts, max(1, max_iter - epochs), target, lowest, highest,
             (seed + 1) * 1_000_003 + epochs,
         )  # fmt: skip
-        epochs, visits, checks = epochs + done, visits + seen, checks + 1
+        epochs, visits, checks = epochs + done, visits + read, checks + 1
         certificate = problem.certify_rebuilt(
             w, beta
         )  # which also sheds the rounding that increments have gathered
@@ -366,6 +408,8 @@ def dual_coordinate_descent(
             progress("dual coordinate descent", epochs, certificate.gap / null)
         if certificate.gap <= tol or epochs >= max_iter:
             break
+        if is_measured(problem) and certificate.objective < (seen[0] if seen else null):
+            seen = certificate.objective, w.copy()
         slack = bound_slack(problem, certificate.scores, beta)
         proven |= slack > np.sqrt(2.0 * certificate.gap * score_reach(problem)) * (1 + 1e-9)
         resting = proven | (
@@ -387,6 +431,8 @@ def dual_coordinate_descent(
         "dual",
         visits,
         checks,
+        certificate.length,
+        seen,
     )
 
 
@@ -403,9 +449,7 @@ def _active(resting: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def score_reach(problem: GraphProblem) -> np.ndarray:
     """m_tt ||x||² of every sample: its square root is how far a score moves where W moves by 1."""
-    squares = problem.row_squares()
-    own = squares[: problem.n_samples] if problem.row_of is None else squares[problem.row_of]
-    return own * np.repeat(np.diag(problem.similarity), np.diff(problem.offsets))
+    return problem.sample_squares() * np.repeat(np.diag(problem.similarity), np.diff(problem.offsets))
 
 
 def bound_slack(problem: GraphProblem, scores: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from .dual_coordinate import (
     graph_pass,
     graph_pass_single,
     graph_problem,
+    measure_rows,
     rebuild_table,
     smoothed_loss,
     smoothed_slope,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .centring import exact_products
 from .graph_rows import WORD
 from .losses import log1p_exp, sigmoid
 
@@ -220,6 +221,28 @@ def graph_pass(problem, w, beta, threads, scores, v):
 
 
 graph_pass_single = graph_pass
+
+
+def measure_rows(problem, w, intercept, beta, threads, scores, sizes, v):
+    """Scores, the sizes in them, and (where asked for) V, each rounded once."""
+    one, features = np.empty(1), problem.rows.features
+    for t in range(len(problem.offsets) - 1):
+        samples = range(problem.offsets[t], problem.offsets[t + 1])
+        for i in samples:
+            index, values = problem.rows.row(i if problem.row_of is None else problem.row_of[i])
+            own = np.append(w[t, index].astype(np.float64), intercept[t])
+            values = np.append(values, 1.0)
+            exact_products(values, own, [0, len(own)], one)
+            scores[i], sizes[i] = one[0], np.sum(np.abs(values * own))
+        if v is None:
+            continue
+        dense = np.zeros((len(samples), w.shape[1]))
+        for k, i in enumerate(samples):
+            index, values = problem.row(i)
+            np.add.at(dense[k], index, values)
+        for j in range(features + (problem.bias > 0)):
+            exact_products(beta[samples.start : samples.stop], dense[:, j], [0, len(samples)], one)
+            v[t, j] = one[0]
 
 
 def rebuild_table(problem, beta, threads, w):

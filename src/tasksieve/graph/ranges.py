@@ -1,0 +1,63 @@
+"""Numbers so large or so small that the objective of a graph model, or squares in it, leave double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .solver import GraphProblem, StringSource
+
+LARGEST = 1000.0  # powers of two
+SMALLEST = -900.0
+
+
+def refuse_costs(C: float, cost: np.ndarray, weights: np.ndarray) -> None:
+    """Products of C and weights that are infinite, or zero where the weight is not."""
+    if np.all(np.isfinite(cost)) and np.all((cost > 0) == (weights > 0)):
+        return
+    raise ValueError(
+        f"C = {C:g} times sample_weight (up to {float(np.max(weights)):g}) leaves the range of double precision: "
+        "bring C and sample_weight to ordinary sizes."
+    )
+
+
+def refuse_scaling(scaling: float) -> None:
+    if not SMALLEST <= 2.0 * _log(scaling) <= 0.5 * LARGEST:
+        raise ValueError(
+            f"intercept_scaling = {scaling:g} is too large or too small: its square must be a number of ordinary size."
+        )
+
+
+def refuse_ranges(problem: GraphProblem) -> None:
+    """Raise a ValueError that names the argument whose squares, or whose product with the others, cannot be held."""
+    used = problem.c > 0
+    x = 0.0
+    if not isinstance(problem.source, StringSource):
+        x = max(0.5 * _log(np.max(problem.sample_squares()[used], initial=0.0)), 0.0)
+    cost = _log(np.sum(problem.c))
+    target = 0.0
+    if problem.code >= 3:
+        size = float(np.max(np.abs(problem.y[used])))
+        target = _log(max(size, problem.epsilon)) if size > 0.0 else 0.0
+    squared = problem.loss.startswith("squared")
+    pull = cost + x + (max(target, 0.0) + 1.0 if squared else 0.0)
+    null = problem.null_objective()
+    fits = 2.0 * x <= LARGEST and 2.0 * abs(target) <= -SMALLEST and 2.0 * pull <= LARGEST
+    fits = fits and cost + 2.0 * x <= LARGEST and (null == 0.0 or SMALLEST <= _log(null) <= LARGEST)
+    if fits:
+        return
+    name, log = max((("X", x), ("y", target), ("C times sample_weight", cost)), key=lambda one: abs(one[1]))
+    raise ValueError(
+        f"{name} is {_words(log)}: squares of products of X, y, C and sample_weight leave the "
+        f"range of double precision. Bring {name} to ordinary sizes."
+    )
+
+
+def _words(log: float) -> str:
+    return "beyond 1e+154" if np.isinf(log) else f"about 1e{log * np.log10(2.0):+.0f}"
+
+
+def _log(value: Any) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.log2(value))
