@@ -102,7 +102,7 @@ def _row_sums(problem: Any, scores: Array, sizes: Array, beta: Array) -> tuple[f
         off = gamma(3) * np.abs(z) + gamma(entries) ** 2 * size + entries * 2.0**-1070
         found = row_terms(problem.loss, problem.epsilon, z, off, y, c, b)
         total = np.empty(1)
-        kernels.exact_products(c, found.loss, np.array([0, len(c)]), total)
+        kernels.exact_products(c, found.loss, np.array([0, len(c)]), total, np.empty_like(total))
         loss.append(float(total[0]))
         error.append(float(c @ found.error))
         terms.append(float(np.sum(found.term)))

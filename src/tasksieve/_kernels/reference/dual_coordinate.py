@@ -232,7 +232,7 @@ def measure_rows(problem, w, intercept, beta, threads, scores, sizes, v):
             index, values = problem.rows.row(i if problem.row_of is None else problem.row_of[i])
             own = np.append(w[t, index].astype(np.float64), intercept[t])
             values = np.append(values, 1.0)
-            exact_products(values, own, [0, len(own)], one)
+            exact_products(values, own, [0, len(own)], one, np.empty(1))
             scores[i], sizes[i] = one[0], np.sum(np.abs(values * own))
         if v is None:
             continue
@@ -241,7 +241,7 @@ def measure_rows(problem, w, intercept, beta, threads, scores, sizes, v):
             index, values = problem.row(i)
             np.add.at(dense[k], index, values)
         for j in range(features + (problem.bias > 0)):
-            exact_products(beta[samples.start : samples.stop], dense[:, j], [0, len(samples)], one)
+            exact_products(beta[samples.start : samples.stop], dense[:, j], [0, len(samples)], one, np.empty(1))
             v[t, j] = one[0]
 
 
