@@ -396,7 +396,7 @@ LOSSES = [
     (SmallEllipsoid(), "L8"),
     (SharpMultinomial(), "L5"),
     (OtherValue(), "L6"),
-    (NotMinimised(), "L6"),
+    (NotMinimised(), "L0|L6"),
 ]
 
 

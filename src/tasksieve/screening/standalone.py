@@ -171,7 +171,7 @@ def _image(design: SupportsScreening, features: NDArray[np.intp], rows: Array, n
     """XW as a flat vector."""
     if features.size == 0:
         return np.zeros(n_samples)
-    columns = design.take(features).columns
+    columns = np.asarray(design.take(features))
     offsets = np.asarray(design.offsets)
     if columns.shape[0] != n_samples:  # one matrix for all tasks
         return (columns @ rows).ravel(order="F")
