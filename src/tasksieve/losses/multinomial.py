@@ -213,9 +213,14 @@ class _MultinomialOnData(DataLoss):
             np.multiply(e, share / totals, out=scaled)
             hessian = np.diag(masses) - scaled @ e.T
             size = float(np.mean(np.diag(hessian)))
+            if not size > 1e-300:
+                break  # every row is classified beyond doubt: there is no curvature to go by
             # All intercepts may move together without effect: that direction is made harmless.
             hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
-            move = np.linalg.solve(hessian, gradient)
+            try:
+                move = np.linalg.solve(hessian, gradient)
+            except np.linalg.LinAlgError:
+                break
             longest = float(np.max(np.abs(move)))
             negligible = float(gradient @ move) <= 1e-11 * abs(value)
             scale = min(1.0, 10.0 / longest) if longest > 0.0 else 1.0

@@ -44,6 +44,7 @@ Array = np.ndarray[Any, Any]
 _JITTER = 1e-6  # of M's mean diagonal: more rows than samples leave M singular
 _JITTER_DOUBLE = 1e-13  # where M is held in double precision
 _DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)  # of M's mean diagonal, where the undamped step fails
+_STALLED = 100  # steps in a row that do not lower the gap: there is no way on in double precision
 
 
 @dataclass
@@ -92,13 +93,16 @@ class VariationalNewton:
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(places, a, target, lam, ridge)
         steps, gap = 0, self._gap(point, lam, ridge)
-        while gap > tol and steps < max_iter:
+        least, stalled = gap, 0
+        while gap > tol and steps < max_iter and stalled < _STALLED:
             following = self._step(point, places, target, lam, ridge)
             steps += 1
             if following is None:  # rounding has been reached
                 break
             point = following
             gap = self._gap(point, lam, ridge)
+            stalled = stalled + 1 if gap > 0.999 * least else 0
+            least = min(gap, least)
         return Solution(point.a[:, None] * point.products, steps, gap)
 
     def _step(self, point: _Point, places: Array, target: Array, lam: Array, ridge: float) -> _Point | None:
