@@ -194,8 +194,8 @@ class GraphModel(FittedModel):
             if worst.floored:
                 warnings.warn(
                     f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "
-                    f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not help. "
-                    "Subtract large means from the columns of X (and from y), or raise tol.",
+                    f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not "
+                    "help. Subtract large means from the columns of X (and from y), or raise tol.",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
