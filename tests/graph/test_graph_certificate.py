@@ -199,6 +199,27 @@ def test_strings(loss, rng):
     assert m.objective_ - m.dual_gap_ <= low
 
 
+@needs_wide
+@pytest.mark.parametrize("max_iter", [1, 3000])
+@pytest.mark.parametrize("loss", SVC + SVR)
+def test_tables_too_large_to_be_measured(loss, max_iter, rng):
+    """W is known to be M V(beta) there, or multiples of both."""
+    x = sparse.random(40, 9000, density=0.01, format="csr", random_state=0)
+    y = np.where(rng.random(40) < 0.5, -1.0, 1.0) if loss in SVC else rng.standard_normal(40)
+    task, graph = np.repeat([0, 1], 20), np.array([[0, 2.0], [2.0, 0]])
+    m = quiet(model_of(loss, graph, C=50.0, tol=1e-9, max_iter=max_iter), x, y, task=task)
+    tight = quiet(model_of(loss, graph, C=50.0, tol=1e-11), x, y, task=task)
+    dense = x.toarray()
+    parts = [(dense[task == t], y[task == t], np.ones(20)) for t in (0, 1)]
+    value, low = (objective(one.coef_, one.intercept_, loss, parts, graph, 50.0) for one in (m, tight))
+    assert abs(m.objective_ - value) <= 1e-13 * m.null_objective_
+    assert value - low <= m.dual_gap_
+    assert m.objective_ - m.dual_gap_ <= low
+    assert value <= m.null_objective_ * (1 + 1e-9)
+    if max_iter > 1:
+        assert m.dual_gap_ <= 1e-9 * m.null_objective_
+
+
 @pytest.mark.parametrize("loss", SVC + SVR)
 @pytest.mark.parametrize("solver", ["auto", "dual"])
 def test_starved_models_are_not_worse_than_nothing(loss, solver, rng):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from ..losses import gamma
 
@@ -83,15 +82,19 @@ def _logistic(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Arra
     with ``g(x) = (1 + x) log(1 + x) - x`` and d the difference of the two, from the smaller sides."""
     a, m = y * beta, y * z
     e = e + 8.0 * gamma(1)  # the exponential
-    p, p_rest, q, q_rest = a / c, (c - a) / c, expit(-m), expit(m)
+    small = np.exp(-np.abs(m))
+    rest = np.log1p(small)
+    larger, smaller = 1.0 / (1.0 + small), small / (1.0 + small)
+    p, p_rest = a / c, (c - a) / c
+    q, q_rest = np.where(m > 0.0, smaller, larger), np.where(m > 0.0, larger, smaller)
     low = q <= 0.5
     d = np.where(low, p - q, q_rest - p_rest)
     size = np.where(low, p + q, p_rest + q_rest)
-    first, first_error = _side(p, q, d, size, np.logaddexp(0.0, m))
-    other, other_error = _side(p_rest, q_rest, -d, size, np.logaddexp(0.0, -m))
+    first, first_error = _side(p, q, d, size, np.maximum(m, 0.0) + rest)
+    other, other_error = _side(p_rest, q_rest, -d, size, np.maximum(-m, 0.0) + rest)
     divergence = np.maximum(first + other, 0.0) + first_error + other_error
     return RowTerms(
-        np.logaddexp(0.0, -m),
+        np.maximum(-m, 0.0) + rest,
         q * e + 0.125 * e * e,
         c * (divergence + (np.abs(d) + gamma(4) * size) * e + 0.125 * e * e),
     )
@@ -100,12 +103,11 @@ def _logistic(epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Arra
 def _side(p: Array, q: Array, d: Array, size: Array, minus_log_q: Array) -> tuple[Array, Array]:
     """``p log(p / q) - d``, which is ``q g(d / q)``, and a bound of its error."""
     some = p > 0.0
-    log_p = np.log(np.where(some, p, 1.0))
     far = ~(np.abs(d) <= q)
     x = np.divide(d, q, out=np.zeros_like(d), where=~far & (q > 0.0))
-    near = np.log1p(np.maximum(x, -1.0 + 2.0**-53))
-    ratio = np.where(far, log_p + minus_log_q, near)
-    ratio = np.where(some, ratio, 0.0)
+    ratio = np.log1p(np.maximum(x, -1.0 + 2.0**-53))
+    log_p = np.log(p, out=np.zeros_like(p), where=far & some)
+    ratio = np.where(far, log_p + minus_log_q, ratio) * some
     value = p * ratio - d
     parts = np.where(far, p * (np.abs(log_p) + minus_log_q), p * np.abs(ratio)) + np.abs(d)
     # the second part: p itself is known to a few units only

@@ -195,15 +195,6 @@ class GraphProblem:
             total += 0.5 * float(np.sum(block * (self.coupling @ block)))
         return total
 
-    def certify(self, w: np.ndarray, beta: np.ndarray) -> Certificate:
-        """Objective and gap of any W and beta, from one pass over the rows; for tables that are not large."""
-        scores, v = np.empty(self.n_samples), np.empty((self.n_tasks, self.width))
-        self._pass(w, beta, scores, v)
-        loss, terms = kernels.fenchel_sums(self.handle, scores, beta)
-        rest = w - self.similarity @ v
-        apart = 0.5 * max(float(np.sum(rest * (self.coupling @ rest))), 0.0)
-        return Certificate(self.penalty(w) + loss, terms + apart, scores)
-
 
 @dataclass
 class Certificate:
@@ -550,16 +541,16 @@ def _newton(
     w = w.copy()
     z = problem.scores(w)
     beta, curvature = np.empty(problem.n_samples), np.empty(problem.n_samples)
-    best: tuple[float, np.ndarray, np.ndarray] = (np.inf, w, np.zeros(problem.n_samples))
+    best = (np.inf, w, np.zeros(problem.n_samples), null)
     step = 0
     while step < NEWTON_STEPS:
-        _, rounding = kernels.smoothed_loss(handle, z, mu, threads, beta, curvature)
+        loss, rounding = kernels.smoothed_loss(handle, z, mu, threads, beta, curvature)
         v = problem.combine(beta)
         rest = w - similarity @ v
         stationarity = 0.5 * max(float(np.sum(rest * (coupling @ rest))), 0.0)
         gap = max(rounding, 0.0) + stationarity
         if gap < best[0]:
-            best = (gap, w.copy(), beta.copy())
+            best = (gap, w.copy(), beta.copy(), loss)
         if progress is not None:
             progress("Newton", step, gap / null)
         if gap <= tol:
@@ -586,9 +577,8 @@ def _newton(
         w = w + length * direction
         z += length * q
         step += 1
-    gap, w, beta = best
-    certificate = problem.certify(w, beta)
-    return w, beta, mu, step, certificate
+    gap, w, beta, loss = best
+    return w, beta, mu, step, Certificate(problem.penalty(w) + loss, gap, z)
 
 
 def _direction(problem: GraphProblem, curvature: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
