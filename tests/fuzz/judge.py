@@ -11,7 +11,7 @@ coefficients), all of them in long double from exact scores:
 - ``bound``: objective_ - dual_gap_ <= P_low, up to 4 ulps of objective_, which is a rounded number;
 - ``tol``: a model without a ConvergenceWarning has dual_gap_ <= tol null (1 + 1e-9);
 - ``null``: P <= the objective of the empty model as it would be stored (a model that met tol: plus tol null; classes:
-  plus 1e-9 of the loss at scores of 0, since an infimum at infinity is nobody's);
+  plus 1e-9 of the loss at scores of 0, since an infimum at infinity is nobody's), unless it is an empty model itself;
 - ``error``: no exception but, for cases that say so, a ValueError that names an argument;
 - ``endless``: the call comes back.
 
@@ -121,7 +121,7 @@ class Judge:
         if stored.converged and not gap <= tol * null * (1 + 1e-9):
             wrong.append(("tol", f"no warning, relative gap {_digits(gap / null)}, tol {tol:g}: {numbers}"))
         room = (1 + 1e-9) * self.stored_null + (tol * null if stored.converged else 0)
-        if not value <= room:
+        if not value <= room and np.any(stored.coef[..., ~self.plain.free]):
             wrong.append(("null", f"worse than W = 0, {_digits(self.stored_null)}: {numbers}"))
         return wrong
 

@@ -171,7 +171,8 @@ def _image(design: SupportsScreening, features: NDArray[np.intp], rows: Array, n
     """XW as a flat vector."""
     if features.size == 0:
         return np.zeros(n_samples)
-    columns = np.asarray(design.take(features))
+    found = design.take(features)
+    columns = np.asarray(getattr(found, "columns", found))
     offsets = np.asarray(design.offsets)
     if columns.shape[0] != n_samples:  # one matrix for all tasks
         return (columns @ rows).ravel(order="F")

@@ -92,6 +92,8 @@ class VariationalNewton:
         self._form.begin(places, target)
         a = sizes / (lam + ridge * sizes)
         point = self._evaluate(places, a, target, lam, ridge)
+        if not np.isfinite(point.value):  # no factors: nothing can be said from this start
+            return Solution(start, 0, np.inf)
         steps, gap = 0, self._gap(point, lam, ridge)
         least, stalled = gap, 0
         while gap > tol and steps < max_iter and stalled < _STALLED:
