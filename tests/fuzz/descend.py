@@ -98,7 +98,7 @@ class Descent:
 
     def lowest(self, point: Point, rounds: int = 6) -> Point:
         """A point that is at least as good: Newton's method and sweeps in turn until neither gains anything."""
-        unit = point.value
+        unit, start = point.value, point
         for k in range(rounds):
             before = point.value
             point = self._newton(point, 8)
@@ -110,7 +110,9 @@ class Descent:
                     point = self._sweep(self._sweep(point))
             if not before - point.value > 4 * np.finfo(Wide).eps * unit:
                 break
-        return point
+        # Scores were carried along from step to step: once more, from where it began to where it came.
+        found = self._step(start, point.v - start.v, point.b - start.b)
+        return found if found.value < start.value else start
 
     def _products(self, slopes: list[Array]) -> Array:
         return np.array([x.T @ g for x, g in zip(self.x, slopes, strict=True)])

@@ -18,7 +18,7 @@ import numpy as np
 from ..design import Design
 from ..losses import Loss, Squared, SquareRoot
 
-_ORDINARY = 300  # exponents up to this need no care: squares, and sums of them, stay far inside the range
+_ORDINARY = 100  # exponents up to this need no care: fourth powers, and sums of them, stay inside the range
 _LARGEST = 960  # of objectives and coefficients
 _STRONGEST = 2.0**960  # no penalty needs to be stronger
 

@@ -99,4 +99,4 @@ def without_common_factor(weights: np.ndarray) -> np.ndarray:
     """
     largest = float(np.max(weights, initial=0.0))
     exponent = int(np.frexp(largest)[1]) if largest > 0.0 else 0
-    return weights if abs(exponent) <= 300 else np.ldexp(weights, -(exponent - exponent % 2))
+    return weights if abs(exponent) <= 100 else np.ldexp(weights, -(exponent - exponent % 2))
