@@ -317,7 +317,10 @@ class _Maker:
         if which == "y" and not self.classes:
             y = [part * float(self.rng.choice([1e155, 1e-160, 1e200])) for part in y]
         elif which == "X" and self.storage not in ("int8", "float32"):
-            x = [block * float(self.rng.choice([1e-200, 1e155, 1e-300])) for block in x]
+            factors = [float(self.rng.choice([1e-200, 1e155, 1e-300])) for _ in x]
+            if self.storage == "shared":  # one matrix for all tasks
+                factors = factors[:1] * len(x)
+            x = [block * factor for block, factor in zip(x, factors, strict=True)]
         else:
             s = [np.full(len(part), {"s": 1e-300}.get(str(which), 1e300)) for part in y]
         return x, y, s
