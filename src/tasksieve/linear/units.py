@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from ..losses import Loss, Squared, SquareRoot
+from ..losses import Loss
 
 _ORDINARY = 100  # exponents up to this need no care: fourth powers, and sums of them, stay inside the range
 _LARGEST = 960  # of objectives and coefficients
@@ -36,16 +36,16 @@ class Units:
     @classmethod
     def of(cls, loss: Loss, y: np.ndarray, weights: np.ndarray) -> Units:
         """Those of the labels; X is measured later (`exponent_of`)."""
-        if not isinstance(loss, Squared | SquareRoot):
+        if not loss.degree:
             return cls()
         exponent = _exponent(y[weights > 0.0])
         if abs(exponent) <= _ORDINARY:
             return cls()
-        f = 2 * exponent if isinstance(loss, Squared) else exponent
+        f = loss.degree * exponent
         if abs(f) > _LARGEST:
             raise ValueError(
-                f"y: entries are as large as {np.max(np.abs(y[weights > 0.0])):.0e}, and the objective, made of their "
-                "squares, is outside the range of double precision. Divide y by a constant."
+                f"y: entries are as large as {np.max(np.abs(y[weights > 0.0])):.0e}, and the objective made of them "
+                "is outside the range of double precision. Divide y by a constant."
             )
         return cls(0, exponent, f)
 

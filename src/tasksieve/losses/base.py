@@ -55,6 +55,8 @@ class Loss(Described):
     rooted = False
     #: the tasks are classes of the same rows, judged together
     joint = False
+    #: labels and predictions multiplied by a > 0 multiply the loss by a to this power; 0: they have no common units
+    degree = 0
 
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation."""

@@ -39,6 +39,7 @@ class SquareRoot(Loss):
     """
 
     label = "root mean squared error"
+    degree = 1
     rooted = True
 
     def deviance(self, y: Array, z: Array) -> Array:
