@@ -169,6 +169,19 @@ def test_logistic_in_other_units(rng):
     assert tiny.dual_gap_ == plain.dual_gap_
 
 
+@pytest.mark.parametrize("exponent", [-900, -700, 700, 900])
+@pytest.mark.parametrize("estimator", [ts.MultiTaskLasso, ts.MultiTaskLogisticRegression])
+def test_unpenalised_features_in_other_units(rng, estimator, exponent):
+    X = rng.standard_normal((40, 5))
+    y = X[:, 0] + X[:, 1] + rng.standard_normal(40)
+    y = y > 0 if estimator is ts.MultiTaskLogisticRegression else y
+    options = {"feature_weights": [0, 0, 1, 1, 1]}
+    plain = estimator(0.05, **options).fit(X, y)
+    other = estimator(np.ldexp(0.05, exponent), **options).fit(np.ldexp(X, exponent), y)
+    np.testing.assert_allclose(np.ldexp(other.coef_, exponent), plain.coef_, rtol=1e-6, atol=1e-9)
+    assert other.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+
+
 def test_what_cannot_be_represented_is_refused(rng):
     X, y = rng.standard_normal((20, 4)), rng.standard_normal(20)
     with pytest.raises(ValueError, match=r"y: entries are as large as .* Divide y by a constant"):

@@ -239,23 +239,28 @@ class PathEstimator(TaskLinearModel):
         units = Units.of(self._member, data.y, weights)
 
         def build(exponent: int) -> Problem:
-            design = Design(
-                data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
-                data.offsets,
-                shared=data.shared,
-                weights=weights,
-                fit_intercept=self.fit_intercept,
-                unpenalised=free,
-                standardize=self.standardize,
-                n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
-            )
             with np.errstate(over="ignore", invalid="ignore"):
+                design = Design(
+                    data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
+                    data.offsets,
+                    shared=data.shared,
+                    weights=weights,
+                    fit_intercept=self.fit_intercept,
+                    unpenalised=free,
+                    standardize=self.standardize,
+                    n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
+                )
                 found = self._state(design, data, feature_weights, units.on(exponent, self.standardize))
                 found.null_levels()  # norms come along in the same reading of the data
             return found
 
-        problem = build(exponent_of(data.storage, free) and exponent_of(data.storage) if len(free) else 0)
-        exponent = measured_exponent(problem.design, data.storage) if problem.units.x == 0 else 0
+        try:
+            problem = build(0)
+            exponent = measured_exponent(problem.design, data.storage)
+        except np.linalg.LinAlgError:  # unpenalised columns whose squares overflow
+            exponent = exponent_of(data.storage)
+            if not exponent:
+                raise
         if exponent:
             problem = build(exponent)
         if not problem.design.finite:

@@ -96,12 +96,12 @@ class Units:
         return found
 
 
-def exponent_of(storage: Any, features: np.ndarray | None = None) -> int:
-    """The exponent of the largest entry, of all columns or some; 0 if it is ordinary, or not a number."""
-    found, chosen = 0.0, np.arange(storage.n_features) if features is None else features
+def exponent_of(storage: Any) -> int:
+    """The exponent of the largest entry; 0 if it is ordinary, or not a number."""
+    found = 0.0
     step = max(1, (1 << 22) // max(storage.n_rows, 1))
-    for low in range(0, len(chosen), step):
-        block = storage.take(chosen[low : low + step])
+    for low in range(0, storage.n_features, step):
+        block = storage.take(np.arange(low, min(low + step, storage.n_features)))
         found = max(found, float(np.max(np.abs(block), initial=0.0)))
     exponent = int(np.frexp(found)[1]) if np.isfinite(found) and found > 0.0 else 0
     return exponent if abs(exponent) > _ORDINARY else 0
@@ -109,7 +109,8 @@ def exponent_of(storage: Any, features: np.ndarray | None = None) -> int:
 
 def measured_exponent(design: Design, storage: Any) -> int:
     """The same where the columns' lengths, as they were measured, may have left the range; else 0."""
-    longest = float(np.max(design.longest(), initial=0.0))
+    free = design.samples.nuisance_lengths[int(design.fit_intercept) :]
+    longest = max(float(np.max(design.longest(), initial=0.0)), float(np.max(free, initial=0.0)))
     ordinary = np.isfinite(longest) and 2.0**-_ORDINARY < longest < 2.0**_ORDINARY
     return 0 if ordinary else exponent_of(storage)
 
