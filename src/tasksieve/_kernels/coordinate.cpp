@@ -1,68 +1,9 @@
 #include "coordinate.hpp"
 
-#include "vectors.hpp"
+#include "anderson.hpp"
+#include "row_update.hpp"
 
 namespace tasksieve {
-
-namespace {
-
-// Root nu of sum_t (c_t / (h_t nu + lam))^2 = 1 by Newton on its concave increasing form: from the left end it
-// climbs monotonically and cannot overshoot (mathematics 2.7).
-TASKSIEVE_INLINE double secular_root(const double *c, const double *h, index_t tasks, double lam, double ridge, double norm) {
-    double largest = 0.0, smallest = INFINITY;
-#pragma omp simd reduction(max : largest) reduction(min : smallest)
-    for (index_t t = 0; t < tasks; ++t) {
-        const double curvature = h[t] + ridge;
-        const bool counts = c[t] != 0.0;  // what has no product does not matter
-        const double high = counts ? curvature : 0.0, low = counts ? curvature : INFINITY;
-        largest = high > largest ? high : largest;
-        smallest = low < smallest ? low : smallest;
-    }
-    double nu = (norm - lam) / largest;
-    if (smallest == largest) return nu;
-    for (int step = 0; step < 30; ++step) {
-        double sum = 0.0, slope = 0.0;
-#pragma omp simd reduction(+ : sum, slope)
-        for (index_t t = 0; t < tasks; ++t) {
-            const double curvature = h[t] + ridge, inverse = 1.0 / (curvature * nu + lam), ratio = c[t] * inverse;
-            sum += ratio * ratio;
-            slope += ratio * ratio * curvature * inverse;
-        }
-        // psi = sum^(-1/2) - 1, psi' = sum^(-3/2) * slope
-        const double delta = -(1.0 / std::sqrt(sum) - 1.0) * sum * std::sqrt(sum) / slope;
-        nu += delta;
-        if (!(std::fabs(delta) > 1e-14 * nu)) break;
-    }
-    return nu;
-}
-
-TASKSIEVE_INLINE void solve_row_inline(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
-               double *w) {
-    double squares = 0.0;
-    for (index_t t = 0; t < tasks; ++t) {
-        double v = c[t];
-        if (positive)
-            v = std::max(v - l1, 0.0);
-        else if (l1 > 0.0)
-            v = v > l1 ? v - l1 : (v < -l1 ? v + l1 : 0.0);
-        if (h[t] + ridge <= 0.0) v = 0.0;  // an empty column of this task
-        c[t] = v;
-        squares += v * v;
-    }
-    const double norm = std::sqrt(squares);
-    if (norm <= group) {
-        std::fill(w, w + tasks, 0.0);
-        return;
-    }
-    if (tasks == 1) {
-        w[0] = c[0] * (1.0 - group / norm) / (h[0] + ridge);
-        return;
-    }
-    const double shift = group > 0.0 ? group / secular_root(c, h, tasks, group, ridge, norm) : 0.0;
-    for (index_t t = 0; t < tasks; ++t) w[t] = c[t] == 0.0 ? 0.0 : c[t] / (h[t] + ridge + shift);
-}
-
-}  // namespace
 
 void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
                double *w) {
@@ -70,33 +11,7 @@ void solve_row(double *c, const double *h, index_t tasks, double group, double l
 }
 
 double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive) {
-    double squares = 0.0, largest = 0.0;
-    for (index_t t = 0; t < tasks; ++t) {
-        const double v = positive ? std::max(m[t], 0.0) : std::fabs(m[t]);
-        squares += v * v;
-        largest = std::max(largest, v);
-    }
-    if (squares == 0.0) return 0.0;
-    if (l1 == 0.0) return group > 0.0 ? std::sqrt(squares) / group : INFINITY;
-    if (group == 0.0) return largest / l1;
-    // ||soft(m, v l1)|| - v group is convex and decreasing in v: Newton from the left end never overshoots.
-    double v = std::max(largest / (l1 + group), std::sqrt(squares) / (l1 * std::sqrt(double(tasks)) + group));
-    for (int step = 0; step < 60; ++step) {
-        double sum = 0.0, weight = 0.0;
-        for (index_t t = 0; t < tasks; ++t) {
-            const double rest = (positive ? std::max(m[t], 0.0) : std::fabs(m[t])) - v * l1;
-            if (rest > 0.0) {
-                sum += rest * rest;
-                weight += rest;
-            }
-        }
-        const double norm = std::sqrt(sum);
-        const double slope = norm > 0.0 ? -l1 * weight / norm - group : -group;
-        const double delta = -(norm - v * group) / slope;
-        v += delta;
-        if (!(delta > 1e-15 * v)) break;
-    }
-    return v;
+    return row_gauge_inline(m, tasks, group, l1, positive);
 }
 
 namespace {
@@ -219,89 +134,11 @@ class Descent {
     index_t state_size_;
 };
 
-// Solves the small symmetric system of Anderson's extrapolation by elimination with pivoting; false if singular.
-bool solve_small(std::vector<double> a, index_t n, std::vector<double> &x) {
-    x.assign(n, 1.0);
-    for (index_t i = 0; i < n; ++i) {
-        index_t pivot = i;
-        for (index_t j = i + 1; j < n; ++j)
-            if (std::fabs(a[j * n + i]) > std::fabs(a[pivot * n + i])) pivot = j;
-        if (!(std::fabs(a[pivot * n + i]) > 0.0)) return false;
-        if (pivot != i) {
-            for (index_t c = 0; c < n; ++c) std::swap(a[i * n + c], a[pivot * n + c]);
-            std::swap(x[i], x[pivot]);
-        }
-        for (index_t j = i + 1; j < n; ++j) {
-            const double factor = a[j * n + i] / a[i * n + i];
-            for (index_t c = i; c < n; ++c) a[j * n + c] -= factor * a[i * n + c];
-            x[j] -= factor * x[i];
-        }
-    }
-    for (index_t i = n - 1; i >= 0; --i) {
-        for (index_t c = i + 1; c < n; ++c) x[i] -= a[i * n + c] * x[c];
-        x[i] /= a[i * n + i];
-    }
-    return true;
-}
-
-// Anderson acceleration (the last `depth` steps): the residual is affine in W, so it is extrapolated along with W
-// and no product with X is needed. A candidate is kept only if it lowers the objective.
-class Anderson {
-  public:
-    static constexpr index_t depth = 5;
-
-    void push(Descent &d) {
-        weights_.emplace_back(d.weights(), d.weights() + d.weight_size());
-        states_.emplace_back(d.state(), d.state() + d.state_size());
-    }
-    bool ready() const { return weights_.size() == depth + 1; }
-
-    void extrapolate(Descent &d, bool positive) {
-        const index_t n = d.weight_size();
-        std::vector<double> gram(depth * depth), x, difference(depth * n);
-        for (index_t i = 0; i < depth; ++i)
-            for (index_t e = 0; e < n; ++e) difference[i * n + e] = weights_[i + 1][e] - weights_[i][e];
-        double trace = 0.0;
-        for (index_t i = 0; i < depth; ++i)
-            for (index_t j = 0; j <= i; ++j) {
-                gram[i * depth + j] = gram[j * depth + i] = dot(&difference[i * n], &difference[j * n], n);
-                if (i == j) trace += gram[i * depth + i];
-            }
-        for (index_t i = 0; i < depth; ++i) gram[i * depth + i] += 1e-10 * trace;
-        double total = 0.0;
-        if (trace > 0.0 && solve_small(gram, depth, x))
-            for (double v : x) total += v;
-        if (std::isfinite(total) && total != 0.0) {
-            const double before = d.objective();
-            std::vector<double> w_old(d.weights(), d.weights() + n);
-            std::vector<double> s_old(d.state(), d.state() + d.state_size());
-            std::fill(d.weights(), d.weights() + n, 0.0);
-            std::fill(d.state(), d.state() + d.state_size(), 0.0);
-            for (index_t i = 0; i < depth; ++i) {
-                axpy(x[i] / total, weights_[i + 1].data(), n, d.weights());
-                axpy(x[i] / total, states_[i + 1].data(), d.state_size(), d.state());
-            }
-            bool keep = true;
-            for (index_t e = 0; e < n && keep; ++e) keep = std::isfinite(d.weights()[e]);
-            for (index_t e = 0; positive && e < n && keep; ++e) keep = d.weights()[e] >= 0.0;
-            if (!keep || !(d.objective() < before)) {
-                std::copy(w_old.begin(), w_old.end(), d.weights());
-                std::copy(s_old.begin(), s_old.end(), d.state());
-            }
-        }
-        weights_.clear();
-        states_.clear();
-    }
-
-  private:
-    std::vector<std::vector<double>> weights_, states_;
-};
-
 }  // namespace
 
 RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol) {
     Descent descent(problem, w, state);
-    Anderson anderson;
+    Anderson<Descent> anderson;
     RowReport report;
     report.gap = descent.gap(&report.objective);
     if (report.gap <= tol) return report;

@@ -56,6 +56,8 @@ class Samples:
         What was subtracted from them.
     basis : array of shape (n_basis, n_samples)
         ``U``: flat rows, orthonormal within each task (zero where a task has fewer).
+    weighted_nuisance : array of shape (n_nuisance, n_samples)
+        ``diag(q) Z``.
     nuisance_sizes : array of shape (n_nuisance, n_tasks)
         Norms of ``diag(q) Z``; infinite where a column has no coefficient in a task.
     independence : array of shape (n_tasks,)
@@ -96,7 +98,7 @@ class Samples:
         self.independence = np.ones(self.n_tasks)
         self.basis, self._from_basis = self._nuisance_basis(constant + raw)
         weighted = [self.weighted(column) for column in self.nuisance_columns]
-        self._weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
+        self.weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
         self._used = np.isfinite(self.nuisance_sizes)
         self._inverse_sizes = 1.0 / self.nuisance_sizes
         root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
@@ -130,7 +132,7 @@ class Samples:
         """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
         the vector's norms by task."""
         found, lengths = np.empty((self.n_nuisance, self.n_tasks)), np.empty(self.n_tasks)
-        kernels.measure_against(self._weighted_nuisance, vector, self.offsets, found, lengths)
+        kernels.measure_against(self.weighted_nuisance, vector, self.offsets, found, lengths)
         np.abs(found, out=found)
         found *= self._inverse_sizes
         found += (8.0 * 2.0**-53) * lengths

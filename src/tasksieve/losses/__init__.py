@@ -8,7 +8,7 @@ from .logistic import Logistic
 from .multinomial import Multinomial
 from .rowwise import RowLoss
 from .square_root import SquareRoot, TaskNorms
-from .squared import Squared
+from .squared import Squared, TargetLoss
 
 #: losses by the names that estimators take
 BY_NAME: dict[str, type[Loss]] = {
@@ -39,6 +39,7 @@ __all__ = [
     "RowLoss",
     "SquareRoot",
     "Squared",
+    "TargetLoss",
     "TaskNorms",
     "as_loss",
     "gamma",

@@ -23,9 +23,11 @@ class TargetLoss(DataLoss):
         super().__init__(design)
         self.shift = design.means(y)
         self._y = y - design.per_sample(self.shift)
-        self.target = design.project(design.samples.weighted(self._y))
+        #: shifted and weighted, nothing projected out of them yet
+        self.weighted_labels = design.samples.weighted(self._y)
+        self.target = design.project(self.weighted_labels)
         self._nuisance = design.nuisance_fit(self._y)
-        self._label_sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(self._y))))
+        self._label_sizes = np.sqrt(design.task_sums(np.square(self.weighted_labels)))
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     @property

@@ -143,6 +143,13 @@ class Engine:
         self.pair = self._null_pair(self.lam_max)
         self.previous: Pair | None = None
 
+    def resume(self, value: Value) -> None:
+        """Go on from a value that somebody else has solved."""
+        features = value.features[self.problem.penalty.penalised[value.features]]
+        rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
+        penalty = self.problem.penalty.at(value.lam)
+        self.pair, _, _ = self._certify(value.lam, penalty, features, Solution(rows, 0, np.inf), None, -np.inf, 0.0)
+
     # -- one value ------------------------------------------------------------------------------------------------
 
     def step(self, lam: float, goal: float) -> Value:

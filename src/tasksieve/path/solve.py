@@ -10,6 +10,7 @@ import numpy as np
 
 from ..design import one_blas_thread
 from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
+from . import gram
 from .choose import choose_strategy
 from .engine import Engine, Value
 from .problem import Problem
@@ -85,32 +86,45 @@ def solve_path(
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
     rules = _screening(problem, screening)
     solution = PathSolution(problem.loss.null.value)
+    lams = np.asarray(lams, dtype=np.float64)
+    goals = np.full(len(lams), tol * problem.loss.null.value)
+    if tol_scaling == "quadratic" and problem.lambda_max() > 0.0:
+        goals *= np.square(np.minimum(lams / problem.lambda_max(), 1.0))
+
+    def found(value: Value) -> None:
+        solution.points.append(value)
+        if progress is not None:
+            progress(len(solution.points) - 1, len(lams), value)
+
+    asked = solver == "auto" and screening == "auto" and working_set and lazy and start is None
     with one_blas_thread():
-        strategy = choose_strategy(problem, solver)
-        engine = Engine(
-            problem,
-            rules,
-            strategy,
-            working_set=working_set,
-            lazy=lazy,
-            max_iter=max_iter,
-            single=len(lams) == 1,
-            start=start,
-        )
         try:
-            for k, lam in enumerate(lams):
-                goal = tol * problem.loss.null.value
-                if tol_scaling == "quadratic":
-                    goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
-                value = engine.step(float(lam), goal)
-                solution.points.append(value)
-                if progress is not None:
-                    progress(k, len(lams), value)
+            if asked and gram.serves(problem, len(lams)):
+                gram.walk_along(problem, lams, goals, max_iter, found)
+            left = len(solution.points)
+            if left < len(lams):
+                strategy = choose_strategy(problem, solver)
+                engine = Engine(
+                    problem,
+                    rules,
+                    strategy,
+                    working_set=working_set,
+                    lazy=lazy,
+                    max_iter=max_iter,
+                    single=len(lams) == 1,
+                    start=start,
+                )
+                if left:
+                    engine.resume(solution.points[-1])
+                try:
+                    for lam, goal in zip(lams[left:], goals[left:], strict=True):
+                        found(engine.step(float(lam), float(goal)))
+                finally:
+                    solution.wrong_rejections = engine.wrong_rejections
+                    solution.history = strategy.history
         except KeyboardInterrupt:
             solution.interrupted = True
     solution.passes = problem.design.passes
-    solution.wrong_rejections = engine.wrong_rejections
-    solution.history = strategy.history
     return solution
 
 

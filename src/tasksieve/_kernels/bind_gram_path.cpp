@@ -1,0 +1,98 @@
+#include "arrays.hpp"
+#include "gram_path.hpp"
+
+namespace tasksieve {
+
+namespace {
+
+// The path and the arrays that it reads.
+class PyGramPath {
+  public:
+    PyGramPath(Rows<double> gram, Rows<double> cross, Vector<double> labels, Rows<double> sizes,
+               Vector<double> label_sizes, Vector<double> group, Vector<double> l1, bool positive, double rounding,
+               double gauge_error, index_t room, int threads)
+        : gram_(gram), cross_(cross), sizes_(sizes), labels_(labels), label_sizes_(label_sizes), group_(group), l1_(l1),
+          path_(checked(gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room,
+                        threads)) {}
+
+    nb::tuple advance(Vector<double> lams, Vector<double> ridges, Vector<double> goals, index_t max_epochs,
+                      double budget) {
+        const index_t count = length(lams);
+        require(length(ridges) == count && length(goals) == count, "one ridge and one goal a strength");
+        GramStop stop;
+        {
+            nb::gil_scoped_release release;
+            stop = path_.advance(lams.data(), ridges.data(), goals.data(), count, max_epochs, budget);
+        }
+        nb::list values;
+        for (const GramValue &v : path_.values)
+            values.append(nb::make_tuple(v.objective, v.wobble, v.gap, v.seconds, v.epochs, v.rejected, v.count,
+                                         v.converged));
+        return nb::make_tuple(static_cast<int>(stop), values, copied(path_.features), copied(path_.rows));
+    }
+
+  private:
+    static GramProblem checked(const Rows<double> &gram, const Rows<double> &cross, const Vector<double> &labels,
+                               const Rows<double> &sizes, const Vector<double> &label_sizes,
+                               const Vector<double> &group, const Vector<double> &l1, bool positive, double rounding,
+                               double gauge_error, index_t room, int threads) {
+        GramProblem p;
+        p.matrices = gram.shape(0);
+        p.features = cross.shape(1);
+        p.tasks = cross.shape(0);
+        require(index_t(gram.shape(1)) == panel_cells(p.features), "gram must hold the panels of square matrices");
+        require(p.matrices == 1 || p.matrices == p.tasks, "one Gram matrix, or one a task");
+        require(shaped(sizes, p.matrices, p.features), "sizes must be matrices x features");
+        require(length(labels) == p.tasks && length(label_sizes) == p.tasks, "one number a task");
+        require(length(group) == p.features && length(l1) == p.features, "one weight a feature");
+        p.gram = gram.data();
+        p.cross = cross.data();
+        p.labels = labels.data();
+        p.sizes = sizes.data();
+        p.label_sizes = label_sizes.data();
+        p.group = group.data();
+        p.l1 = l1.data();
+        p.positive = positive;
+        p.rounding = rounding;
+        p.gauge_error = gauge_error;
+        p.room = room;
+        p.threads = threads;
+        return p;
+    }
+
+    template <class T>
+    static nb::object copied(const std::vector<T> &values) {
+        T *data = new T[std::max<std::size_t>(values.size(), 1)];
+        std::copy(values.begin(), values.end(), data);
+        nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+        return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {values.size()}, owner));
+    }
+
+    Rows<double> gram_;
+    Rows<double> cross_, sizes_;
+    Vector<double> labels_, label_sizes_, group_, l1_;
+    GramPath path_;
+};
+
+void py_add_grams(Columns<double> x, Indices offsets, int threads, OutRows<double> gram) {
+    const index_t rows = x.shape(0), features = x.shape(1), matrices = gram.shape(0);
+    require(index_t(gram.shape(1)) == panel_cells(features), "gram must hold the panels of square matrices");
+    require(matrices == 1 || matrices == check_offsets(offsets, rows), "one Gram matrix, or one a task");
+    nb::gil_scoped_release release;
+    add_grams(x.data(), rows, offsets.data(), matrices, features, threads, gram.data());
+}
+
+}  // namespace
+
+void bind_gram_path(nb::module_ &m) {
+    nb::class_<PyGramPath>(m, "GramPath")
+        .def(nb::init<Rows<double>, Rows<double>, Vector<double>, Rows<double>, Vector<double>, Vector<double>,
+                      Vector<double>, bool, double, double, index_t, int>(),
+             array("gram"), array("cross"), array("labels"), array("sizes"), array("label_sizes"), array("group"),
+             array("l1"), "positive"_a, "rounding"_a, "gauge_error"_a, "room"_a, "threads"_a)
+        .def("advance", &PyGramPath::advance, array("lams"), array("ridges"), array("goals"), "max_epochs"_a, "budget"_a);
+    m.def("panel_cells", &panel_cells, "features"_a);
+    m.def("add_grams", &py_add_grams, array("x"), array("offsets"), "threads"_a, array("gram"));
+}
+
+}  // namespace tasksieve

@@ -1,0 +1,169 @@
+"""Sufficient statistics of the squared loss: sums over rows, about fixed shifts, task by task.
+
+A column of data enters only through its products with other columns, with the labels and with the nuisance columns
+(the constant, the unpenalised features). Sums of moments about the same shifts are the moments of all their rows: so
+folds add up, and rows may come in blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from .design import Design
+from .shard import LocalShard
+
+Array = np.ndarray[Any, Any]
+
+PANEL_ROWS, PANEL_COLUMNS = 64, 8
+
+
+@dataclass
+class Moments:
+    """Products of shifted, weighted columns x, labels y and nuisance columns z.
+
+    Attributes
+    ----------
+    gram : array, (matrices, panel cells)
+        ``X'X``, laid out for the kernels (`panels_to_square`); one matrix for all tasks, or one a task.
+    cross : array, (n_tasks, n_features)
+        ``X'y``.
+    labels : array, (n_tasks,)
+        ``y'y``.
+    beside : array, (matrices, n_nuisance, n_features)
+        ``Z'X``.
+    nuisance : array, (matrices, n_nuisance, n_nuisance)
+        ``Z'Z``.
+    explained : array, (n_tasks, n_nuisance)
+        ``Z'y``.
+    rows : int
+        The most terms of a sum.
+    """
+
+    gram: Array
+    cross: Array
+    labels: Array
+    beside: Array
+    nuisance: Array
+    explained: Array
+    rows: int
+
+    @classmethod
+    def zeros(cls, matrices: int, n_tasks: int, n_features: int, n_nuisance: int) -> Moments:
+        """Of no rows."""
+        return cls(
+            np.zeros((matrices, kernels.panel_cells(n_features))),
+            np.zeros((n_tasks, n_features)),
+            np.zeros(n_tasks),
+            np.zeros((matrices, n_nuisance, n_features)),
+            np.zeros((matrices, n_nuisance, n_nuisance)),
+            np.zeros((n_tasks, n_nuisance)),
+            0,
+        )
+
+    def add(self, other: Moments) -> None:
+        """The rows of another one, about the same shifts."""
+        for name in ("gram", "cross", "labels", "beside", "nuisance", "explained"):
+            mine = getattr(self, name)
+            np.add(mine, getattr(other, name), out=mine)
+        self.rows += other.rows + 1
+
+    def add_rows(self, x: Array, y: Array, z: Array, offsets: Array, n_threads: int) -> None:
+        """Rows of shifted, weighted columns (rows, features) in Fortran order, cut into tasks where there are several
+        matrices; `y` is (rows, n_tasks) for one matrix and flat otherwise; `z` is (n_nuisance, rows)."""
+        kernels.add_grams(x, offsets, n_threads, self.gram)
+        if len(self.gram) == 1:
+            self.cross += y.T @ x
+            self.labels += np.einsum("it,it->t", y, y)
+            self.beside[0] += z @ x
+            self.nuisance[0] += z @ z.T
+            self.explained += y.T @ z.T
+            self.rows += len(x)
+            return
+        for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+            xt, yt, zt = x[low:high], y[low:high], z[:, low:high]
+            self.cross[t] += yt @ xt
+            self.labels[t] += yt @ yt
+            self.beside[t] += zt @ xt
+            self.nuisance[t] += zt @ zt.T
+            self.explained[t] += zt @ yt
+        self.rows += int(np.max(np.diff(offsets)))
+
+
+@dataclass
+class ShiftedColumns:
+    """All penalised columns of a design, packed: less their shifts, times the roots of the weights.
+
+    Attributes
+    ----------
+    x : array, (rows, features), Fortran order
+        Rows of the one matrix where it serves all tasks alike, or all samples.
+    shifts : array, (matrices, features)
+    offsets : array
+        Where the rows of each matrix begin.
+    """
+
+    x: Array
+    shifts: Array
+    offsets: Array
+
+
+def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
+    """One reading of some columns."""
+    shard = design.shards[0]
+    assert isinstance(shard, LocalShard) and len(design.shards) == 1
+    samples, raw = design.samples, shard.storage.take(features)
+    shard.passes += len(features) / max(shard.n_features, 1)
+    root = np.ones(samples.n_samples) if samples.root_weights is None else samples.root_weights
+    offsets, shared = samples.offsets, samples.shared
+    if samples.uniform:  # the first task stands for all
+        offsets, shared, root = np.array([0, design.n_rows]), False, root[: design.n_rows]
+    matrices, count = len(offsets) - 1, len(features)
+    x = np.empty((int(offsets[-1]), count), order="F")
+    squares, shifts = np.empty((count, matrices)), np.empty((count, matrices))
+    threads = design.n_threads if raw.size > 100_000 else 1
+    none = np.empty((0, int(offsets[-1])))
+    kernels.centre(
+        raw, offsets, shared, root, none, samples.fit_intercept, threads, x, squares, shifts, np.empty((0, matrices))
+    )
+    return ShiftedColumns(x, np.ascontiguousarray(shifts.T), offsets)
+
+
+def gather(design: Design, columns: ShiftedColumns, labels: Array) -> Moments:
+    """Moments of all rows, given the shifted, weighted labels as a flat vector."""
+    matrices, n_tasks = len(columns.offsets) - 1, design.n_tasks
+    found = Moments.zeros(matrices, n_tasks, columns.x.shape[1], design.n_nuisance)
+    z = design.samples.weighted_nuisance[:, : len(columns.x)]
+    y = labels.reshape(n_tasks, -1).T if matrices < n_tasks or n_tasks == 1 else labels
+    found.add_rows(columns.x, y, z, columns.offsets, design.n_threads)
+    return found
+
+
+def panels_to_square(panels: Array, n_features: int) -> Array:
+    """Gram matrices as (matrices, n_features, n_features), given as blocks of rows cut into panels of columns."""
+    across = -(-n_features // PANEL_COLUMNS)
+    blocks = panels.reshape(len(panels), -1, across, PANEL_ROWS, PANEL_COLUMNS)
+    square = blocks.transpose(0, 1, 3, 2, 4).reshape(len(panels), -1, across * PANEL_COLUMNS)
+    return square[:, :n_features, :n_features]
+
+
+def panel_diagonal(panels: Array, n_features: int) -> Array:
+    """Diagonals of such matrices: (matrices, n_features)."""
+    j = np.arange(n_features)
+    panel = j // PANEL_ROWS * -(-n_features // PANEL_COLUMNS) + j // PANEL_COLUMNS
+    return panels[:, (panel * PANEL_ROWS + j % PANEL_ROWS) * PANEL_COLUMNS + j % PANEL_COLUMNS]
+
+
+def subtract_outer(panels: Array, first: Array, second: Array) -> None:
+    """``G -= first' second`` of (k, n_features) factors, in place."""
+    count = first.shape[1]
+    tall, across = -(-count // PANEL_ROWS), -(-count // PANEL_COLUMNS)
+    rows, columns = np.zeros((len(first), tall * PANEL_ROWS)), np.zeros((len(first), across * PANEL_COLUMNS))
+    rows[:, :count], columns[:, :count] = first, second
+    blocks = panels.reshape(tall, across, PANEL_ROWS, PANEL_COLUMNS)
+    for u, v in zip(rows, columns, strict=True):
+        for block, part in zip(blocks, u.reshape(tall, 1, PANEL_ROWS, 1), strict=True):
+            block -= part * v.reshape(across, 1, PANEL_COLUMNS)

@@ -1,0 +1,395 @@
+"""The Gram way: a whole path on sufficient statistics, for the squared loss where features are few beside the work.
+
+``G = X'X`` and ``c = X'y`` are gathered in one reading (`design.moments`); what intercepts and unpenalised features
+explain is taken out of them; one compiled call then walks along the strengths. The certificate is made of the same
+statistics,
+
+    gap = 1/2 (1 - s)^2 ||r||^2 + Omega(W) - s <W, H>,    H = c - G W,
+
+a sum of non-negative terms, with what rounding may have done to G, c and H in it (docs: The certificate). Where that is
+not small beside the goal, or where more features come into play than the rows can bear, the walk ends and the engine
+goes on from its last value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from ..design import Design, Samples
+from ..design.moments import (
+    PANEL_COLUMNS,
+    PANEL_ROWS,
+    Moments,
+    ShiftedColumns,
+    gather,
+    panel_diagonal,
+    shifted_columns,
+    subtract_outer,
+)
+from ..losses import TargetLoss, gamma
+from ..penalties import RowPenalty
+from .engine import Value
+from .problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+_MOST_FEATURES = 3000  # beyond, working sets are less work than a Gram matrix
+_MOST_WORK = 5e10  # multiplications to form the Gram matrices
+_WORK_A_VALUE = 2e8  # of these, for every strength after the first
+_WORK_AT_ONCE = 2e7  # for the first
+_MOST_BYTES = 1 << 30
+_WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
+_ROOM = 2.5  # times the rows of a matrix: so many features in play are more than residuals would cost
+_LEAST_ROOM = 256
+_ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
+_BUDGET = 2e9  # multiplications in one call: between calls there is time for progress and interrupts
+
+# Why a walk stopped; the kernel knows all but the last: numbers as they are stored fall short of the goal.
+DONE, PAUSED, CROWDED, ROUNDING, SPENT, SHORT = range(6)
+
+
+@dataclass
+class Frame:
+    """What turns rows of scaled columns into stored numbers.
+
+    Attributes
+    ----------
+    features : array of int
+        The penalised features, which the moments are about.
+    n_features : int
+        Of the data.
+    unpenalised : array of int
+    fit_intercept : bool
+    shifts : array, (matrices, features)
+        Of the penalised columns.
+    nuisance_shifts : array, (n_nuisance, n_tasks)
+    label_shifts, totals : arrays, (n_tasks,)
+        ``totals`` are the sums of the weights.
+    scale : array, (matrices, features), optional
+        What columns are divided by.
+    """
+
+    features: Array
+    n_features: int
+    unpenalised: Array
+    fit_intercept: bool
+    shifts: Array
+    nuisance_shifts: Array
+    label_shifts: Array
+    totals: Array
+    scale: Array | None = None
+
+
+class GramWalk:
+    """Strengths one after the other, on the statistics of the data.
+
+    Parameters
+    ----------
+    moments : Moments
+        Taken over: they are changed.
+    penalty : RowPenalty
+        Of all features, at unit strength.
+    frame : Frame
+    n_rows : float
+        Rows of a matrix, on average.
+    n_threads : int
+    """
+
+    def __init__(self, moments: Moments, penalty: RowPenalty, frame: Frame, n_rows: float, n_threads: int) -> None:
+        self.frame, self.penalty = frame, penalty
+        self._own = own = penalty.restrict(frame.features)
+        gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
+        count = len(frame.features)
+        self._of_task = np.zeros(n_tasks, dtype=np.int64) if matrices == 1 else np.arange(n_tasks)
+        squares = np.maximum(panel_diagonal(gram, count), 0.0)
+        self._label_sizes = np.sqrt(moments.labels)
+        self._nuisance_sizes = np.sqrt(np.maximum(np.einsum("mzz->mz", moments.nuisance), 0.0))
+        self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
+        # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
+        self._sums = gamma(moments.rows + 16)
+        amplified = self._eliminate(moments)
+        if frame.scale is not None:
+            _scale(gram, frame.scale)
+            squares = squares / np.square(frame.scale)
+            moments.cross /= frame.scale[self._of_task]
+            self._coefficients = self._coefficients / frame.scale[:, None, :]
+            self._beside = self._beside / frame.scale[:, None, :]
+        self.sizes = np.ascontiguousarray(np.sqrt(squares))
+        #: half the sum of squares of what is to be explained: the objective at W = 0
+        self.null_value = 0.5 * float(np.sum(moments.labels))
+        group, l1 = own.thresholds() or (None, None)
+        assert group is not None
+        self._path = kernels.GramPath(
+            gram,
+            np.ascontiguousarray(moments.cross),
+            moments.labels,
+            self.sizes,
+            self._label_sizes,
+            np.ascontiguousarray(group),
+            np.zeros(count) if l1 is None else np.ascontiguousarray(l1),
+            own.positive,
+            float(amplified) + gamma(16),
+            own.gauge_error,
+            max(int(_ROOM * n_rows), _LEAST_ROOM),
+            n_threads,
+        )
+
+    @property
+    def usable(self) -> bool:
+        """Whether the nuisance columns can be told apart, and there is anything to explain."""
+        return bool(np.all(self._independence > 0.0)) and self.null_value > 0.0
+
+    def _eliminate(self, moments: Moments) -> float:
+        """Takes what nuisance columns explain out of the moments; returns the relative error of what is left.
+
+        Errors are relative to the sizes of the columns. In units of these sizes, with ``B = Z'Z`` and its smallest
+        eigenvalue ``s^2``, a Schur complement ``g - c' B^-1 d`` has ``||B^-1 c|| <= 1/s``: so an error of ``e`` in every
+        entry becomes at most ``e (1 + sqrt(k)/s)^2``.
+        """
+        matrices, count = moments.nuisance.shape[:2]
+        self._coefficients = np.zeros_like(moments.beside)  # B^-1 Z'X
+        self._fit = np.zeros_like(moments.explained)  # B^-1 Z'y
+        self._independence = np.ones(matrices)
+        entry = self._sums + gamma(16 * count * count)
+        for m in range(matrices if count else 0):
+            sizes = self._nuisance_sizes[m]
+            if not np.all(sizes > 0.0):  # a task without rows, or a nuisance column without entries
+                if count > 1:
+                    self._independence[m] = 0.0
+                continue
+            normal = moments.nuisance[m] / np.outer(sizes, sizes)
+            least = float(np.linalg.eigvalsh(normal)[0]) if count > 1 else 1.0
+            self._independence[m] = np.sqrt(max(least - count * entry, 0.0))
+            if self._independence[m] < 1e-6:
+                self._independence[m] = 0.0
+                continue
+            tasks = np.flatnonzero(self._of_task == m)
+            right = np.hstack([moments.beside[m], moments.explained[tasks].T]) / sizes[:, None]
+            solved = (np.linalg.solve(normal, right) if count > 1 else right) / sizes[:, None]
+            self._coefficients[m], self._fit[tasks] = solved[:, : -len(tasks)], solved[:, -len(tasks) :].T
+            subtract_outer(moments.gram[m : m + 1], moments.beside[m], self._coefficients[m])
+            moments.cross[tasks] -= moments.explained[tasks] @ self._coefficients[m]
+            moments.labels[tasks] -= np.einsum("tz,tz->t", moments.explained[tasks], self._fit[tasks])
+        np.maximum(moments.labels, 0.0, out=moments.labels)
+        worst = float(np.min(self._independence, initial=1.0))
+        return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
+
+    def values(self, lams: Array, goals: Array, max_iter: int, budget: float = _BUDGET) -> tuple[list[Value], int]:
+        """As many of these strengths as one call solves, and why it stopped; a value that fell short is not among
+        them."""
+        ridges = np.array([self._own.at(float(lam)).ridge for lam in lams])
+        stop, found, places, rows = self._path.advance(
+            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, budget
+        )
+        if not found:
+            return [], stop
+        counts = np.array([value[6] for value in found])
+        rows = rows.reshape(len(places), -1)
+        numbers = self._numbers(counts, places, rows)
+        values: list[Value] = []
+        ends = np.cumsum(counts)
+        for k, (objective, _, gap, seconds, epochs, rejected, count, _) in enumerate(found):
+            part = slice(int(ends[k]) - count, int(ends[k]))
+            gap += numbers.lost[k]
+            if not gap <= goals[k] and epochs < max_iter:
+                return values, SHORT
+            features, coefs = self.frame.features[places[part]], numbers.raw[part]
+            if len(self.frame.unpenalised):
+                features = np.concatenate([features, self.frame.unpenalised])
+                coefs = np.vstack([coefs, numbers.free[k]])
+            values.append(
+                Value(
+                    float(lams[k]),
+                    features,
+                    coefs,
+                    numbers.intercept[k],
+                    objective + numbers.added[k],
+                    gap,
+                    epochs,
+                    rejected,
+                    0,
+                    seconds,
+                    bool(gap <= goals[k]),
+                )
+            )
+        return values, stop
+
+    def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
+        """Stored numbers of several values at once, and how far their scores are from the best nuisance coefficients."""
+        frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
+        raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[places]
+        first = int(frame.fit_intercept)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+
+        def sums(terms: Array) -> Array:
+            """Over the rows of each value: (n_values, ...)."""
+            padded = np.concatenate([terms, np.zeros((1, *terms.shape[1:]))])
+            out = np.add.reduceat(padded, starts, axis=0)
+            out[counts == 0] = 0.0
+            return out
+
+        sizes = self.sizes[self._of_task].T[places]  # (rows, tasks)
+        reach = sums(sizes * np.abs(rows))
+        left = np.empty((n_values, self._fit.shape[1], n_tasks))  # coefficients of the nuisance columns
+        for z, part in enumerate(self._coefficients.transpose(1, 0, 2)):
+            left[:, z] = self._fit[:, z] - sums(part[self._of_task].T[places] * rows)
+        free = left[:, first:]
+        away = self._away(left, rows, places, sums, reach)
+        intercept, added = np.zeros((n_values, n_tasks)), np.zeros((n_values, n_tasks))
+        if first:
+            # Where large numbers cancel they are summed in twice the precision, task by task and value by value.
+            width = counts + 2 + free.shape[1]
+            ends = np.cumsum(width)
+            one = np.empty((int(ends[-1]), n_tasks))
+            two = np.empty_like(one)
+            head = ends - width
+            one[head], two[head] = left[:, 0], 1.0
+            one[head + 1], two[head + 1] = frame.label_shifts, 1.0
+            for z in range(free.shape[1]):
+                one[head + 2 + z], two[head + 2 + z] = frame.nuisance_shifts[first + z], -free[:, z]
+            inside = np.arange(len(places)) + np.repeat(head + 2 + free.shape[1] - starts, counts)
+            one[inside], two[inside] = frame.shifts[self._of_task].T[places], -raw
+            cuts = np.concatenate([[0], ends])
+            offsets = (cuts[None, :-1] + np.arange(n_tasks)[:, None] * ends[-1]).ravel()
+            offsets = np.append(offsets, n_tasks * ends[-1])
+            exact, rest = Samples.exact_cut(one.T.ravel(), two.T.ravel(), offsets)
+            total = np.add.reduceat(np.abs(one * two), head, axis=0)
+            intercept, rest = exact.reshape(n_tasks, -1).T.copy(), np.abs(rest.reshape(n_tasks, -1).T)
+            lost = gamma(2) * rest + gamma(2 * width + 8)[:, None] ** 2 * total
+            root = np.sqrt(frame.totals)
+            added = 0.5 * np.square(root * rest)
+            away = away + root * (rest + lost)
+        dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
+        return _Numbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
+
+    def _away(self, left: Array, rows: Array, places: Array, sums: Any, reach: Array) -> Array:
+        """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
+        n_values, count, n_tasks = left.shape
+        if not count:
+            return np.zeros((n_values, n_tasks))
+        sizes = self._nuisance_sizes[self._of_task]  # (tasks, nuisance)
+        seen = np.stack([sums(part[self._of_task].T[places] * rows) for part in self._beside.transpose(1, 0, 2)], 1)
+        fitted = np.einsum("tyz,vzt->vyt", self._nuisance[self._of_task], left)
+        open_ = self._explained.T[None] - seen - fitted
+        terms = gamma(len(rows) + 2 * count + 16) + self._sums
+        known = self._label_sizes + reach + np.einsum("vzt,tz->vt", np.abs(left), sizes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = np.where(sizes.T > 0.0, np.abs(open_) / sizes.T, 0.0)
+        off = np.sqrt(np.sum(np.square(scaled), axis=1)) + np.sqrt(count) * terms * known
+        return np.asarray(off / self._independence[self._of_task])
+
+
+@dataclass
+class _Numbers:
+    """Raw rows, intercepts (values, tasks), coefficients of unpenalised features (values, columns, tasks); what the
+    objective gains by rounding them, and at most gains."""
+
+    raw: Array
+    intercept: Array
+    free: Array
+    added: Array
+    lost: Array
+
+
+def _scale(gram: Array, scale: Array) -> None:
+    """Gram matrices of divided columns, in place."""
+    count = scale.shape[1]
+    tall, across = -(-count // PANEL_ROWS), -(-count // PANEL_COLUMNS)
+    for panels, own in zip(gram, 1.0 / scale, strict=True):
+        rows, columns = np.zeros(tall * PANEL_ROWS), np.zeros(across * PANEL_COLUMNS)
+        rows[:count] = columns[:count] = own
+        blocks = panels.reshape(tall, across, PANEL_ROWS, PANEL_COLUMNS)
+        blocks *= rows.reshape(tall, 1, PANEL_ROWS, 1)
+        blocks *= columns.reshape(across, 1, PANEL_COLUMNS)
+
+
+# -- from a problem in memory -----------------------------------------------------------------------------------------
+
+
+def serves(problem: Problem, n_values: int) -> bool:
+    """Whether the Gram way is there for a problem, and less work than the engine: counted, never timed."""
+    design, loss, penalty = problem.design, problem.loss, problem.penalty
+    if loss.name != "squared" or penalty.thresholds() is None or len(design.shards) != 1:
+        return False
+    if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
+        return False
+    if design.n_nuisance > 1 and not np.all(np.isfinite(design.nuisance_sizes)):
+        return False
+    count = design.n_features - len(design.unpenalised)
+    matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
+    samples = design.n_rows if matrices == 1 else design.n_samples
+    if not 0 < count <= min(_MOST_FEATURES, max(_WIDEST * samples / matrices, _LEAST_ROOM)):
+        return False
+    work = float(samples) * count * count
+    if work > min(_MOST_WORK, _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)):
+        return False
+    room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
+    memory = 8.0 * (matrices * (float(count) ** 2 + room**2) + 2.0 * samples * count)
+    return memory <= min(_MOST_BYTES, 0.25 * free_memory())
+
+
+def free_memory() -> float:
+    """Bytes that this machine could give, as far as it says so."""
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
+def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:
+    """What turns rows into numbers for the data of a problem."""
+    design = problem.design
+    return Frame(
+        features,
+        design.n_features,
+        design.unpenalised,
+        design.fit_intercept,
+        columns.shifts,
+        design.nuisance_shifts,
+        problem.loss.shift,
+        np.square(design.samples.root_totals),
+        scale,
+    )
+
+
+def penalised_features(design: Design) -> Array:
+    """All but those that are never penalised."""
+    kept = np.ones(design.n_features, dtype=bool)
+    kept[design.unpenalised] = False
+    return np.flatnonzero(kept)
+
+
+def gram_walk(problem: Problem) -> GramWalk | None:
+    """The walk along a problem's path; None where its statistics are no good."""
+    design, loss = problem.design, problem.loss
+    assert isinstance(loss, TargetLoss)
+    features = penalised_features(design)
+    columns = shifted_columns(design, features)
+    moments = gather(design, columns, loss.weighted_labels)
+    matrices = len(moments.gram)
+    scale = design.scale
+    if scale is not None:
+        scale = np.ascontiguousarray(scale[features].T[:matrices])
+    rows = len(columns.x) / matrices
+    walk = GramWalk(moments, problem.penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
+    return walk if walk.usable else None
+
+
+def walk_along(
+    problem: Problem, lams: Array, goals: Array, max_iter: int, found: Callable[[Value], None]
+) -> None:
+    """Tells of every value that the walk along a problem's path finds, from the first strength on."""
+    walk, done = gram_walk(problem), 0
+    while walk is not None and done < len(lams):
+        values, stop = walk.values(lams[done:], goals[done:], max_iter)
+        for value in values:
+            found(value)
+        done += len(values)
+        if stop not in (DONE, PAUSED):
+            return
