@@ -33,7 +33,7 @@ from ..design.moments import (
     subtract_outer,
 )
 from ..losses import TargetLoss, gamma
-from ..penalties import RowPenalty
+from ..penalties import SparseGroup
 from .engine import Value
 from .problem import Problem
 
@@ -93,7 +93,7 @@ class GramWalk:
     ----------
     moments : Moments
         Taken over: they are changed.
-    penalty : RowPenalty
+    penalty : SparseGroup
         Of all features, at unit strength.
     frame : Frame
     n_rows : float
@@ -101,7 +101,7 @@ class GramWalk:
     n_threads : int
     """
 
-    def __init__(self, moments: Moments, penalty: RowPenalty, frame: Frame, n_rows: float, n_threads: int) -> None:
+    def __init__(self, moments: Moments, penalty: SparseGroup, frame: Frame, n_rows: float, n_threads: int) -> None:
         self.frame, self.penalty = frame, penalty
         self._own = own = penalty.restrict(frame.features)
         gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
@@ -123,16 +123,14 @@ class GramWalk:
         self.sizes = np.ascontiguousarray(np.sqrt(squares))
         #: half the sum of squares of what is to be explained: the objective at W = 0
         self.null_value = 0.5 * float(np.sum(moments.labels))
-        group, l1 = own.thresholds() or (None, None)
-        assert group is not None
         self._path = kernels.GramPath(
             gram,
             np.ascontiguousarray(moments.cross),
             moments.labels,
             self.sizes,
             self._label_sizes,
-            np.ascontiguousarray(group),
-            np.zeros(count) if l1 is None else np.ascontiguousarray(l1),
+            np.ascontiguousarray(own.group),
+            np.ascontiguousarray(own.l1),
             own.positive,
             float(amplified) + gamma(16),
             own.gauge_error,
@@ -149,8 +147,8 @@ class GramWalk:
         """Takes what nuisance columns explain out of the moments; returns the relative error of what is left.
 
         Errors are relative to the sizes of the columns. In units of these sizes, with ``B = Z'Z`` and its smallest
-        eigenvalue ``s^2``, a Schur complement ``g - c' B^-1 d`` has ``||B^-1 c|| <= 1/s``: so an error of ``e`` in every
-        entry becomes at most ``e (1 + sqrt(k)/s)^2``.
+        eigenvalue ``s^2``, a Schur complement ``g - c' B^-1 d`` has ``||B^-1 c|| <= 1/s``: so an error of ``e`` in
+        every entry becomes at most ``e (1 + sqrt(k)/s)^2``.
         """
         matrices, count = moments.nuisance.shape[:2]
         self._coefficients = np.zeros_like(moments.beside)  # B^-1 Z'X
@@ -190,7 +188,7 @@ class GramWalk:
         if not found:
             return [], stop
         counts = np.array([value[6] for value in found])
-        rows = rows.reshape(len(places), -1)
+        rows = rows.reshape(len(places), len(self._label_sizes))
         numbers = self._numbers(counts, places, rows)
         values: list[Value] = []
         ends = np.cumsum(counts)
@@ -221,7 +219,7 @@ class GramWalk:
         return values, stop
 
     def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
-        """Stored numbers of several values at once, and how far their scores are from the best nuisance coefficients."""
+        """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
         frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
         raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[places]
         first = int(frame.fit_intercept)
@@ -315,7 +313,7 @@ def _scale(gram: Array, scale: Array) -> None:
 def serves(problem: Problem, n_values: int) -> bool:
     """Whether the Gram way is there for a problem, and less work than the engine: counted, never timed."""
     design, loss, penalty = problem.design, problem.loss, problem.penalty
-    if loss.name != "squared" or penalty.thresholds() is None or len(design.shards) != 1:
+    if loss.name != "squared" or not isinstance(penalty, SparseGroup) or len(design.shards) != 1:
         return False
     if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
@@ -368,7 +366,7 @@ def penalised_features(design: Design) -> Array:
 def gram_walk(problem: Problem) -> GramWalk | None:
     """The walk along a problem's path; None where its statistics are no good."""
     design, loss = problem.design, problem.loss
-    assert isinstance(loss, TargetLoss)
+    assert isinstance(loss, TargetLoss) and isinstance(problem.penalty, SparseGroup)
     features = penalised_features(design)
     columns = shifted_columns(design, features)
     moments = gather(design, columns, loss.weighted_labels)
