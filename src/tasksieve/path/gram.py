@@ -113,6 +113,9 @@ class GramWalk:
         self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
         # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
         self._sums = gamma(moments.rows + 16)
+        self._coefficients = np.zeros_like(moments.beside)  # (Z'Z)^-1 Z'X
+        self._fit = np.zeros_like(moments.explained)  # (Z'Z)^-1 Z'y
+        self._independence = np.ones(matrices)  # of the nuisance columns, each of length 1: their smallest singular value
         amplified = self._eliminate(moments)
         if frame.scale is not None:
             _scale(gram, frame.scale)
@@ -151,9 +154,6 @@ class GramWalk:
         every entry becomes at most ``e (1 + sqrt(k)/s)^2``.
         """
         matrices, count = moments.nuisance.shape[:2]
-        self._coefficients = np.zeros_like(moments.beside)  # B^-1 Z'X
-        self._fit = np.zeros_like(moments.explained)  # B^-1 Z'y
-        self._independence = np.ones(matrices)
         entry = self._sums + gamma(16 * count * count)
         for m in range(matrices if count else 0):
             sizes = self._nuisance_sizes[m]
@@ -259,7 +259,7 @@ class GramWalk:
             exact, rest = Samples.exact_cut(one.T.ravel(), two.T.ravel(), offsets)
             total = np.add.reduceat(np.abs(one * two), head, axis=0)
             intercept, rest = exact.reshape(n_tasks, -1).T.copy(), np.abs(rest.reshape(n_tasks, -1).T)
-            lost = gamma(2) * rest + gamma(2 * width + 8)[:, None] ** 2 * total
+            lost = gamma(2) * rest + np.square(gamma(1) * (2 * width + 8))[:, None] * total
             root = np.sqrt(frame.totals)
             added = 0.5 * np.square(root * rest)
             away = away + root * (rest + lost)

@@ -59,7 +59,9 @@ class GramPath:
 
     def advance(self, lams, ridges, goals, max_epochs, budget):
         """(why it stopped, values, features, rows): as `GramPath::advance`."""
-        values, features, rows = [], [], []
+        values: list = []
+        features: list = []
+        rows: list = []
         for lam, ridge, goal in zip(lams, ridges, goals, strict=True):
             began = time.perf_counter()
             w = self._w.copy()
