@@ -115,7 +115,7 @@ class GramWalk:
         self._sums = gamma(moments.rows + 16)
         self._coefficients = np.zeros_like(moments.beside)  # (Z'Z)^-1 Z'X
         self._fit = np.zeros_like(moments.explained)  # (Z'Z)^-1 Z'y
-        self._independence = np.ones(matrices)  # of the nuisance columns, each of length 1: their smallest singular value
+        self._independence = np.ones(matrices)  # least singular values of Z, columns of length 1
         amplified = self._eliminate(moments)
         if frame.scale is not None:
             _scale(gram, frame.scale)
