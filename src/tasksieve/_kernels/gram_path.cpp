@@ -646,7 +646,7 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
 void add_grams(const double *x, index_t rows, const index_t *offsets, index_t matrices, index_t features, int threads,
                double *gram) {
     // Squares of a fixed size, so that the same input gives the same bytes whatever the threads.
-    const index_t side = features <= 512 ? panel_rows : 4 * panel_rows, across = (features + side - 1) / side;
+    const index_t side = features <= 4 * panel_rows ? 2 * panel_rows : 4 * panel_rows, across = (features + side - 1) / side;
     const index_t pairs = across * (across + 1) / 2;
     parallel_for(matrices * pairs, 1, threads, [&](index_t begin, index_t end) {
         std::vector<double> sums(side * side);
@@ -657,7 +657,13 @@ void add_grams(const double *x, index_t rows, const index_t *offsets, index_t ma
             const index_t i = a * side, j = left * side;
             const index_t tall = std::min(side, features - i), wide = std::min(side, features - j);
             if (hi == lo) continue;
-            gemm('T', 'N', wide, tall, hi - lo, x + j * rows + lo, rows, x + i * rows + lo, rows, 0.0, sums.data(), wide);
+            if (a == left) {
+                const int size = static_cast<int>(tall), depth = static_cast<int>(hi - lo), step = static_cast<int>(rows);
+                const double one = 1.0, zero = 0.0;
+                blas.dsyrk("U", "T", &size, &depth, &one, x + i * rows + lo, &step, &zero, sums.data(), &size);
+            } else {
+                gemm('T', 'N', wide, tall, hi - lo, x + j * rows + lo, rows, x + i * rows + lo, rows, 0.0, sums.data(), wide);
+            }
             double *out = gram + m * panel_cells(features);
             for (index_t r = 0; r < tall; ++r)
                 for (index_t c = 0; c < (a == left ? r + 1 : wide); ++c) {

@@ -181,7 +181,7 @@ class GramWalk:
     def values(self, lams: Array, goals: Array, max_iter: int, budget: float = _BUDGET) -> tuple[list[Value], int]:
         """As many of these strengths as one call solves, and why it stopped; a value that fell short is not among
         them."""
-        ridges = np.array([self._own.at(float(lam)).ridge for lam in lams])
+        ridges = self._own.ridges(np.asarray(lams))
         stop, found, places, rows = self._path.advance(
             np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, budget
         )

@@ -121,6 +121,10 @@ class RowPenalty(Described):
         scaled.ridge = lam * self._ridge_ratio + self._fixed_ridge
         return scaled
 
+    def ridges(self, lams: Array) -> Array:
+        """The ridge at each of some strengths."""
+        return np.asarray(lams * self._ridge_ratio + self._fixed_ridge)
+
     def restrict(self, features: Array) -> Self:
         """The same penalty on some features."""
         smaller = self._copy()
