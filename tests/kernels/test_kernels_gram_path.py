@@ -22,8 +22,8 @@ def statistics(rng, matrices, tasks, features=14, rows=12):
     gram = np.zeros((matrices, kernels.panel_cells(features)))
     kernels.add_grams(x, offsets, 1, gram)
     parts = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-    cross = np.stack([y[:, t] @ x for t in range(tasks)]) if matrices == 1 else np.stack([y[p, 0] @ x[p] for p in parts])
-    labels = np.square(y).sum(axis=0) if matrices == 1 else np.array([y[p, 0] @ y[p, 0] for p in parts])
+    own = [(x, y[:, t]) for t in range(tasks)] if matrices == 1 else [(x[p], y[p, 0]) for p in parts]
+    cross, labels = np.stack([b @ a for a, b in own]), np.array([b @ b for _, b in own])
     sizes = np.stack([np.linalg.norm(x[p], axis=0) for p in parts])
     return x, y, parts, (gram, np.ascontiguousarray(cross), labels, sizes, np.sqrt(labels))
 
@@ -85,7 +85,8 @@ def test_against_the_twin_and_the_truth(rng, matrices, tasks, ridge, positive, k
         found.append((values, dense))
     assert stops == [0, 0]
     for lam, (ours, w), (twin, v) in zip(lams, zip(*found[0], strict=True), zip(*found[1], strict=True), strict=True):
-        assert ours[7] and twin[7]
+        assert ours[7]
+        assert twin[7]
         np.testing.assert_allclose(ours[0], twin[0], atol=2e-7 * null)
         assert not w[5].any()
         for value, rows in ((ours, w), (twin, v)):
@@ -115,7 +116,8 @@ def test_many_features_are_packed_as_they_come(rng, matrices):
     lams = 60.0 * 0.6 ** np.arange(4)
     results = [walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-5 * null, threads) for threads in (1, 2)]
     stop, values, features, rows = results[0]
-    assert stop == 0 and values[-1][6] > 10
+    assert stop == 0
+    assert values[-1][6] > 10
     np.testing.assert_array_equal(features, results[1][2])
     np.testing.assert_array_equal(rows, results[1][3])
     twin = walk(reference, given, group, l1, False, 60, lams, 0.0, 1e-5 * null)
@@ -130,13 +132,17 @@ def test_why_a_path_stops(rng):
     null = 0.5 * float(given[2].sum())
     lams = 60.0 * 0.8 ** np.arange(12)
     stop, values, *_ = walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-7 * null, room=30)
-    assert stop == 2 and 0 < len(values) < 12 and max(value[6] for value in values) <= 30  # crowded
+    assert stop == 2
+    assert 0 < len(values) < 12
+    assert max(value[6] for value in values) <= 30
     stop, values, *_ = walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-16 * null)
-    assert stop == 3 and not values  # rounding is not small beside the goal
+    assert stop == 3
+    assert not values
     path = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 1)
     arguments = np.zeros(12), np.full(12, 1e-7 * null), 20_000
     stop, values, features, rows = path.advance(lams, *arguments, 0.0)
-    assert stop == 1 and len(values) == 1  # enough work for one call
+    assert stop == 1
+    assert len(values) == 1
     rest = path.advance(lams[1:], np.zeros(11), np.full(11, 1e-7 * null), 20_000, 1e13)
     whole = walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-7 * null)
     np.testing.assert_allclose(np.concatenate([rows, rest[3]]), whole[3], rtol=1e-12)
@@ -144,7 +150,9 @@ def test_why_a_path_stops(rng):
     stop, values, *_ = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 1).advance(
         lams, np.zeros(12), np.full(12, 1e-9 * null), 1, 1e13
     )
-    assert stop == 0 and not values[-1][7] and values[-1][2] > 1e-9 * null  # epochs are spent: a true gap all the same
+    assert stop == 0
+    assert not values[-1][7]
+    assert values[-1][2] > 1e-9 * null
 
 
 def test_wrong_shapes_are_refused(rng):
