@@ -355,6 +355,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         solver: str = "auto",
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,

@@ -219,6 +219,8 @@ class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
         l1_ratio: Any = 0.5,
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,

@@ -236,6 +236,8 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         eps: float = 1e-2,
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .problem import Problem
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["PathSolution", "Value", "solve_path"]
+__all__ = ["EngineWalk", "PathSolution", "Value", "Walk", "solve_path"]
 
 
 @dataclass
@@ -31,6 +31,65 @@ class PathSolution:
     interrupted: bool = False
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
+
+
+class Walk(Protocol):
+    """Along the path of one problem, from the largest strength to the smallest, as far as somebody asks.
+
+    Attributes
+    ----------
+    stride : int
+        Values that are best asked for together: nobody hears of them, and nothing can stop them, in between.
+    """
+
+    stride: int
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        """The values at the next strengths, each solved until its gap is at most its goal."""
+        ...
+
+
+class EngineWalk(Walk):
+    """A walk with the engine, for every loss and penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_iter, screening, solver, working_set, lazy, start
+        As in `solve_path`.
+    single : bool
+        Only one value will be asked for.
+    """
+
+    stride = 1
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        max_iter: int = 10_000,
+        screening: str | Rule | None = "auto",
+        solver: str = "auto",
+        working_set: bool = True,
+        lazy: bool = True,
+        single: bool = False,
+        start: tuple[Array, Array] | None = None,
+    ) -> None:
+        rules = _screening(problem, screening)
+        self.strategy = choose_strategy(problem, solver)
+        self.engine = Engine(
+            problem,
+            rules,
+            self.strategy,
+            working_set=working_set,
+            lazy=lazy,
+            max_iter=max_iter,
+            single=single,
+            start=start,
+        )
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        return [self.engine.step(float(lam), float(goal)) for lam, goal in zip(lams, goals, strict=True)]
 
 
 def solve_path(
@@ -83,26 +142,25 @@ def solve_path(
     """
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
-    rules = _screening(problem, screening)
     solution = PathSolution(problem.loss.null.value)
     with one_blas_thread():
-        strategy = choose_strategy(problem, solver)
-        engine = Engine(
+        walk = EngineWalk(
             problem,
-            rules,
-            strategy,
+            max_iter=max_iter,
+            screening=screening,
+            solver=solver,
             working_set=working_set,
             lazy=lazy,
-            max_iter=max_iter,
             single=len(lams) == 1,
             start=start,
         )
+        engine = walk.engine
         try:
             for k, lam in enumerate(lams):
                 goal = tol * problem.loss.null.value
                 if tol_scaling == "quadratic":
                     goal *= min(lam / engine.lam_max, 1.0) ** 2 if engine.lam_max > 0 else 1.0
-                value = engine.step(float(lam), goal)
+                [value] = walk.values([lam], [goal])
                 solution.points.append(value)
                 if progress is not None:
                     progress(k, len(lams), value)
@@ -110,7 +168,7 @@ def solve_path(
             solution.interrupted = True
     solution.passes = problem.design.passes
     solution.wrong_rejections = engine.wrong_rejections
-    solution.history = strategy.history
+    solution.history = walk.strategy.history
     return solution
 
 
