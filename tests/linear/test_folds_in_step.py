@@ -300,14 +300,16 @@ def test_the_mean_curve():
     curve = MeanCurve(10, 2, patience=3)
     curve.add(0, 0, np.array([5.0, 4.0, 4.5, 9.0, 9.0, 9.0, 9.0]))
     assert not curve.ended(9)
-    assert curve.near(2, 3) and not curve.near(3, 3)  # the other fold has nothing yet
+    assert curve.near(2, 3)
+    assert not curve.near(3, 3)  # the other fold has nothing yet
     curve.add(1, 0, np.array([5.0, 4.0, 3.5]))  # the minimum of the mean is at 1 and again at 2
     assert curve.n_scored == 10
     curve.add(1, 3, np.array([3.0, 3.0]))
     assert curve.n_scored == 10
     curve.add(1, 5, np.array([3.0]))  # the third above it
     assert curve.n_scored == 6
-    assert curve.ended(6) and not curve.ended(5)
+    assert curve.ended(6)
+    assert not curve.ended(5)
     assert curve.near(9, 0)  # nothing to wait for
     flat = MeanCurve(40, 1, patience=3)
     flat.add(0, 0, np.ones(40))  # never above its minimum

@@ -39,7 +39,8 @@ def check_folds(config: dict[str, Any]) -> None:
 
 def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:
     """Parameters of an estimator that make the folds of a configuration, and say how they are used."""
-    found = {key: config[key] for key in ("selection_rule", "early_stopping", "fold_tol") if key in config}
+    used: tuple[str, ...] = ("selection_rule", "early_stopping", "fold_tol")
+    found = {key: config[key] for key in used if key in config}
     if config["shuffle"]:
         return {**found, "cv": ShuffledFolds(config["cv"]), "random_state": config["seed"]}
     return {**found, "cv": ConsecutiveFolds(config["cv"])}

@@ -330,8 +330,8 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     n_scored_ : int
         Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
     passes_ : float
-        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk in
-        step and share them.
+        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
+        in step and share them.
     coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
 

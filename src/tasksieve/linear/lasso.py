@@ -181,8 +181,8 @@ class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
     n_scored_ : int
         Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
     passes_ : float
-        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk in
-        step and share them.
+        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
+        in step and share them.
     coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskLasso`, of the model with ``alpha_`` on all rows.
 
