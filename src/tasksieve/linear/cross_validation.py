@@ -48,9 +48,10 @@ PACKED_ENTRIES = 1 << 25
 # What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
 FOLD_TOL = 1e-4
 
-# Values that a fold may be ahead of the slowest one, where early stopping may make them useless: more where company
-# saves readings.
-AHEAD, AHEAD_READING = 4, PATIENCE
+# With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
+# ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
+SCORED_TOGETHER = 4
+AHEAD, AHEAD_READING = SCORED_TOGETHER, PATIENCE
 
 # Bytes of memory that nobody needs to ask for.
 AFFORDABLE = 1 << 30
@@ -167,25 +168,28 @@ class PathEstimatorCV(TaskLinearModel):
         threads = max(1, kernel_threads() // jobs)
         early = self.early_stopping and self._automatic
         # Folds that walk in step are finished together. A `checkpoint` keeps those that are finished: then one by one.
-        shared = SharedReading(data.storage) if dear(data, len(folds) + 1) and (early or not keeping()) else None
+        shared = None
+        if dear(data, len(folds) + 1) and (early or not keeping()):
+            shared = SharedReading(data.storage, kernel_threads())
         given = data if shared is None else replace(data, storage=shared.seat())
         problems = [model._problem(given, threads) for model in models]
         grids = [self._grid(model, problem, data) for model, problem in zip(models, problems, strict=True)]
-        work = _Folds(self, data, folds, threads, jobs, shared, sketch(data, threads) if keeping() else None)
+        work = _Folds(self, data, folds, threads, jobs, shared, sketch(given, threads) if keeping() else None)
         fold_models = [self._fold_model(model) for model in models]
         solution = None
         if shared is None and not early:
-            results = work.one_by_one(fold_models, grids)
+            results, n_scored = work.one_by_one(fold_models, grids), [len(grid) for grid in grids]
         else:
             whole = (models[0], given, problems[0]) if len(models) == 1 else None
-            both = [work.in_step(m, fold_models[m], grids[m], early, whole) for m in range(len(models))]
-            results, solution = [result for several, _ in both for result in several], both[0][1]
+            steps = [work.in_step(m, fold_models[m], grids[m], early, whole) for m in range(len(models))]
+            results, n_scored = [result for step in steps for result in step.folds], [step.n_scored for step in steps]
+            solution = steps[0].whole
         scores = np.array([result.scores for result in results])
         scores = scores.reshape(len(models), len(folds), -1).transpose(0, 2, 1)  # models x values x folds
         n_open = sum(int(np.count_nonzero(result.open)) for result in results)
         if n_open:
             warnings.warn(
-                f"{n_open} of {np.count_nonzero(~np.isnan(scores))} solutions in the folds did not reach "
+                f"{n_open} of {sum(n_scored) * len(folds)} solutions in the folds did not reach "
                 f"fold_tol={fold_models[0].tol:g} within max_iter={models[0].max_iter}: raise max_iter or fold_tol.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -193,8 +197,7 @@ class PathEstimatorCV(TaskLinearModel):
 
         best, k = select(scores, self.selection_rule)
         model, problem = models[best], problems[best]
-        n_scored = int(np.count_nonzero(~np.isnan(scores[best]).any(axis=1)))
-        grid = grids[best][:n_scored]
+        grid = grids[best][: n_scored[best]]
         if solution is None:
             progress = model._progress(f"{type(self).__name__}, all rows")
             solution = model._solve(given, problem, grid, progress=progress)
@@ -208,10 +211,10 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_solution(data, solution.points[k])
         self.null_objective_ = self.path_.null_objective
         self._set_scale(problem.design.scale, problem.units.x)
-        self.path_scores_ = scores[best][:n_scored]
-        self.n_scored_ = n_scored
+        self.n_scored_ = n_scored[best]
+        self.path_scores_ = scores[best][: self.n_scored_]
         own = sum(problem.design.passes for problem in problems) + sum(result.passes for result in results)
-        self.passes_ = own if shared is None else shared.spent
+        self.passes_ = own + float(keeping()) if shared is None else shared.spent
         self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)
         return self
@@ -294,6 +297,15 @@ class FoldResult:
     passes: float
 
 
+@dataclass
+class StepResult:
+    """What folds that walked in step came to, how many values count, and the path over all rows if it was there."""
+
+    folds: list[FoldResult]
+    n_scored: int
+    whole: PathSolution | None
+
+
 class _Pace:
     """How a walk goes on: on its own by default."""
 
@@ -303,6 +315,9 @@ class _Pace:
 
     def reached(self, first: int, points: list[Value]) -> None:
         """Values from the first one on are solved."""
+
+    def ended(self) -> None:
+        """No more values come."""
 
 
 class _InStep(_Pace):
@@ -317,14 +332,21 @@ class _InStep(_Pace):
         fold: int = -1,
     ) -> None:
         self._steps, self._curve, self._ahead, self._score, self._fold = steps, curve, ahead, score, fold
+        self._first, self._unscored = 0, list[Value]()
 
     def go_on(self, k: int) -> bool:
         self._steps.wait_until(lambda: self._curve.near(k, self._ahead))
         return not self._curve.ended(k)
 
     def reached(self, first: int, points: list[Value]) -> None:
-        if self._score is not None:
-            self._curve.add(self._fold, first, self._score(points))
+        self._unscored += points
+        if len(self._unscored) >= SCORED_TOGETHER:
+            self.ended()
+
+    def ended(self) -> None:
+        if self._score is not None and self._unscored:
+            self._curve.add(self._fold, self._first, self._score(self._unscored))
+        self._first, self._unscored = self._first + len(self._unscored), []
 
 
 def walk_along(
@@ -342,6 +364,7 @@ def walk_along(
         if tell is not None:
             for k, point in enumerate(found, first):
                 tell(k, len(lams), point)
+    pace.ended()
     return points
 
 
@@ -381,7 +404,7 @@ class _Folds:
         alphas: np.ndarray,
         early: bool,
         whole: tuple[PathEstimator, TaskData, Problem] | None,
-    ) -> tuple[list[FoldResult], PathSolution | None]:
+    ) -> StepResult:
         """All folds of a model at the same time, and with them the path over all rows where `whole` is given."""
         shared, n_folds = self._shared, len(self._folds)
         steps = Lockstep(self._jobs, None if shared is None else shared.serve)
@@ -412,10 +435,10 @@ class _Folds:
             result.scores[n_scored:] = np.nan
             result.open[n_scored:] = False
         if whole is None:
-            return results, None
+            return StepResult(results, n_scored, None)
         problem = whole[2]
         null = float(np.ldexp(problem.loss.null.value, problem.units.f))
-        return results[:-1], PathSolution(null, results[-1][:n_scored], problem.design.passes)
+        return StepResult(results[:-1], n_scored, PathSolution(null, results[-1][:n_scored], problem.design.passes))
 
     def _solve(
         self,

@@ -23,6 +23,12 @@ class SharedReading:
 
     Passes over all columns wait for company (`meet`); columns that anybody has read are kept for a while.
 
+    Parameters
+    ----------
+    storage : ColumnStorage
+    threads : int
+        For readings that several wait for: none of them needs its own meanwhile.
+
     Attributes
     ----------
     meet : callable, optional
@@ -31,8 +37,8 @@ class SharedReading:
         Readings of the data by all of them, in equivalents.
     """
 
-    def __init__(self, storage: ColumnStorage) -> None:
-        self.storage = storage
+    def __init__(self, storage: ColumnStorage, threads: int = 1) -> None:
+        self.storage, self._threads = storage, threads
         self.meet: Callable[[Request], Reading] | None = None
         self.spent = 0.0
         self._lock = threading.Lock()
@@ -45,7 +51,8 @@ class SharedReading:
     def serve(self, requests: Sequence[Request]) -> list[Reading]:
         """One reading for all requests; each bears its share of the cost."""
         everything = [a for asked, _ in requests for a in asked]
-        products, spent = self.storage.read(everything, max(threads for _, threads in requests))
+        threads = max(threads for _, threads in requests)
+        products, spent = self.storage.read(everything, threads if len(requests) == 1 else max(threads, self._threads))
         self.spent += spent
         answers = []
         for asked, _ in requests:
