@@ -39,18 +39,19 @@ def build(rng, form, weighted=False, **options):
 def walked(monkeypatch):
     """How many values the Gram way found, path after path."""
     counts: list[int] = []
-    along = gram.walk_along
+    begin, values = gram.gram_walk, gram.GramWalk.values
 
-    def spy(problem, lams, goals, max_iter, found):
+    def begun(problem):
         counts.append(0)
+        return begin(problem)
 
-        def count(value):
-            counts[-1] += 1
-            found(value)
+    def counted(self, *arguments):
+        found = values(self, *arguments)
+        counts[-1] += len(found)
+        return found
 
-        along(problem, lams, goals, max_iter, count)
-
-    monkeypatch.setattr(gram, "walk_along", spy)
+    monkeypatch.setattr(gram, "gram_walk", begun)
+    monkeypatch.setattr(gram.GramWalk, "values", counted)
     return counts
 
 

@@ -7,6 +7,7 @@ folds add up, and rows may come in blocks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,17 @@ class Moments:
             0,
         )
 
+    def empty(self) -> Moments:
+        """Of no rows, for the same columns."""
+        return Moments.zeros(len(self.gram), *self.cross.shape, self.beside.shape[1])
+
+    def copy(self) -> Moments:
+        """A copy."""
+        other = self.empty()
+        other.add(self)
+        other.rows = self.rows
+        return other
+
     def add(self, other: Moments) -> None:
         """The rows of another one, about the same shifts."""
         for name in ("gram", "cross", "labels", "beside", "nuisance", "explained"):
@@ -93,6 +105,20 @@ class Moments:
             self.nuisance[t] += zt @ zt.T
             self.explained[t] += zt @ yt
         self.rows += int(np.max(np.diff(offsets)))
+
+
+def leave_one_out(parts: Sequence[Moments], rest: Moments | None = None) -> Iterator[Moments]:
+    """For each part the sum of all others, and of a rest that is in all: never a difference, which would leave of a
+    column that is large in one part and small in the others nothing but rounding."""
+    after = [parts[-1].empty()]
+    for part in reversed(parts[1:]):
+        after.append(after[-1].copy())
+        after[-1].add(part)
+    before = parts[0].empty() if rest is None else rest.copy()
+    for part, later in zip(parts, reversed(after), strict=True):
+        later.add(before)
+        yield later
+        before.add(part)
 
 
 @dataclass

@@ -14,7 +14,6 @@ goes on from its last value.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +47,8 @@ _WIDEST = 12  # times as many features as rows: there the working sets of the en
 _ROOM = 2.5  # times the rows of a matrix: so many features in play are more than residuals would cost
 _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
+_DONE, _PAUSED = 0, 1  # why the kernel returns, unless the walk is at its end
 _BUDGET = 2e9  # multiplications in one call: between calls there is time for progress and interrupts
-
-# Why a walk stopped; the kernel knows all but the last: numbers as they are stored fall short of the goal.
-DONE, PAUSED, CROWDED, ROUNDING, SPENT, SHORT = range(6)
 
 
 @dataclass
@@ -116,7 +113,7 @@ class GramWalk:
         self._coefficients = np.zeros_like(moments.beside)  # (Z'Z)^-1 Z'X
         self._fit = np.zeros_like(moments.explained)  # (Z'Z)^-1 Z'y
         self._independence = np.ones(matrices)  # least singular values of Z, columns of length 1
-        amplified = self._eliminate(moments)
+        self._rounding = float(self._eliminate(moments)) + gamma(16)
         if frame.scale is not None:
             _scale(gram, frame.scale)
             squares = squares / np.square(frame.scale)
@@ -126,6 +123,7 @@ class GramWalk:
         self.sizes = np.ascontiguousarray(np.sqrt(squares))
         #: half the sum of squares of what is to be explained: the objective at W = 0
         self.null_value = 0.5 * float(np.sum(moments.labels))
+        self._ended = False
         self._path = kernels.GramPath(
             gram,
             np.ascontiguousarray(moments.cross),
@@ -135,7 +133,7 @@ class GramWalk:
             np.ascontiguousarray(own.group),
             np.ascontiguousarray(own.l1),
             own.positive,
-            float(amplified) + gamma(16),
+            self._rounding,
             own.gauge_error,
             max(int(_ROOM * n_rows), _LEAST_ROOM),
             n_threads,
@@ -143,8 +141,9 @@ class GramWalk:
 
     @property
     def usable(self) -> bool:
-        """Whether the nuisance columns can be told apart, and there is anything to explain."""
-        return bool(np.all(self._independence > 0.0)) and self.null_value > 0.0
+        """Whether the nuisance columns can be told apart, and what is to be explained is more than rounding."""
+        least = 1e4 * self._rounding * float(np.sum(np.square(self._label_sizes)))
+        return bool(np.all(self._independence > 0.0)) and self.null_value > least
 
     def _eliminate(self, moments: Moments) -> float:
         """Takes what nuisance columns explain out of the moments; returns the relative error of what is left.
@@ -178,15 +177,17 @@ class GramWalk:
         worst = float(np.min(self._independence, initial=1.0))
         return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
 
-    def values(self, lams: Array, goals: Array, max_iter: int, budget: float = _BUDGET) -> tuple[list[Value], int]:
-        """As many of these strengths as one call solves, and why it stopped; a value that fell short is not among
-        them."""
+    def values(self, lams: Array, goals: Array, max_iter: int) -> list[Value]:
+        """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
         ridges = self._own.ridges(np.asarray(lams))
+        if self._ended:
+            return []
         stop, found, places, rows = self._path.advance(
-            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, budget
+            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, _BUDGET
         )
+        self._ended = stop not in (_DONE, _PAUSED)
         if not found:
-            return [], stop
+            return []
         counts = np.array([value[6] for value in found])
         rows = rows.reshape(len(places), len(self._label_sizes))
         numbers = self._numbers(counts, places, rows)
@@ -196,7 +197,8 @@ class GramWalk:
             part = slice(int(ends[k]) - count, int(ends[k]))
             gap += numbers.lost[k]
             if not gap <= goals[k] and epochs < max_iter:
-                return values, SHORT
+                self._ended = True  # numbers as they are stored fall short of the goal
+                return values
             features, coefs = self.frame.features[places[part]], numbers.raw[part]
             if len(self.frame.unpenalised):
                 features = np.concatenate([features, self.frame.unpenalised])
@@ -216,7 +218,7 @@ class GramWalk:
                     bool(gap <= goals[k]),
                 )
             )
-        return values, stop
+        return values
 
     def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
         """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
@@ -327,9 +329,18 @@ def serves(problem: Problem, n_values: int) -> bool:
     work = float(samples) * count * count
     if work > min(_MOST_WORK, _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)):
         return False
+    return memory_allows(problem)
+
+
+def memory_allows(problem: Problem, more: int = 0) -> bool:
+    """Whether Gram matrices, features in play and a copy of the columns have room, with so many more matrices."""
+    design = problem.design
+    count = design.n_features - len(design.unpenalised)
+    matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
+    samples = design.n_rows if matrices == 1 else design.n_samples
     room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
-    memory = 8.0 * (matrices * (float(count) ** 2 + room**2) + 2.0 * samples * count)
-    return memory <= min(_MOST_BYTES, 0.25 * free_memory())
+    needed = 8.0 * (matrices * (float(count) ** 2 * (1 + more) + room**2) + 2.0 * samples * count)
+    return needed <= min(_MOST_BYTES, 0.25 * free_memory())
 
 
 def free_memory() -> float:
@@ -377,17 +388,3 @@ def gram_walk(problem: Problem) -> GramWalk | None:
     rows = len(columns.x) / matrices
     walk = GramWalk(moments, problem.penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
     return walk if walk.usable else None
-
-
-def walk_along(
-    problem: Problem, lams: Array, goals: Array, max_iter: int, found: Callable[[Value], None]
-) -> None:
-    """Tells of every value that the walk along a problem's path finds, from the first strength on."""
-    walk, done = gram_walk(problem), 0
-    while walk is not None and done < len(lams):
-        values, stop = walk.values(lams[done:], goals[done:], max_iter)
-        for value in values:
-            found(value)
-        done += len(values)
-        if stop not in (DONE, PAUSED):
-            return

@@ -137,6 +137,12 @@ class RowPenalty(Described):
         changed.test = name  # type: ignore[attr-defined]
         return changed
 
+    def with_fixed_ridge(self, factor: float) -> Self:
+        """The same penalty with the ridge that does not grow with the strength multiplied by a factor."""
+        changed = self._copy()
+        changed._fixed_ridge = factor * self._fixed_ridge
+        return changed
+
     def times(self, factor: float) -> Self:
         """The norm multiplied by a factor, the ridge as it is."""
         scaled = self._copy()
