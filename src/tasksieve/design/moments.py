@@ -69,7 +69,8 @@ class Moments:
 
     def empty(self) -> Moments:
         """Of no rows, for the same columns."""
-        return Moments.zeros(len(self.gram), *self.cross.shape, self.beside.shape[1])
+        n_tasks, n_features = self.cross.shape
+        return Moments.zeros(len(self.gram), n_tasks, n_features, self.beside.shape[1])
 
     def copy(self) -> Moments:
         """A copy."""
