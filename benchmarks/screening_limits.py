@@ -64,11 +64,11 @@ def main() -> None:
 
 NOTE = (
     "Previous optimum: that of the grid's value before (1.048 times this alpha). Gauges: of the zero rows at the "
-    "optimum, quartiles. y over alpha: norm of the target times the median norm of a column, over alpha (in sums). "
-    "Lift: radius times the norm of the column in its longest task, median over the zero rows; from 1 on nothing can be "
-    "rejected, whatever the slack; the rule's ball has at most 0.023 times the column before. Rejected: share of the "
-    "zero rows, by the rule's ball, by the smallest ball round its centre that holds the optimum (an oracle), and by the "
-    "ball that a certified gap of 1e-6 gives round the optimum itself."
+    "optimum, quartiles. y over alpha: norm of the target times the median norm of a column, over alpha (in "
+    "sums). Lift: radius times the norm of the column in its longest task, median over the zero rows; from 1 on "
+    "nothing can be rejected, whatever the slack; the rule's ball has at most 0.023 times the column before. "
+    "Rejected: share of the zero rows, by the rule's ball, by the smallest ball round its centre that holds the "
+    "optimum (an oracle), and by the ball that a certified gap of 1e-6 gives round the optimum itself."
 )
 COLUMNS = ("data", "alpha / alpha_max", "active rows", "gauges of zero rows (quartiles)", "y over alpha",
            "lift of the ball", "lift of the tight ball", "rejected", "by the tight ball", "by gap 1e-6")  # fmt: skip
