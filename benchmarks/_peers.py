@@ -257,17 +257,22 @@ class Adelie:
         return Run("adelie", answer["seconds"], answers, setting, extra={"version": answer["adelie"]})
 
 
+ADELIE_HOME = ROOT / ".venv-adelie"
+ADELIE_PYTHON = ADELIE_HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def adelie_ready() -> bool:
+    """Whether it is there already: where it has to be compiled, making it takes longer than a quick run may."""
+    if not ADELIE_PYTHON.exists():
+        return False
+    command = [str(ADELIE_PYTHON), "-c", "import adelie"]
+    return not subprocess.run(command, capture_output=True, check=False).returncode
+
+
 def adelie_python() -> Path:
     """Python of .venv-adelie, made on first use."""
-    home = ROOT / ".venv-adelie"
-    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    ready = (
-        python.exists()
-        and not subprocess.run(
-            [str(python), "-c", "import adelie"], capture_output=True, check=False
-        ).returncode
-    )
-    if not ready:
+    home, python = ADELIE_HOME, ADELIE_PYTHON
+    if not adelie_ready():
         say(f"making {home.name} with {ADELIE} (it needs numpy < 2)")
         venv.EnvBuilder(with_pip=True, clear=True).create(home)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", ADELIE], check=True)

@@ -115,13 +115,13 @@ def figure1(report: Report, args: Any, sizes: Sequence[int]) -> None:
             trials: dict[Series, list[Rejection]] = {one: [] for one in series}
             for seed in range(args.seed, args.seed + args.trials):
                 tasks = None
-                for rule, scaling in series:
-                    key = {**wanted, "seed": seed, "rule": rule, "gap": scaling}
+                keys = {one: {**wanted, "seed": seed, "rule": one[0], "gap": one[1]} for one in series}
+                if args.stored and not all(any(draw["key"] == key for draw in kept) for key in keys.values()):
+                    continue
+                for (rule, scaling), key in keys.items():
                     found = [draw for draw in kept if draw["key"] == key]
                     if found:
                         one = Rejection(np.array(found[0]["ratios"], dtype=float), **found[0]["rest"])
-                    elif args.stored:
-                        continue
                     else:
                         tasks = synthetic(args, kind, d, seed) if tasks is None else tasks
                         one = rejection(tasks, rule, scaling, threads=args.threads, limit=args.path_seconds)
@@ -309,7 +309,8 @@ def plot(panels: dict[str, Draws], name: str, across: int, also: str | None = No
             ratios = np.array([one.ratios for one in runs])
             style = {("dpc-published", "fixed"): "--"}.get((rule, scaling), "-" if scaling == "quadratic" else ":")
             axis.semilogx(
-                GRID, np.median(ratios, axis=0), colour, ls=style, label=f"{label}, {scaling} gap"
+                GRID, np.median(ratios, axis=0), colour, ls=style, label=f"{label}, {scaling} gap",
+                zorder=3 if rule == "dpc-published" else 2,  # the curves lie on each other: dashes on top
             )  # fmt: skip
             if len(runs) > 1 and (rule, scaling) in (("dpc-published", "fixed"), ("dpc", "quadratic")):
                 axis.fill_between(GRID, ratios.min(axis=0), ratios.max(axis=0), color=colour, alpha=0.15, lw=0)

@@ -74,7 +74,8 @@ NOTE = (
     "by the ball that a certified gap of 1e-6 gives round the optimum itself."
 )
 COLUMNS = ("data", "alpha / alpha_max", "active rows", "gauges of zero rows (quartiles)", "y over alpha",
-           "y across the fit", "lift of the ball", "lift of the tight ball", "rejected", "by the tight ball", "by gap 1e-6")  # fmt: skip
+           "y across the fit", "lift of the ball", "lift of the tight ball", "rejected", "by the tight ball",
+           "by gap 1e-6")  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -140,7 +141,8 @@ def looks(tasks: Tasks, fit_intercept: bool, args: Any) -> list[Look]:
                 mark, len(answers[k].features), np.quantile(gauges, [0.25, 0.5, 0.75]),
                 float(np.linalg.norm(y) * np.median(length) / lams[k]),
                 float(2 * radius / ((1 / lams[k] - 1 / lams[k - 1]) * np.linalg.norm(y))),
-                float(radius * np.median(length)), float(tight * np.median(length)), share(at_centre, radius), share(at_centre, tight),
+                float(radius * np.median(length)), float(tight * np.median(length)), share(at_centre, radius),
+                share(at_centre, tight),
                 share(at_optimum, gap_radius),
             )
         )  # fmt: skip
