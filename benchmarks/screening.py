@@ -91,7 +91,8 @@ def main() -> None:
     args = parser.parse_args()
     sizes = args.features or ([150, 300] if args.quick else [10_000, 20_000, 50_000])
     if args.quick:
-        args.trials, args.max_seconds = min(args.trials, 2), min(args.max_seconds, 5.0)
+        args.trials, args.max_seconds = min(args.trials, 2), min(args.max_seconds, 2.0)
+        args.path_seconds = min(args.path_seconds, 5.0)
     for name in [args.only] if args.only else PARTS:
         report = Report(f"screening_{name}", args)
         if library() is not None:
