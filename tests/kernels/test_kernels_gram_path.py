@@ -38,7 +38,7 @@ def penalty(rng, features, kind):
 
 
 def walk(module, given, group, l1, positive, rows, lams, ridge, goal, threads=1, room=10_000, budget=1e13):
-    path = module.GramPath(*given, group, l1, positive, 4.0 * 2.0**-53 * (rows + 16), 1e-12, room, threads)
+    path = module.GramPath(*given, group, l1, positive, 4.0 * 2.0**-53 * (rows + 16), 1e-12, room, 0.0, threads)
     return path.advance(lams, np.full(len(lams), ridge), np.full(len(lams), goal), 20_000, budget)
 
 
@@ -138,7 +138,7 @@ def test_why_a_path_stops(rng):
     stop, values, *_ = walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-16 * null)
     assert stop == 3
     assert not values
-    path = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 1)
+    path = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 0.0, 1)
     arguments = np.zeros(12), np.full(12, 1e-7 * null), 20_000
     stop, values, features, rows = path.advance(lams, *arguments, 0.0)
     assert stop == 1
@@ -147,7 +147,7 @@ def test_why_a_path_stops(rng):
     whole = walk(kernels, given, group, l1, False, 60, lams, 0.0, 1e-7 * null)
     np.testing.assert_allclose(np.concatenate([rows, rest[3]]), whole[3], rtol=1e-12)
     np.testing.assert_array_equal(np.concatenate([features, rest[2]]), whole[2])
-    stop, values, *_ = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 1).advance(
+    stop, values, *_ = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 0.0, 1).advance(
         lams, np.zeros(12), np.full(12, 1e-9 * null), 1, 1e13
     )
     assert stop == 0
@@ -159,7 +159,7 @@ def test_wrong_shapes_are_refused(rng):
     _, _, _, given = statistics(rng, 1, 3)
     gram, cross, labels, sizes, label_sizes = given
     ones, zeros = np.ones(14), np.zeros(14)
-    tail = (ones, zeros, False, 1e-14, 1e-12, 100, 1)
+    tail = (ones, zeros, False, 1e-14, 1e-12, 100, 0.0, 1)
     for wrong in (
         (gram[:, :-1].copy(), cross, labels, sizes, label_sizes),
         (np.vstack([gram, gram]), cross, labels, sizes, label_sizes),

@@ -608,6 +608,14 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
     }
 }
 
+// Whether so many multiplications are more work than a few steps of Newton's method in the row norms: by counting, with
+// the two kinds of multiplications at the rates of their loops.
+bool GramPath::outdone(double work) const {
+    if (!(p_.rows > 0.0)) return false;
+    const double n = p_.rows, a = double(active_.size());
+    return work > 2.0 * double(p_.matrices) * (n * n * a + 0.5 * n * a * a + n * n * n / 3.0);
+}
+
 GramStop GramPath::advance(const double *lams, const double *ridges, const double *goals, index_t count,
                            index_t max_epochs, double budget) {
     values.clear();
@@ -617,10 +625,13 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
     const index_t tasks = p_.tasks;
     for (index_t v = 0; v < count; ++v) {
         if (v > 0 && work_ > budget) return GramStop::paused;
+        if (costly_ >= 2) return GramStop::crowded;
+        const double before = work_;
         const auto began = std::chrono::steady_clock::now();
         GramValue value;
         const GramStop stop = solve(lams[v], ridges[v], goals[v], max_epochs, value);
         if (stop != GramStop::done && stop != GramStop::spent) return stop;
+        costly_ = outdone(work_ - before) ? costly_ + 1 : 0;
         w_before_.swap(w_);
         h_before_.swap(h_);
         w_ = start_w_;

@@ -44,7 +44,7 @@ _WORK_A_VALUE = 2e8  # of these, for every strength after the first
 _WORK_AT_ONCE = 2e7  # for the first
 _MOST_BYTES = 1 << 30
 _WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
-_ROOM = 2.5  # times the rows of a matrix: so many features in play are more than residuals would cost
+_ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
 _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
 _DONE, _PAUSED = 0, 1  # why the kernel returns, unless the walk is at its end
@@ -123,6 +123,7 @@ class GramWalk:
         self.sizes = np.ascontiguousarray(np.sqrt(squares))
         #: half the sum of squares of what is to be explained: the objective at W = 0
         self.null_value = 0.5 * float(np.sum(moments.labels))
+        newton = not (own.has_entries or own.positive or own.ridges(np.ones(1))[0])
         self._ended = False
         self._path = kernels.GramPath(
             gram,
@@ -136,6 +137,7 @@ class GramWalk:
             self._rounding,
             own.gauge_error,
             max(int(_ROOM * n_rows), _LEAST_ROOM),
+            n_rows if n_tasks > 1 and newton else 0.0,
             n_threads,
         )
 

@@ -47,7 +47,7 @@ class GramPath:
     """
 
     def __init__(
-        self, gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room, threads
+        self, gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room, rows, threads
     ):
         tasks, features = cross.shape
         self._gram = [square(gram[0 if len(gram) == 1 else t], features) for t in range(tasks)]
