@@ -93,3 +93,18 @@ def test_wrong_shapes_raise(rng):
         with pytest.raises(ValueError):
             call()
             pytest.fail(name)
+
+
+def test_columns_summed_in_twice_the_precision(rng):
+    for count in (0, 1, 12):
+        a = rng.standard_normal((count, 3)) * 10.0 ** rng.integers(-8, 9, (count, 3))
+        b = rng.standard_normal((count, 3)) * 10.0 ** rng.integers(-8, 9, (count, 3))
+        terms = np.array([-np.sum(a * b, axis=0), rng.standard_normal(3)])  # most of it cancels
+        for module in (kernels, reference):
+            out, rest, sizes = np.full((3, 3), np.nan)
+            module.exact_columns(terms, a, b, out, rest, sizes)
+            for t in range(3):
+                exact = sum((Fraction(v) for v in terms[:, t]), Fraction(0))
+                exact += sum(Fraction(v) * Fraction(w) for v, w in zip(a[:, t], b[:, t], strict=True))
+                assert abs(Fraction(out[t]) + Fraction(rest[t]) - exact) <= Fraction(sizes[t]) * Fraction(2) ** -98
+            np.testing.assert_allclose(sizes, np.abs(terms).sum(axis=0) + np.abs(a * b).sum(axis=0), rtol=1e-14)

@@ -32,6 +32,15 @@ void py_exact_products(Vector<double> a, Vector<double> b, Indices offsets, OutV
     exact_products(a.data(), b.data(), offsets.data(), tasks, out.data(), rest.data());
 }
 
+void py_exact_columns(Rows<double> terms, Rows<double> a, Rows<double> b, OutVector<double> out,
+                      OutVector<double> rest, OutVector<double> sizes) {
+    const index_t tasks = terms.shape(1), count = a.shape(0);
+    require(shaped(a, count, tasks) && shaped(b, count, tasks), "a and b: one column a task");
+    require(length(out) == tasks && length(rest) == tasks && length(sizes) == tasks, "one sum a task");
+    exact_columns(terms.data(), terms.shape(0), a.data(), b.data(), count, tasks, out.data(), rest.data(),
+                  sizes.data());
+}
+
 void py_measure_against(Rows<double> z, Vector<double> r, Indices offsets, OutRows<double> products,
                         OutVector<double> norms) {
     const index_t tasks = check_offsets(offsets, length(r)), count = z.shape(0);
@@ -47,6 +56,8 @@ void bind_centring(nb::module_ &m) {
     m.def("centre", &py_centre, array("x"), array("offsets"), "shared"_a, array("w"), array("basis"), "shifted"_a,
           "threads"_a, array("out"), array("squares"), array("shifts"), array("loadings"));
     m.def("exact_products", &py_exact_products, array("a"), array("b"), array("offsets"), array("out"), array("rest"));
+    m.def("exact_columns", &py_exact_columns, array("terms"), array("a"), array("b"), array("out"), array("rest"),
+          array("sizes"));
     m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("products"),
           array("norms"));
 }

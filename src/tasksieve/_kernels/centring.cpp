@@ -77,18 +77,53 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
     });
 }
 
+namespace {
+
+// A sum and what it lost (Ogita, Rump and Oishi 2005).
+struct Twofold {
+    double sum = 0.0, low = 0.0;
+
+    void add(double value, double missing) {
+        const double next = sum + value, part = next - sum;
+        low += ((sum - (next - part)) + (value - part)) + missing;
+        sum = next;
+    }
+    void add_product(double a, double b) {
+        const double product = a * b;
+        add(product, std::fma(a, b, -product));
+    }
+    double total() const { return sum + low; }
+    double rest() const { return (sum - total()) + low; }
+};
+
+}  // namespace
+
 void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
                     double *rest) {
     for (index_t t = 0; t < tasks; ++t) {
-        double sum = 0.0, low = 0.0;
-        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) {
-            const double product = a[i] * b[i], missing = std::fma(a[i], b[i], -product);
-            const double next = sum + product, part = next - sum;
-            low += ((sum - (next - part)) + (product - part)) + missing;
-            sum = next;
+        Twofold found;
+        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) found.add_product(a[i], b[i]);
+        out[t] = found.total();
+        if (rest) rest[t] = found.rest();
+    }
+}
+
+void exact_columns(const double *terms, index_t n_terms, const double *a, const double *b, index_t count,
+                   index_t tasks, double *out, double *rest, double *sizes) {
+    for (index_t t = 0; t < tasks; ++t) {
+        Twofold found;
+        double size = 0.0;
+        for (index_t m = 0; m < n_terms; ++m) {
+            found.add(terms[m * tasks + t], 0.0);
+            size += std::fabs(terms[m * tasks + t]);
         }
-        out[t] = sum + low;
-        if (rest) rest[t] = (sum - out[t]) + low;
+        for (index_t k = 0; k < count; ++k) {
+            found.add_product(a[k * tasks + t], b[k * tasks + t]);
+            size += std::fabs(a[k * tasks + t] * b[k * tasks + t]);
+        }
+        out[t] = found.total();
+        rest[t] = found.rest();
+        sizes[t] = size;
     }
 }
 

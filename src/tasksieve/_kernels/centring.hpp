@@ -18,6 +18,10 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
 void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
                     double *rest);
 
+// out[t] + rest[t] = sum_m terms[m, t] + sum_k a[k, t] b[k, t] in the same way, and the sums of the sizes of all these.
+void exact_columns(const double *terms, index_t n_terms, const double *a, const double *b, index_t count,
+                   index_t tasks, double *out, double *rest, double *sizes);
+
 // products[k, t] = <z_k, r> over the rows of task t in the same way, and the norms of r.
 void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
                      double *products, double *norms);

@@ -25,6 +25,7 @@ combination of the two in a few operations a feature, and only features that thi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class Anchored:
 
     def loosened(self, slack: Array) -> Anchored:
         """The same with a larger remainder in each task."""
-        return Anchored(self.coef, self.remainder + slack, self.spectral + float(np.linalg.norm(slack)))
+        return Anchored(self.coef, self.remainder + slack, self.spectral + math.sqrt(slack @ slack))
 
 
 class AnchorShelf:

@@ -88,6 +88,7 @@ class Design:
         self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
         self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
         self.standardize = standardize
+        self._longest: Array | None = None
 
     # -- which shard ----------------------------------------------------------------------------------------------
 
@@ -154,7 +155,9 @@ class Design:
 
     def longest(self) -> Array:
         """Largest norm of each feature over the tasks."""
-        return self._everywhere(lambda shard, _: shard.longest())
+        if self._longest is None:
+            self._longest = self._everywhere(lambda shard, _: shard.longest())
+        return self._longest
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""

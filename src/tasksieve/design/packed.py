@@ -73,7 +73,8 @@ class PackedColumns(ColumnBlock):
         self._squares = np.empty((64, self.n_tasks))
         self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
         self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
-        self._gram: Array | None = None
+        self._gram = np.empty((1, 0, 0))  # with room for more columns
+        self._known = 0  # columns whose inner products it has
         self._asked: Array | None = None
         self._answered = (0, np.empty(0, dtype=np.int64))
 
@@ -118,7 +119,7 @@ class PackedColumns(ColumnBlock):
         self._place[self.features] = -1
         self.features = features.copy()
         self._place[features] = np.arange(len(features), dtype=np.int32)
-        self._gram = None
+        self._known = 0
         self.layout += 1
 
     def _append(self, features: Array) -> None:
@@ -140,17 +141,22 @@ class PackedColumns(ColumnBlock):
         self._place[features] = np.arange(old, new, dtype=np.int32)
         self.features = np.concatenate([self.features, features])
 
-    def gram(self, places: Array) -> Array:
-        """``X~' X~`` of packed columns of a uniform design (or a single task), extended as columns arrive."""
-        known = 0 if self._gram is None else len(self._gram)
-        total = len(self.features)
-        if known < total:
-            x = self.x
-            grown = np.empty((total, total))
-            if self._gram is not None:
-                grown[:known, :known] = self._gram
-            grown[known:] = x[:, known:].T @ x
-            grown[:known, known:] = grown[known:, :known].T
+    def grams(self) -> Array:
+        """``X~' X~`` of all packed columns of a uniform design (or a single task), in a matrix with room for more:
+        (1, room, room). It grows as columns arrive."""
+        known, total = self._known, len(self.features)
+        if total > self._gram.shape[1]:
+            room = max(total, known + known // 2)
+            grown = np.empty((1, room, room))
+            grown[0, :known, :known] = self._gram[0, :known, :known]
             self._gram = grown
-        assert self._gram is not None
-        return self._gram[np.ix_(places, places)]
+        if known < total:
+            x, gram = self.x, self._gram[0]
+            gram[known:total, :total] = x[:, known:].T @ x
+            gram[:known, known:total] = gram[known:total, :known].T
+            self._known = total
+        return self._gram
+
+    def gram(self, places: Array) -> Array:
+        """That of some columns, a copy."""
+        return self.grams()[0][np.ix_(places, places)]

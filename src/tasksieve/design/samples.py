@@ -77,9 +77,12 @@ class Samples:
         self.fit_intercept = fit_intercept
         self.n_tasks = len(self.offsets) - 1
         self.n_samples = int(self.offsets[-1])
-        self.lengths = self.offsets[1:] - self.offsets[:-1]
-        if np.any(self.lengths <= 0):
+        self._starts = self.offsets[:-1]
+        self.lengths = self.offsets[1:] - self._starts
+        if self.lengths.min() <= 0:
             raise ValueError("every task needs at least one row (a row may have weight 0)")
+        #: terms of a task's longest sum
+        self.depth = int(self.lengths.max())
         self.weights = weights
         self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
         #: every task sees the very same columns, weights included
@@ -97,8 +100,8 @@ class Samples:
         self.basis, self._from_basis = self._nuisance_basis(constant + raw)
         weighted = [self.weighted(column) for column in self.nuisance_columns]
         self._weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
-        self._used = np.isfinite(self.nuisance_sizes)
-        self._inverse_sizes = 1.0 / self.nuisance_sizes
+        self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
+        self._used_rounding = (8.0 * 2.0**-53) * (self._inverse_sizes > 0.0)
         root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         #: norms of the weighted constant, by task, and of the weighted nuisance columns
         self.root_totals = np.sqrt(self.task_sums(root * root))
@@ -110,21 +113,21 @@ class Samples:
         return len(self.nuisance_columns)
 
     def task_sums(self, vector: Array) -> Array:
-        """Sum of a flat vector over each task."""
+        """Sums of a flat vector, or of several, over each task."""
         if self.n_tasks == 1:
-            return np.asarray([vector.sum()])
-        return np.add.reduceat(vector, self.offsets[:-1])
+            return np.asarray(np.add.reduce(vector, axis=-1, keepdims=True))
+        return np.asarray(np.add.reduceat(vector, self._starts, axis=-1))
 
     def exact_products(self, first: Array, second: Array) -> Array:
         """Inner products of two flat vectors in each task, as if summed in twice the precision."""
-        return self.exact_cut(first, second, self.offsets)[0]
+        return self.exact_cut(first, second, self.offsets)
 
     @staticmethod
-    def exact_cut(first: Array, second: Array, offsets: Array) -> tuple[Array, Array]:
-        """The same for vectors of any length, cut at these offsets: the products, and what rounding them left out."""
+    def exact_cut(first: Array, second: Array, offsets: Array) -> Array:
+        """The same for vectors of any length, cut at these offsets."""
         out, rest = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
         kernels.exact_products(np.ascontiguousarray(first), np.ascontiguousarray(second), offsets, out, rest)
-        return out, rest
+        return out
 
     def orthogonality(self, vector: Array) -> tuple[Array, Array]:
         """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
@@ -133,8 +136,7 @@ class Samples:
         kernels.measure_against(self._weighted_nuisance, vector, self.offsets, found, lengths)
         np.abs(found, out=found)
         found *= self._inverse_sizes
-        found += (8.0 * 2.0**-53) * lengths
-        found *= self._used
+        found += self._used_rounding * lengths
         return found, lengths
 
     def means(self, vector: Array) -> Array:
@@ -156,7 +158,7 @@ class Samples:
 
     def per_sample(self, values: Array) -> Array:
         """One value per task, repeated over the task's samples."""
-        return np.repeat(values, self.lengths)
+        return values.repeat(self.lengths)
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
@@ -181,6 +183,8 @@ class Samples:
 
     def coefficients(self, loadings: Array) -> Array:
         """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
+        if self._from_basis.shape[1:] == (1, 1):
+            return np.asarray(self._from_basis[:, 0, 0] * loadings)
         return np.asarray(np.einsum("tzb,b...t->z...t", self._from_basis, loadings))
 
     def _same_weights_everywhere(self) -> bool:

@@ -112,7 +112,7 @@ class LocalShard:
 
     def longest(self) -> Array:
         """Largest norm of each feature over the tasks."""
-        return np.max(self._distinct_norms, axis=1)
+        return np.maximum.reduce(self._distinct_norms, axis=1)
 
     @property
     def finite(self) -> bool:
@@ -299,8 +299,7 @@ class LocalShard:
         while loadings:  # each is freed as soon as it is used
             loading = loadings.pop()
             squares -= np.square(loading, out=loading)
-        longest = int(np.max(np.diff(self.samples.offsets))) if not self.samples.shared else self.storage.n_rows
-        self.rounding = 4.0 * (longest + 8) * _EPS
+        self.rounding = 4.0 * (self.samples.depth + 8) * _EPS
         if len(self.samples.basis):
             lost = self.rounding * raw
             self.rounding *= _FRAGILE_RATIO

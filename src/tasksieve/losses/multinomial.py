@@ -109,7 +109,7 @@ class _MultinomialOnData(DataLoss):
     def at_scores(self, raw: Array) -> Evaluation:
         z = raw.reshape(self._classes, -1)
         values = logsumexp(z, axis=0) - self._picked(z)
-        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0][0])
+        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
         away = self._root * (self._y - np.exp(z - logsumexp(z, axis=0)))
         return Evaluation(total, away.ravel(), np.empty(0), margin=raw)
 

@@ -185,9 +185,11 @@ def duality_gap(
         if rounding is None:
             return loss.terms(at, c)
         # sums of one row, then of all; products of the dual point with the columns
-        known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), np.abs(rows))))
-        known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
-        known += c * float(np.vdot(rounding.products, np.abs(rows)))
+        sizes = np.abs(rows)
+        known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), sizes)))
+        if ridge:
+            known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
+        known += c * float(np.vdot(rounding.products, sizes))
         return loss.young(rounding.primal, rounding.error, at, c) + known
 
     gap = terms(scale) + max(norm - scale * inner, 0.0)

@@ -62,6 +62,14 @@ def exact_products(a, b, offsets, out, rest):
         rest[t] = math.fsum([*parts, -float(out[t])])
 
 
+def exact_columns(terms, a, b, out, rest, sizes):
+    """``out[t] + rest[t] = sum_m terms[m, t] + sum_k a[k, t] b[k, t]`` in the same way, and the sums of their sizes."""
+    first = np.concatenate([terms, a]).T.ravel()
+    second = np.concatenate([np.ones_like(terms), b]).T.ravel()
+    exact_products(first, second, np.arange(len(out) + 1) * (len(terms) + len(a)), out, rest)
+    sizes[:] = np.abs(terms).sum(axis=0) + np.abs(a * b).sum(axis=0)
+
+
 def measure_against(z, r, offsets, products, norms):
     """``products[k, t] = <z_k, r>`` over the rows of task t in the same way, and the norms of r."""
     for row, out in zip(z, products, strict=True):
