@@ -204,14 +204,13 @@ class Design:
         wide = (len(features), self.n_tasks)
         out = Centred(
             np.empty((rows, len(features)), order="F"),
-            np.empty(wide),
-            np.empty(wide),
+            *np.empty((3, *wide)),
             np.empty((len(self.nuisance_basis), *wide)),
         )
         for shard, own, here in self._cut_over(self.shards, features):
             part = shard.take(here)
             out.columns[:, own], out.loadings[:, own] = part.columns, part.loadings
-            out.squares[own], out.shifts[own] = part.squares, part.shifts
+            out.squares[own], out.shifts[own], out.sizes[own] = part.squares, part.shifts, part.sizes
         return out
 
     @property

@@ -136,8 +136,7 @@ class PackedColumns(ColumnBlock):
             self._squares, self._shifts, self._sizes = squares, shifts, sizes
         found = self.design.take(features)
         self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
-        self._squares[old:new], self._shifts[old:new] = found.squares, found.shifts
-        self._sizes[old:new] = np.sqrt(found.squares + np.sum(np.square(found.loadings), axis=0))
+        self._squares[old:new], self._shifts[old:new], self._sizes[old:new] = found.squares, found.shifts, found.sizes
         self._place[features] = np.arange(old, new, dtype=np.int32)
         self.features = np.concatenate([self.features, features])
 

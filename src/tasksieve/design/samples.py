@@ -84,13 +84,17 @@ class Samples:
         #: terms of a task's longest sum
         self.depth = int(self.lengths.max())
         self.weights = weights
-        self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
+        self.root_weights = None if weights is None or (weights == 1.0).all() else np.sqrt(weights)
+        #: the same as an array in any case
+        self.root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
         raw = [np.tile(column, self.n_tasks) if shared else np.ascontiguousarray(column) for column in unpenalised.T]
         constant = [np.ones(self.n_samples)] if fit_intercept else []
         shifts = np.array([self.means(column) for column in raw]).reshape(len(raw), self.n_tasks)
-        self.nuisance_shifts = np.vstack([np.zeros((len(constant), self.n_tasks)), shifts])
+        self.nuisance_shifts = np.concatenate([np.zeros((len(constant), self.n_tasks)), shifts])
+        #: norms of the weighted constant, by task
+        self.root_totals = np.sqrt(self.task_sums(np.square(self.root)))
         self.nuisance_columns = constant + [
             column - self.per_sample(shift) for column, shift in zip(raw, shifts, strict=True)
         ]
@@ -102,11 +106,8 @@ class Samples:
         self._weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
         self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
         self._used_rounding = (8.0 * 2.0**-53) * (self._inverse_sizes > 0.0)
-        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
-        #: norms of the weighted constant, by task, and of the weighted nuisance columns
-        self.root_totals = np.sqrt(self.task_sums(root * root))
-        squares = [self.task_sums(column * column) for column in weighted]
-        self.nuisance_lengths = np.sqrt(np.array(squares).reshape(-1, self.n_tasks))
+        #: norms of the weighted nuisance columns
+        self.nuisance_lengths = np.sqrt(self.task_sums(np.square(self._weighted_nuisance)))
 
     @property
     def n_nuisance(self) -> int:
@@ -146,12 +147,11 @@ class Samples:
         """
         if not self.fit_intercept:
             return np.zeros(self.n_tasks)
-        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         shifts, squares = np.empty((1, self.n_tasks)), np.empty((1, self.n_tasks))
         column = np.asfortranarray(vector[:, None], dtype=np.float64)
         none = np.empty((0, self.n_samples))
         kernels.centre(
-            column, self.offsets, False, root, none, True, 1, np.empty_like(column), squares, shifts,
+            column, self.offsets, False, self.root, none, True, 1, np.empty_like(column), squares, shifts,
             np.empty((0, self.n_tasks)),
         )  # fmt: skip
         return shifts[0]
@@ -178,8 +178,7 @@ class Samples:
     def nuisance_fit(self, vector: Array) -> Array:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self.weighted(vector)
-        loadings = np.array([self.task_sums(column * weighted) for column in self.basis])
-        return self.coefficients(loadings.reshape(len(self.basis), self.n_tasks))
+        return self.coefficients(self.task_sums(self.basis * weighted))
 
     def coefficients(self, loadings: Array) -> Array:
         """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
@@ -202,11 +201,10 @@ class Samples:
         """
         count = self.n_nuisance
         if count == 1 and self.fit_intercept:
-            root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
-            totals = np.sqrt(self.task_sums(root * root))
-            inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
+            totals = self.root_totals
+            inverse = np.divide(1.0, totals, out=np.zeros(self.n_tasks), where=totals > 0.0)
             self.nuisance_sizes[0] = np.where(totals > 0.0, totals, np.inf)
-            return (root * self.per_sample(inverse))[None, :], inverse[:, None, None]
+            return (self.root * self.per_sample(inverse))[None, :], inverse[:, None, None]
         basis, backwards = np.zeros((count, self.n_samples)), np.zeros((self.n_tasks, count, count))
         for t in range(self.n_tasks):
             rows = slice(self.offsets[t], self.offsets[t + 1])

@@ -180,7 +180,7 @@ class DataLoss:
     @property
     def size(self) -> float:
         """How large predictions are that matter at all: for what is rounding beside them."""
-        return float(np.sqrt(2.0 * self.null.value))
+        return math.sqrt(2.0 * self.null.value)
 
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""

@@ -24,14 +24,16 @@ class TargetLoss(DataLoss):
         super().__init__(design)
         self.shift = design.means(y)
         self._y = y - design.per_sample(self.shift)
-        self.target = design.project(design.samples.weighted(self._y))
+        weighted = design.samples.weighted(self._y)
+        self.target = design.project(weighted)
         self._nuisance = design.nuisance_fit(self._y)
-        self._label_sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(self._y))))
+        self._label_sizes = np.sqrt(design.task_sums(np.square(weighted)))
+        self._size = math.sqrt(self.target @ self.target)
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     @property
     def size(self) -> float:
-        return float(np.linalg.norm(self.target))
+        return self._size
 
     def settled(self, at: Evaluation) -> Evaluation:
         """The exact dual point is the projection of the residual: as far away as that is from orthogonal."""

@@ -62,7 +62,7 @@ def row_gauge(m, group, l1, positive):
 
 
 def row_gauges(m, errors, group, l1, positive, out):
-    """`row_gauge` for every row, at most, where products are known up to `errors`; 0 for rows that are not penalised."""
+    """`row_gauge` of every row, at most, where products are known up to `errors`; 0 for rows that are not penalised."""
     sizes = (m if positive else np.abs(m)) + (0.0 if errors is None else errors)
     for j in range(len(m)):
         out[j] = row_gauge(sizes[j], group[j], l1[j], positive) if group[j] > 0.0 or l1[j] > 0.0 else 0.0
@@ -93,9 +93,9 @@ def coordinate_descent(
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
-    `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual`` as tasks x columns
-    of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared norm `h` is
-    0, the column is empty in that task or taken as if it were: its coefficient stays 0.
+    `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual``, as tasks x
+    columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared norm
+    `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
