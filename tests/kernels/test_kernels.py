@@ -281,6 +281,8 @@ def wrong_calls(rng):
         "gauges": lambda: k.row_gauges(h, None, six, six[:5].copy(), False, np.empty(6)),
         "gauges: errors": lambda: k.row_gauges(h, h[:5].copy(), six, six, False, np.empty(6)),
         "norms": lambda: k.row_norms(h, np.empty(5)),
+        "pick: rows": lambda: k.pick_rows(columns[:5].copy(), h, columns, np.empty((6, 2))),
+        "pick: out": lambda: k.pick_rows(columns, h, columns, np.empty((5, 2))),
         "express: gram": lambda: k.express(
             np.ones((3, 10)), np.ones((2, 2, 2)), r, offsets, 0.0, 0.0, 0.0, np.empty((3, 2)), np.empty(10),
             np.empty(2), np.empty(2),

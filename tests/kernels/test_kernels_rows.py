@@ -90,6 +90,17 @@ def test_row_norms(rng, tasks):
     np.testing.assert_allclose(ours, twin, rtol=1e-15)
 
 
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_pick_rows(rng, tasks):
+    for known, wanted in (([], []), ([], [3]), ([2, 5, 7], []), ([1, 4, 6, 9], [0, 4, 5, 9, 12]), ([3], [3])):
+        rows = rng.standard_normal((len(known), tasks))
+        lists = np.array(known, dtype=np.int64), rows, np.array(wanted, dtype=np.int64)
+        ours, twin = both("pick_rows", (len(wanted), tasks), *lists)
+        np.testing.assert_array_equal(ours, twin)
+        for feature, row in zip(wanted, ours, strict=True):
+            assert np.array_equal(row, rows[known.index(feature)] if feature in known else np.zeros(tasks))
+
+
 def blocks_of(x, offsets, shared, columns):
     if shared:
         return [x[:, columns]] * (len(offsets) - 1)

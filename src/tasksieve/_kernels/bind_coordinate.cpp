@@ -58,6 +58,12 @@ void py_row_norms(Rows<double> rows, OutVector<double> out) {
     row_norms(rows.data(), rows.shape(0), rows.shape(1), out.data());
 }
 
+void py_pick_rows(Indices known, Rows<double> rows, Indices features, OutRows<double> out) {
+    const index_t tasks = rows.shape(1);
+    require(shaped(rows, length(known), tasks) && shaped(out, length(features), tasks), "one row a feature");
+    pick_rows(known.data(), length(known), rows.data(), features.data(), length(features), tasks, out.data());
+}
+
 void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<double> l1, double ridge,
                    bool positive, OutRows<double> out) {
     const index_t rows = c.shape(0), tasks = c.shape(1);
@@ -80,6 +86,7 @@ void bind_coordinate(nb::module_ &m) {
     m.def("row_gauges", &py_row_gauges, array("m"), maybe("errors"), array("group"), array("l1"), "positive"_a,
           array("out"));
     m.def("row_norms", &py_row_norms, array("rows"), array("out"));
+    m.def("pick_rows", &py_pick_rows, array("known"), array("rows"), array("features"), array("out"));
     m.def("solve_rows", &py_solve_rows, array("c"), array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a,
           array("out"));
 }

@@ -127,16 +127,59 @@ void exact_columns(const double *terms, index_t n_terms, const double *a, const 
     }
 }
 
+void stored_rows(const Stored &is) {
+    const index_t tasks = is.tasks, first = is.intercept ? 1 : 0;
+    for (index_t t = 0; t < tasks; ++t) {
+        for (index_t b = 0; b < is.n_basis; ++b) {
+            double sum = 0.0;
+            for (index_t k = 0; k < is.count; ++k)
+                sum += is.loadings[(b * is.count + k) * tasks + t] * is.rows[k * tasks + t];
+            is.pulled[b * tasks + t] = sum;
+        }
+        for (index_t z = 0; z < is.n_nuisance; ++z) {
+            double sum = 0.0;
+            for (index_t b = 0; b < is.n_basis; ++b)
+                sum += is.from_basis[(t * is.n_nuisance + z) * is.n_basis + b] * is.pulled[b * tasks + t];
+            is.left[z * tasks + t] = is.nuisance[z * tasks + t] - sum;
+        }
+        double reach = 0.0, spread = 0.0;
+        Twofold found;
+        const auto add = [&](double a, double b) {
+            found.add_product(a, b);
+            spread += std::fabs(a * b);
+        };
+        if (is.intercept) {
+            add(is.left[t], 1.0);
+            add(is.label_shift[t], 1.0);
+        }
+        for (index_t k = 0; k < is.count; ++k) {
+            const index_t at = k * tasks + t;
+            reach += is.sizes[at] * std::fabs(is.rows[at]);
+            if (is.intercept) add(is.shifts[at], -is.raw[at]);
+        }
+        for (index_t z = first; is.intercept && z < is.n_nuisance; ++z)
+            add(is.nuisance_shifts[z * tasks + t], -is.left[z * tasks + t]);
+        is.constant[t] = found.total();
+        is.rest[t] = found.rest();
+        is.spread[t] = spread;
+        is.reach[t] = reach;
+    }
+}
+
 void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
-                     double *products, double *norms) {
+                     const double *inverse, const double *slack, double *products, double *norms) {
     const index_t samples = offsets[tasks];
-    for (index_t k = 0; k < count; ++k)
-        exact_products(z + k * samples, r, offsets, tasks, products + k * tasks, nullptr);
     for (index_t t = 0; t < tasks; ++t) {
         double squares = 0.0;
 #pragma omp simd reduction(+ : squares)
         for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) squares += r[i] * r[i];
         norms[t] = std::sqrt(squares);
+    }
+    for (index_t k = 0; k < count; ++k) {
+        double *own = products + k * tasks;
+        exact_products(z + k * samples, r, offsets, tasks, own, nullptr);
+        for (index_t t = 0; t < tasks; ++t)
+            own[t] = std::fabs(own[t]) * inverse[k * tasks + t] + slack[k * tasks + t] * norms[t];
     }
 }
 

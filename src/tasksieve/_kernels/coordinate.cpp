@@ -123,6 +123,18 @@ TASKSIEVE_MULTIVERSION void row_norms(const double *rows, index_t count, index_t
     for (index_t j = 0; j < count; ++j) out[j] = std::sqrt(inline_dot(rows + j * tasks, rows + j * tasks, tasks));
 }
 
+void pick_rows(const index_t *known, index_t n_known, const double *rows, const index_t *features, index_t count,
+               index_t tasks, double *out) {
+    index_t at = 0;
+    for (index_t k = 0; k < count; ++k) {
+        while (at < n_known && known[at] < features[k]) ++at;
+        if (at < n_known && known[at] == features[k])
+            std::copy_n(rows + at * tasks, tasks, out + k * tasks);
+        else
+            std::fill_n(out + k * tasks, tasks, 0.0);
+    }
+}
+
 namespace {
 
 const double *segment(const RowProblem &p, index_t k, index_t t) {

@@ -44,6 +44,10 @@ void row_gauges(const double *m, const double *errors, index_t count, index_t ta
 
 void row_norms(const double *rows, index_t count, index_t tasks, double *out);
 
+// Rows of some features from those of known ones, 0 where a feature is not known; both lists ascend.
+void pick_rows(const index_t *known, index_t n_known, const double *rows, const index_t *features, index_t count,
+               index_t tasks, double *out);
+
 // `state` is the residual (flat), which is updated with w; or, with a Gram matrix, filled with X'residual (tasks x width).
 RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol);
 

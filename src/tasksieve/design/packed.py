@@ -69,7 +69,7 @@ class PackedColumns(ColumnBlock):
         buffer = np.empty((rows, 64), order="F")
         super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
-        self._place = np.full(design.n_features, -1, dtype=np.int32)
+        self._place = np.full(design.n_features, -1, dtype=np.int64)
         self._squares = np.empty((64, self.n_tasks))
         self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
         self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
@@ -92,7 +92,7 @@ class PackedColumns(ColumnBlock):
 
     def loadings(self, places: Array) -> Array:
         """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
-        return np.asarray(self._loadings[:, places])
+        return self._loadings.take(places, axis=1)
 
     def sizes(self, places: Array) -> Array:
         """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
@@ -102,13 +102,14 @@ class PackedColumns(ColumnBlock):
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
         if features is self._asked and self.layout == self._answered[0]:
             return self._answered[1]
-        missing = features[self._place[features] < 0]
-        if len(missing):
+        found = self._place[features]
+        if len(found) and np.minimum.reduce(found) < 0:
             if len(self.features) > max(4096, 4 * len(features)):
-                self._keep(features[self._place[features] >= 0])
-            self._append(missing)
-        self._asked, self._answered = features, (self.layout, self._place[features].astype(np.int64))
-        return self._answered[1]
+                self._keep(features[found >= 0])
+            self._append(features[found < 0])
+            found = self._place[features]
+        self._asked, self._answered = features, (self.layout, found)
+        return found
 
     def _keep(self, features: Array) -> None:
         kept = self._place[features]
@@ -118,7 +119,7 @@ class PackedColumns(ColumnBlock):
         self._loadings[:, : len(kept)] = self._loadings[:, kept]
         self._place[self.features] = -1
         self.features = features.copy()
-        self._place[features] = np.arange(len(features), dtype=np.int32)
+        self._place[features] = np.arange(len(features))
         self._known = 0
         self.layout += 1
 
@@ -137,7 +138,7 @@ class PackedColumns(ColumnBlock):
         found = self.design.take(features)
         self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
         self._squares[old:new], self._shifts[old:new], self._sizes[old:new] = found.squares, found.shifts, found.sizes
-        self._place[features] = np.arange(old, new, dtype=np.int32)
+        self._place[features] = np.arange(old, new)
         self.features = np.concatenate([self.features, features])
 
     def grams(self) -> Array:

@@ -56,6 +56,8 @@ class Samples:
         What was subtracted from them.
     basis : array of shape (n_basis, n_samples)
         ``U``: flat rows, orthonormal within each task (zero where a task has fewer).
+    from_basis : array of shape (n_tasks, n_nuisance, n_basis)
+        Turns coefficients of U into those of Z.
     nuisance_sizes : array of shape (n_nuisance, n_tasks)
         Norms of ``diag(q) Z``; infinite where a column has no coefficient in a task.
     independence : array of shape (n_tasks,)
@@ -101,7 +103,7 @@ class Samples:
         self.dependent: list[Dependence] = []
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)
-        self.basis, self._from_basis = self._nuisance_basis(constant + raw)
+        self.basis, self.from_basis = self._nuisance_basis(constant + raw)
         weighted = [self.weighted(column) for column in self.nuisance_columns]
         self._weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
         self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
@@ -134,10 +136,9 @@ class Samples:
         """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
         the vector's norms by task."""
         found, lengths = np.empty((self.n_nuisance, self.n_tasks)), np.empty(self.n_tasks)
-        kernels.measure_against(self._weighted_nuisance, vector, self.offsets, found, lengths)
-        np.abs(found, out=found)
-        found *= self._inverse_sizes
-        found += self._used_rounding * lengths
+        kernels.measure_against(
+            self._weighted_nuisance, vector, self.offsets, self._inverse_sizes, self._used_rounding, found, lengths
+        )
         return found, lengths
 
     def means(self, vector: Array) -> Array:
@@ -182,9 +183,9 @@ class Samples:
 
     def coefficients(self, loadings: Array) -> Array:
         """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
-        if self._from_basis.shape[1:] == (1, 1):
-            return np.asarray(self._from_basis[:, 0, 0] * loadings)
-        return np.asarray(np.einsum("tzb,b...t->z...t", self._from_basis, loadings))
+        if self.from_basis.shape[1:] == (1, 1):
+            return np.asarray(self.from_basis[:, 0, 0] * loadings)
+        return np.asarray(np.einsum("tzb,b...t->z...t", self.from_basis, loadings))
 
     def _same_weights_everywhere(self) -> bool:
         if self.root_weights is None:

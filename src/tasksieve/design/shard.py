@@ -318,7 +318,7 @@ class LocalShard:
             for start in range(0, len(self._fragile), _TAKE_BLOCK):
                 part = self._fragile[start : start + _TAKE_BLOCK]
                 found = self._centred(part)
-                whole = found.squares + np.sum(np.square(found.loadings), axis=0)
+                whole = np.square(found.sizes)
                 width = squares.shape[1]
                 # Beside unpenalised features little may be left of a column, and that little is rounding.
                 squares[part] = np.maximum(found.squares, whole / _FRAGILE_RATIO**2)[:, :width]

@@ -45,8 +45,9 @@ class Numbers:
     free : array of shape (unpenalised features, n_tasks)
     constant : (constant, error), arrays of shape (n_tasks,), optional
         Intercepts of the shifted columns and labels, and how far they may be off, where they are known.
-    pulled : array, optional
-        What the nuisance basis takes of the rows' columns, where it is known.
+    known : (pulled, reach), optional
+        What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by task,
+        where they are known.
     """
 
     features: Array
@@ -54,7 +55,7 @@ class Numbers:
     intercept: Array
     free: Array
     constant: tuple[Array, Array] | None = None
-    pulled: Array | None = None
+    known: tuple[Array, Array] | None = None
 
 
 @dataclass
@@ -86,19 +87,22 @@ def numbers_of(
     loss: DataLoss, columns: Any, places: Array, features: Array, rows: Array, nuisance: Array
 ) -> Numbers:
     """What to store for rows of the scaled columns and coefficients of the nuisance columns."""
-    design = loss.design
+    design, samples, tasks = loss.design, loss.design.samples, loss.design.n_tasks
     raw = design.original_units(features, rows)
-    pulled = np.add.reduce(columns.loadings(places) * rows, axis=1)
-    left = nuisance - design.coefficients(pulled)
-    first = int(design.fit_intercept)
-    free = left[first:]
-    if not first:
-        return Numbers(features, raw, np.zeros(design.n_tasks), free)
-    terms = np.array([left[0], loss.shift])
-    intercept, rest, lost = _exact_sums(design, terms, columns.shifts(places), -raw, -free)
+    pulled, left = np.empty((len(samples.basis), tasks)), np.empty((samples.n_nuisance, tasks))
+    facts = np.empty((4, tasks))
+    kernels.stored_rows(
+        np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(places), columns.sizes(places),
+        columns.loadings(places), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts, design.fit_intercept, loss.shift, pulled, left, facts,
+    )  # fmt: skip
+    intercept, rest, spread, reach = facts
+    known = (pulled, reach) if raw is rows else None
+    if not design.fit_intercept:
+        return Numbers(features, raw, intercept, left, None, known)
+    lost = gamma(2) * np.abs(rest) + gamma(2 * (len(left) + len(rows)) + 10) ** 2 * spread
     # The stored intercept is what the exact one was rounded to: so much is missing where the shifts are taken back.
     constant = left[0] - rest, lost + gamma(2) * (np.abs(left[0]) + np.abs(rest))
-    return Numbers(features, raw, intercept, free, constant, pulled if raw is rows else None)
+    return Numbers(features, raw, intercept, left[1:], constant, known)
 
 
 def scores_of(
@@ -107,9 +111,12 @@ def scores_of(
     """Of stored numbers: their rows in units of the scaled columns, ``x . w_t + b_t`` less the shift of the labels,
     flat, and norms of what these scores, weighted, may be off in each task. `image` is ``X~ W`` where it is known."""
     design, first = loss.design, int(loss.design.fit_intercept)
-    rows, pulled = design.scaled_units(numbers.features, numbers.rows), numbers.pulled
-    if pulled is None:
+    rows = design.scaled_units(numbers.features, numbers.rows)
+    if numbers.known is not None:
+        pulled, reach = numbers.known
+    else:
         pulled = np.add.reduce(columns.loadings(places) * rows, axis=1)
+        reach = np.add.reduce(columns.sizes(places) * np.abs(rows), axis=0)
     if numbers.constant is not None:
         constant, lost = numbers.constant
     else:
@@ -125,7 +132,6 @@ def scores_of(
             weighted = weighted + basis * design.per_sample(part)
     raw = weighted if root is None else np.divide(weighted, root, out=np.zeros_like(weighted), where=root > 0)
     raw = raw + design.per_sample(level)
-    reach = np.add.reduce(columns.sizes(places) * np.abs(rows), axis=0)
     error = (2 * len(pulled) + 2) * reach + np.abs(constant) * lengths
     for column, length, part in zip(
         design.nuisance_columns[first:], design.samples.nuisance_lengths[first:], numbers.free, strict=True

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..losses import Evaluation, gamma
 from ..penalties import RowPenalty, row_norms
 from ..screening.rules import Rule
@@ -413,7 +414,7 @@ class Engine:
         """Entries of the working rows that the latest pair proves to be zero at this strength."""
         assert self._sieve is not None
         entries = self._sieve.zero_entries(pair, lam, penalty)
-        zero = _rows_of(working, pair.dual.features, entries)
+        zero = _rows_of(working, pair.dual.features, entries) > 0.0
         return zero if zero.any() else None
 
     # -- certificate ----------------------------------------------------------------------------------------------
@@ -585,12 +586,8 @@ class Engine:
 
 def _rows_of(features: Array, known: Array, rows: Array) -> Array:
     """Rows of these features, from those of known ones; zero for others. Both ascend."""
-    out = np.zeros((len(features), rows.shape[1]), dtype=rows.dtype)
-    if len(known) and len(features):
-        places = known.searchsorted(features)
-        np.minimum(places, len(known) - 1, out=places)
-        same = known[places] == features
-        out[same] = rows[places[same]]
+    out = np.empty((len(features), rows.shape[1]))
+    kernels.pick_rows(known, np.ascontiguousarray(rows, dtype=np.float64), features, out)
     return out
 
 

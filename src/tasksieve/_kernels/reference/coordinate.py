@@ -73,6 +73,13 @@ def row_norms(rows, out):
     out[:] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
 
+def pick_rows(known, rows, features, out):
+    """Rows of some features from those of known ones, 0 where a feature is not known; both lists ascend."""
+    out[:] = 0.0
+    _, here, there = np.intersect1d(features, known, assume_unique=True, return_indices=True)
+    out[here] = rows[there]
+
+
 def coordinate_descent(
     x,
     offsets,
