@@ -71,7 +71,8 @@ def test_facts_of_a_vector(rng):
     z, r, offsets = rng.standard_normal((3, 12)), rng.standard_normal(12), np.array([0, 5, 12])
     for module in (kernels, reference):
         products, norms = np.empty((3, 2)), np.empty(2)
-        inverse, slack = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.5]]), np.array([[1e-3, 0.0], [0.0, 2e-3], [0.0, 0.0]])
+        inverse = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.5]])
+        slack = np.array([[1e-3, 0.0], [0.0, 2e-3], [0.0, 0.0]])
         module.measure_against(z, r, offsets, inverse, slack, products, norms)
         for t, rows in enumerate((slice(0, 5), slice(5, 12))):
             expected = np.abs(z[:, rows] @ r[rows]) * inverse[:, t] + slack[:, t] * np.linalg.norm(r[rows])
@@ -125,7 +126,8 @@ def test_columns_summed_in_twice_the_precision(rng):
 def test_stored_rows(rng, count, n_basis, intercept):
     n_nuisance, tasks = n_basis + (n_basis == 0 and intercept), 3
     rows, raw, shifts, sizes = rng.standard_normal((4, count, tasks)) * 10.0 ** rng.integers(-3, 6, (4, count, tasks))
-    loadings, from_basis = rng.standard_normal((n_basis, count, tasks)), rng.standard_normal((tasks, n_nuisance, n_basis))
+    loadings = rng.standard_normal((n_basis, count, tasks))
+    from_basis = rng.standard_normal((tasks, n_nuisance, n_basis))
     nuisance, own_shifts = rng.standard_normal((2, n_nuisance, tasks))
     label_shift = np.sum(shifts * raw, axis=0)  # most of it cancels
     found = []
@@ -138,9 +140,10 @@ def test_stored_rows(rng, count, n_basis, intercept):
         )  # fmt: skip
         for t in range(tasks if intercept else 0):
             exact = Fraction(left[0, t]) + Fraction(label_shift[t])
-            exact -= sum((Fraction(a) * Fraction(b) for a, b in zip(shifts[:, t], raw[:, t], strict=True)), Fraction(0))
-            exact -= sum(Fraction(a) * Fraction(b) for a, b in zip(own_shifts[1:, t], left[1:, t], strict=True))
-            assert abs(Fraction(facts[0, t]) + Fraction(facts[1, t]) - exact) <= Fraction(facts[2, t]) * Fraction(2) ** -98
+            pairs = [*zip(shifts[:, t], raw[:, t], strict=True), *zip(own_shifts[1:, t], left[1:, t], strict=True)]
+            exact -= sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
+            off = abs(Fraction(facts[0, t]) + Fraction(facts[1, t]) - exact)
+            assert off <= Fraction(facts[2, t]) * Fraction(2) ** -98
         found.append((pulled, left, facts[2:]))
     for ours, twin in zip(*found, strict=True):
         np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(twin).max(initial=0.0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -133,6 +134,8 @@ class Design:
     @property
     def passes(self) -> float:
         """Full readings of the data, in equivalents."""
+        if len(self.shards) == 1:
+            return self.shards[0].passes
         sizes = np.diff(self._starts)
         read = sum(shard.passes * size for shard, size in zip(self.shards, sizes, strict=True))
         return float(read) / max(self.n_features, 1)
@@ -145,7 +148,7 @@ class Design:
     @property
     def finite(self) -> bool:
         """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
-        return all(shard.finite for shard in self.shards)
+        return math.isfinite(np.maximum.reduce(self.longest(), initial=0.0))
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks."""
@@ -204,7 +207,9 @@ class Design:
         wide = (len(features), self.n_tasks)
         out = Centred(
             np.empty((rows, len(features)), order="F"),
-            *np.empty((3, *wide)),
+            np.empty(wide),
+            np.empty(wide),
+            np.empty(wide),
             np.empty((len(self.nuisance_basis), *wide)),
         )
         for shard, own, here in self._cut_over(self.shards, features):

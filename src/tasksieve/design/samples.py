@@ -93,13 +93,13 @@ class Samples:
         self.uniform = shared and self._same_weights_everywhere()
         raw = [np.tile(column, self.n_tasks) if shared else np.ascontiguousarray(column) for column in unpenalised.T]
         constant = [np.ones(self.n_samples)] if fit_intercept else []
-        shifts = np.array([self.means(column) for column in raw]).reshape(len(raw), self.n_tasks)
-        self.nuisance_shifts = np.concatenate([np.zeros((len(constant), self.n_tasks)), shifts])
+        self.nuisance_shifts = np.zeros((len(constant) + len(raw), self.n_tasks))
+        self.nuisance_columns = list(constant)
+        for column, shift in zip(raw, self.nuisance_shifts[len(constant) :], strict=True):
+            shift[:] = self.means(column)
+            self.nuisance_columns.append(column - self.per_sample(shift))
         #: norms of the weighted constant, by task
         self.root_totals = np.sqrt(self.task_sums(np.square(self.root)))
-        self.nuisance_columns = constant + [
-            column - self.per_sample(shift) for column, shift in zip(raw, shifts, strict=True)
-        ]
         self.dependent: list[Dependence] = []
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)

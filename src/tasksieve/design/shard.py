@@ -115,11 +115,6 @@ class LocalShard:
         """Largest norm of each feature over the tasks."""
         return np.maximum.reduce(self._distinct_norms, axis=1)
 
-    @property
-    def finite(self) -> bool:
-        """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
-        return bool(np.isfinite(kernels.largest_magnitude(self._distinct_norms, self.n_threads)))
-
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
         projected = self.samples.project(r)

@@ -318,8 +318,9 @@ class PathEstimator(TaskLinearModel):
             start=start,
             progress=progress,
         )
-        solution.points = [units.value(point) for point in solution.points]
-        solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
+        if units != Units():
+            solution.points = [units.value(point) for point in solution.points]
+            solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
     def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:

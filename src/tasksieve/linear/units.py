@@ -56,8 +56,11 @@ class Units:
 
     def inward(self, lams: np.ndarray) -> np.ndarray:
         """Strengths in these units; what is out of range is as strong, or as weak, as can be."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.clip(np.ldexp(lams, self.y - self.penalised - self.f), 1.0 / _STRONGEST, _STRONGEST)
+        exponent = self.y - self.penalised - self.f
+        if exponent:
+            with np.errstate(over="ignore", under="ignore"):
+                lams = np.ldexp(lams, exponent)
+        return np.minimum(np.maximum(lams, 1.0 / _STRONGEST), _STRONGEST)
 
     def outward(self, lam: float) -> float:
         with np.errstate(over="ignore"):
@@ -76,8 +79,6 @@ class Units:
 
     def value(self, point: Any) -> Any:
         """A value of a path in the units of the data."""
-        if self == Units():
-            return point
         with np.errstate(over="ignore", under="ignore"):
             rows = np.ldexp(point.rows, self.y - self.x)
             found = replace(

@@ -93,7 +93,8 @@ def numbers_of(
     facts = np.empty((4, tasks))
     kernels.stored_rows(
         np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(places), columns.sizes(places),
-        columns.loadings(places), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts, design.fit_intercept, loss.shift, pulled, left, facts,
+        columns.loadings(places), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts,
+        design.fit_intercept, loss.shift, pulled, left, facts,
     )  # fmt: skip
     intercept, rest, spread, reach = facts
     known = (pulled, reach) if raw is rows else None

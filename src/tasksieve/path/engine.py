@@ -18,7 +18,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..losses import Evaluation, gamma
-from ..penalties import RowPenalty, row_norms
+from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
 from .certificate import (
@@ -181,11 +181,13 @@ class Engine:
         for _ in range(_MAX_ROUNDS):
             allowed = self.strategy.patience(self.max_iter - tally.iterations)
             asked = self.strategy.accuracy(inner, gap, cold)
-            solved = self._solve(pair, lam, penalty, working, rows, asked, allowed, tally)
+            own = penalty.restrict(working)
+            solved = self._solve(pair, lam, penalty, own, working, rows, asked, allowed, tally)
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, rejected, tally)
+                own = penalty.restrict(working)
             hidden = rejected if safe else None
-            pair, dual_value, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
+            pair, dual_value, violators = self._certify(lam, penalty, own, working, solved, hidden, best_dual, goal)
             gap = pair.gap
             if not math.isfinite(gap):
                 raise ValueError(NOT_FINITE)
@@ -380,13 +382,14 @@ class Engine:
         pair: Pair,
         lam: float,
         penalty: RowPenalty,
+        own: RowPenalty,
         working: Array,
         rows: Array,
         tol: float,
         max_iter: int,
         tally: _Tally,
     ) -> Solution:
-        """Solve on a working set; `pair` is the latest one, of this strength or the last."""
+        """Solve on a working set, whose penalty is `own`; `pair` is the latest one, of this strength or the last."""
         if not len(working):
             return Solution(rows, 0, 0.0)
         zero = shrink = None
@@ -402,9 +405,7 @@ class Engine:
                 if zero is not None:
                     rows[zero] = 0.0
         nuisance = pair.primal.at.nuisance
-        here = WorkingProblem(
-            self.columns, self.columns.places(working), penalty.restrict(working), self.loss, zero, nuisance, shrink
-        )
+        here = WorkingProblem(self.columns, self.columns.places(working), own, self.loss, zero, nuisance, shrink)
         solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
         tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
         tally.iterations += solved.n_iter
@@ -423,6 +424,7 @@ class Engine:
         self,
         lam: float,
         penalty: RowPenalty,
+        own: RowPenalty,
         working: Array,
         solved: Solution,
         rejected: Array | None,
@@ -434,7 +436,6 @@ class Engine:
 
         `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
-        own = penalty.restrict(working)
         places = self.columns.places(working)
         primal, dual, products, errors = self._points(working, places, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
@@ -492,7 +493,7 @@ class Engine:
         at = solved.evaluation
         if at is None:
             self._clear_rounding(working, solved.rows)
-        live = solved.rows.any(axis=1).nonzero()[0]
+        live = live_rows(solved.rows)
         features, rows = working[live], solved.rows[live]
         image = None
         if at is None:
@@ -500,7 +501,7 @@ class Engine:
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):
-            there = other.any(axis=1).nonzero()[0]
+            there = live_rows(other)
             there_image = self.columns.combine(places[there], other[there])
             dual_at = self.loss.settled(self.loss.evaluate(there_image, at.nuisance))
             products = self.columns.correlate(dual_at.residual, places)

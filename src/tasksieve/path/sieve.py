@@ -94,7 +94,8 @@ class Sieve:
         mask = penalty.inactive(upper)
         if not self.safe:  # the solution itself speaks against it
             mask[pair.dual.features] = False
-        mask[self._design.unpenalised] = False
+        if len(self._design.unpenalised):
+            mask[self._design.unpenalised] = False
         return mask
 
     def _hopeful(self, ball: Ball, lam: float) -> bool:

@@ -28,6 +28,11 @@ def row_norms(rows: Array) -> Array:
     return out
 
 
+def live_rows(rows: Array) -> Array:
+    """Indices of the rows that are not zero."""
+    return np.asarray(rows.any(axis=1)).nonzero()[0]
+
+
 class RowPenalty(Described):
     """``sum_j u_j N(W_j)`` with a norm N that depends on the sizes of a row's entries only.
 

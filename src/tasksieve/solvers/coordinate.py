@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import PackedColumns
-from ..penalties import SparseGroup
+from ..penalties import SparseGroup, live_rows
 from .needs import Needs
 from .working import Solution, WorkingProblem
 
@@ -91,7 +91,7 @@ class CoordinateDescent:
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
-        live = rows.any(axis=1).nonzero()[0]
+        live = live_rows(rows)
         residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
         epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0)
         self.work = epochs * 4.0 * len(target) * count

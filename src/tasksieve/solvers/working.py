@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import DataLoss, Evaluation, gamma
-from ..penalties import RowPenalty
+from ..penalties import RowPenalty, live_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,7 @@ class WorkingProblem:
 
     def image(self, rows: Array) -> Array:
         """``X~ W`` as a flat vector."""
-        live = np.flatnonzero(rows.any(axis=1))
+        live = live_rows(rows)
         return np.asarray(self.columns.combine(self.places[live], rows[live]))
 
     def evaluate(self, rows: Array, nuisance: Array | None = None) -> Evaluation:

@@ -101,8 +101,8 @@ def coordinate_descent(
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
     `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual``, as tasks x
-    columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared norm
-    `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
+    columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared
+    norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
@@ -145,7 +145,7 @@ def coordinate_descent(
     while epochs < max_epochs and not value <= tol:
         for k in range(count):
             new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive)
-            for t in np.flatnonzero(new != w[k]):
+            for t in np.flatnonzero(new != w[k]).tolist():
                 step = new[t] - w[k, t]
                 if gram is not None:
                     products[t] -= step * grams[t][columns[k]]
