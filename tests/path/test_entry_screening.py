@@ -135,11 +135,9 @@ def test_a_squared_norm_of_zero_leaves_a_column_out(rng, module, with_gram):
         squares[zero] = 0.0
         w, state, gram, products = np.zeros((count, tasks)), y.copy(), None, None
         if with_gram:
-            gram = np.stack([block.T @ block for block in blocks]).ravel()
-            products = np.array(
-                [block.T @ y[a : a + rows] for block, a in zip(blocks, offsets, strict=False)]
-            ).ravel()
-            state = products.copy()
+            gram = np.stack([block.T @ block for block in blocks])
+            products = np.array([block.T @ y[a : a + rows] for block, a in zip(blocks, offsets, strict=False)])
+            state = np.empty(products.size)
         _, gap, objective = module.coordinate_descent(
             columns,
             offsets,

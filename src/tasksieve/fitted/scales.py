@@ -68,14 +68,15 @@ def warn_scales(
     counted[design.unpenalised] = False
     if feature_weights is not None:
         counted &= feature_weights == 1.0
-    features = np.flatnonzero(counted)
+    features = counted.nonzero()[0]
     if len(features) < 2:
         return
-    small, large = features[np.argmin(norms[features])], features[np.argmax(norms[features])]
+    scales = norms[features]
+    small, large = features[scales.argmin()], features[scales.argmax()]
+    if norms[large] <= COMPARABLE * norms[small]:
+        return
     with np.errstate(over="ignore"):
         ratio = norms[large] / norms[small]
-    if ratio <= COMPARABLE:
-        return
     large_name, small_name = (
         f"feature {j}" if names is None else f"feature {j} ({str(names[j])[:60]!r})" for j in (large, small)
     )
