@@ -150,7 +150,8 @@ class Engine:
         features = value.features[self.problem.penalty.penalised[value.features]]
         rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
         penalty = self.problem.penalty.at(value.lam)
-        self.pair, _, _ = self._certify(value.lam, penalty, features, Solution(rows, 0, np.inf), None, -np.inf, 0.0)
+        own, solved = penalty.restrict(features), Solution(rows, 0, np.inf)
+        self.pair, _, _ = self._certify(value.lam, penalty, own, features, solved, None, -np.inf, 0.0)
 
     # -- one value ------------------------------------------------------------------------------------------------
 
