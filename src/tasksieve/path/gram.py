@@ -156,28 +156,40 @@ class GramWalk:
         """
         matrices, count = moments.nuisance.shape[:2]
         entry = self._sums + gamma(16 * count * count)
-        for m in range(matrices if count else 0):
+        if count == 1:
+            self._take_out_means(moments)
+        for m in range(matrices if count > 1 else 0):
             sizes = self._nuisance_sizes[m]
             if not np.all(sizes > 0.0):  # a task without rows, or a nuisance column without entries
-                if count > 1:
-                    self._independence[m] = 0.0
+                self._independence[m] = 0.0
                 continue
             normal = moments.nuisance[m] / np.outer(sizes, sizes)
-            least = float(np.linalg.eigvalsh(normal)[0]) if count > 1 else 1.0
+            least = float(np.linalg.eigvalsh(normal)[0])
             self._independence[m] = np.sqrt(max(least - count * entry, 0.0))
             if self._independence[m] < 1e-6:
                 self._independence[m] = 0.0
                 continue
             tasks = np.flatnonzero(self._of_task == m)
             right = np.hstack([moments.beside[m], moments.explained[tasks].T]) / sizes[:, None]
-            solved = (np.linalg.solve(normal, right) if count > 1 else right) / sizes[:, None]
+            solved = np.linalg.solve(normal, right) / sizes[:, None]
             self._coefficients[m], self._fit[tasks] = solved[:, : -len(tasks)], solved[:, -len(tasks) :].T
-            subtract_outer(moments.gram[m : m + 1], moments.beside[m], self._coefficients[m])
+            subtract_outer(moments.gram[m], moments.beside[m], self._coefficients[m])
             moments.cross[tasks] -= moments.explained[tasks] @ self._coefficients[m]
             moments.labels[tasks] -= np.einsum("tz,tz->t", moments.explained[tasks], self._fit[tasks])
         np.maximum(moments.labels, 0.0, out=moments.labels)
         worst = float(np.min(self._independence, initial=1.0))
         return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
+
+    def _take_out_means(self, moments: Moments) -> None:
+        """`_eliminate` for one nuisance column, the constant mostly: no equations to solve."""
+        squares = moments.nuisance[:, 0, 0]
+        inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)  # 0: a task without rows
+        np.multiply(moments.beside, inverse[:, None, None], out=self._coefficients)
+        np.multiply(moments.explained, inverse[self._of_task, None], out=self._fit)
+        for gram, beside, coefficients in zip(moments.gram, moments.beside, self._coefficients, strict=True):
+            subtract_outer(gram, beside, coefficients)
+        moments.cross -= moments.explained * self._coefficients[self._of_task, 0]
+        moments.labels -= moments.explained[:, 0] * self._fit[:, 0]
 
     def values(self, lams: Array, goals: Array, max_iter: int) -> list[Value]:
         """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
@@ -276,11 +288,13 @@ class GramWalk:
         n_values, count, n_tasks = left.shape
         if not count:
             return np.zeros((n_values, n_tasks))
+        terms = gamma(len(rows) + 2 * count + 16) + self._sums
+        if count == 1:  # one column is independent: the best coefficient is a quotient of sums, with their errors
+            return np.asarray(2.0 * terms * (self._label_sizes + reach))
         sizes = self._nuisance_sizes[self._of_task]  # (tasks, nuisance)
         seen = np.stack([sums(part[self._of_task].T[places] * rows) for part in self._beside.transpose(1, 0, 2)], 1)
         fitted = np.einsum("tyz,vzt->vyt", self._nuisance[self._of_task], left)
         open_ = self._explained.T[None] - seen - fitted
-        terms = gamma(len(rows) + 2 * count + 16) + self._sums
         known = self._label_sizes + reach + np.einsum("vzt,tz->vt", np.abs(left), sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = np.where(sizes.T > 0.0, np.abs(open_) / sizes.T, 0.0)
