@@ -7,7 +7,8 @@ folds add up, and rows may come in blocks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .shard import LocalShard
 Array = np.ndarray[Any, Any]
 
 PANEL_ROWS, PANEL_COLUMNS = 64, 8
+_SUMS = ("gram", "cross", "labels", "beside", "nuisance", "explained")
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Moments:
     explained : array, (n_tasks, n_nuisance)
         ``Z'y``.
     rows : int
-        The most terms of a sum.
+        The most roundings in a row that a sum has seen: terms of its longest block, and one for each block after it.
     """
 
     gram: Array
@@ -66,10 +68,18 @@ class Moments:
 
     def add(self, other: Moments) -> None:
         """The rows of another one, about the same shifts."""
-        for name in ("gram", "cross", "labels", "beside", "nuisance", "explained"):
+        for name in _SUMS:
             mine = getattr(self, name)
             np.add(mine, getattr(other, name), out=mine)
-        self.rows += other.rows + 1
+        self._count(other.rows)
+
+    def _count(self, rows: int) -> None:
+        """A sum of so many roundings in a row is added."""
+        self.rows = max(self.rows, rows) + 1 if self.rows else rows
+
+    def copy(self) -> Moments:
+        """One that may be changed."""
+        return replace(self, **{name: getattr(self, name).copy() for name in _SUMS})
 
     def add_rows(self, x: Array, y: Array, z: Array, offsets: Array, n_threads: int) -> None:
         """Rows of shifted, weighted columns (rows, features) in Fortran order, cut into tasks where there are several
@@ -81,7 +91,7 @@ class Moments:
             self.beside[0] += z @ x
             self.nuisance[0] += z @ z.T
             self.explained += y.T @ z.T
-            self.rows += len(x)
+            self._count(len(x))
             return
         for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
             xt, yt, zt = x[low:high], y[low:high], z[:, low:high]
@@ -90,7 +100,35 @@ class Moments:
             self.beside[t] += zt @ xt
             self.nuisance[t] += zt @ zt.T
             self.explained[t] += zt @ yt
-        self.rows += int(np.max(np.diff(offsets)))
+        self._count(int(np.max(np.diff(offsets))))
+
+
+def leave_one_out(parts: Sequence[Moments]) -> Iterator[Moments]:
+    """For each part the sum of all others, about the same shifts: what is learned from while that part is held out.
+
+    Sums alone, from the front and from the back, never the whole less a part: a difference has lost what rounding took
+    from the whole. Each that comes may be changed.
+    """
+    behind: list[Moments | None] = [None]  # of all parts after the one that comes next, the last on top
+    for part in reversed(parts[1:]):
+        total, more = part.copy(), behind[-1]
+        if more is not None:
+            total.add(more)
+        behind.append(total)
+    before: Moments | None = None
+    for part in parts:
+        after = behind.pop()
+        if before is None:
+            if after is None:
+                raise ValueError("leave_one_out needs at least two parts")
+            yield after
+            before = part.copy()
+            continue
+        out = before.copy()
+        if after is not None:
+            out.add(after)
+        yield out
+        before.add(part)
 
 
 @dataclass
@@ -148,6 +186,16 @@ def panels_to_square(panels: Array, n_features: int) -> Array:
     blocks = panels.reshape(len(panels), -1, across, PANEL_ROWS, PANEL_COLUMNS)
     square = blocks.transpose(0, 1, 3, 2, 4).reshape(len(panels), -1, across * PANEL_COLUMNS)
     return square[:, :n_features, :n_features]
+
+
+def square_to_panels(square: Array) -> Array:
+    """The layout of the kernels for matrices given as (matrices, n_features, n_features)."""
+    matrices, count = square.shape[:2]
+    tall, across = -(-count // PANEL_ROWS), -(-count // PANEL_COLUMNS)
+    whole = np.zeros((matrices, tall * PANEL_ROWS, across * PANEL_COLUMNS))
+    whole[:, :count, :count] = square
+    blocks = whole.reshape(matrices, tall, PANEL_ROWS, across, PANEL_COLUMNS).transpose(0, 1, 3, 2, 4)
+    return blocks.reshape(matrices, -1)
 
 
 def panel_diagonal(panels: Array, n_features: int) -> Array:

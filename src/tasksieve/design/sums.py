@@ -1,0 +1,251 @@
+"""Moments of rows that come in blocks: tall data are read once, and never held as a whole.
+
+The rows of a task are shifted by about their means: those of its first block, unless somebody knows better. What a bad
+shift costs is in the certificate, which measures columns as they were summed; `well_centred` says whether it matters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from .moments import Moments, panel_diagonal, panels_to_square, square_to_panels
+
+Array = np.ndarray[Any, Any]
+
+BLOCK_BYTES = 16 << 20  # of the rows that are shifted and summed at a time
+_FAR = 100.0  # squares of columns about their shifts, to squares about their means: digits that the certificate misses
+
+
+def about(rows: Array) -> Array:
+    """About the mean of each column; of a constant column exactly its value."""
+    first = rows[:1].astype(np.float64)
+    return np.asarray(first[0] + (rows - first).mean(axis=0))
+
+
+class RowSums:
+    """Sums over the rows of tasks that have a matrix each, cut into folds.
+
+    Parameters
+    ----------
+    n_features : int
+    n_folds : int
+    shift : bool
+        False: sums of the columns as they are, for models without intercepts.
+    n_threads : int
+
+    Attributes
+    ----------
+    shifts, label_shifts : arrays, (n_tasks, n_features), (n_tasks,)
+    counts : array of int, (n_tasks, n_folds)
+        Rows.
+    largest_block : int
+        The most rows that were copied at a time.
+    """
+
+    def __init__(self, n_features: int, n_folds: int = 1, *, shift: bool = True, n_threads: int = 1) -> None:
+        self.n_features, self.n_folds, self.shift, self.n_threads = n_features, n_folds, shift, n_threads
+        self.shifts, self.label_shifts = np.zeros((0, n_features)), np.zeros(0)
+        self.counts = np.zeros((0, n_folds), dtype=np.int64)
+        self.largest_block = 0
+        self._begun = np.zeros(0, dtype=bool)
+        # (task, fold) after (task, fold): products of columns, labels and the constant, all at once
+        self._gram = np.zeros((0, kernels.panel_cells(n_features + 2)))
+        self._terms = np.zeros(0, dtype=np.int64)
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.shifts)
+
+    def grow(self, n_tasks: int) -> None:
+        """Make room for so many tasks."""
+        more = n_tasks - self.n_tasks
+        if more <= 0:
+            return
+
+        def longer(array: Array, count: int) -> Array:
+            return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
+
+        self.shifts, self.label_shifts = longer(self.shifts, more), longer(self.label_shifts, more)
+        self.counts, self._begun = longer(self.counts, more), longer(self._begun, more)
+        self._gram, self._terms = longer(self._gram, more * self.n_folds), longer(self._terms, more * self.n_folds)
+
+    def shift_by(self, shifts: Array, label_shifts: Array) -> None:
+        """Shifts for all tasks, known before any row is."""
+        self.grow(len(shifts))
+        self.shifts[:], self.label_shifts[:], self._begun[:] = shifts, label_shifts, True
+
+    def add(
+        self, rows: Array, y: Array, tasks: Array, folds: Array | None = None, weights: Array | None = None
+    ) -> None:
+        """Rows in any order; `tasks` and `folds` are numbers from 0."""
+        if len(tasks):
+            self.grow(int(tasks.max()) + 1)
+        step = max(1, BLOCK_BYTES // (8 * (self.n_features + 2)))
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            cells = tasks[part] * self.n_folds
+            if folds is not None:
+                cells = cells + folds[part]
+            self._add_block(rows[part], y[part], cells, None if weights is None else weights[part])
+
+    def _add_block(self, rows: Array, y: Array, cells: Array, weights: Array | None) -> None:
+        if weights is not None:
+            kept = np.flatnonzero(weights > 0.0)
+            if len(kept) < len(weights):
+                rows, y, cells, weights = rows[kept], y[kept], cells[kept], weights[kept]
+            if np.all(weights == 1.0):
+                weights = None
+        if not len(cells):
+            return
+        d = self.n_features
+        order = None if np.all(cells[1:] >= cells[:-1]) else np.argsort(cells, kind="stable")
+        counts = np.bincount(cells, minlength=len(self._terms))
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        block = np.empty((d + 2, len(cells)))
+        self.largest_block = max(self.largest_block, len(cells))
+        if order is None:
+            block[:d], block[d] = rows.T, y
+        elif rows.flags.c_contiguous:
+            block[:d], block[d] = rows[order].T, y[order]
+        else:  # columns lie together
+            block[:d], block[d] = np.take(rows.T, order, axis=1), y[order]
+        block[d + 1] = 1.0
+        if self.shift:
+            self._subtract(block, offsets[:: self.n_folds])
+        if weights is not None:
+            block *= np.sqrt(weights if order is None else weights[order])
+        kernels.add_grams(block.T, offsets, self.n_threads, self._gram)
+        self.counts += counts.reshape(self.counts.shape)
+        live = counts > 0
+        self._terms[live] = np.where(
+            self._terms[live] > 0, np.maximum(self._terms[live], counts[live]) + 1, counts[live]
+        )
+
+    def _subtract(self, block: Array, offsets: Array) -> None:
+        """Shifts of the tasks from their rows; a task that comes for the first time gets its own here."""
+        d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
+        for t in here[~self._begun[here]].tolist():
+            own = block[: d + 1, offsets[t] : offsets[t + 1]]
+            found = about(own.T)
+            found[~np.isfinite(found)] = 0.0
+            self.shifts[t], self.label_shifts[t], self._begun[t] = found[:d], found[d], True
+        if len(here) * 32 > block.shape[1]:  # few rows a task
+            tasks = np.repeat(here, offsets[here + 1] - offsets[here])
+            block[:d] -= self.shifts.T[:, tasks]
+            block[d] -= self.label_shifts[tasks]
+            return
+        for t in here.tolist():
+            block[:d, offsets[t] : offsets[t + 1]] -= self.shifts[t][:, None]
+            block[d, offsets[t] : offsets[t + 1]] -= self.label_shifts[t]
+
+    def moments(self, fold: int, tasks: Array | None = None) -> Moments:
+        """Of one fold, with the constant as the only nuisance column; tasks in another order where one is given."""
+        chosen = np.arange(self.n_tasks) if tasks is None else tasks
+        d, cells = self.n_features, chosen * self.n_folds + fold
+        square = panels_to_square(self._gram[cells], d + 2)
+        return Moments(
+            square_to_panels(square[:, :d, :d]),
+            np.ascontiguousarray(square[:, d, :d]),
+            np.ascontiguousarray(square[:, d, d]),
+            np.ascontiguousarray(square[:, d + 1 :, :d]),
+            np.ascontiguousarray(square[:, d + 1 :, d + 1 :]),
+            np.ascontiguousarray(square[:, d, d + 1 :]),
+            int(self._terms[cells].max(initial=0)),
+        )
+
+    def take_over(self, tasks: int, parts: list[Moments], shifts: Array, label_shifts: Array, counts: Array) -> None:
+        """Rows that were summed as one matrix for all tasks: from now on each has its own."""
+        self.shift_by(np.repeat(shifts, tasks, axis=0), label_shifts)
+        d = self.n_features
+        for fold, part in enumerate(parts):
+            square = np.zeros((tasks, d + 2, d + 2))
+            square[:, :d, :d] = panels_to_square(part.gram, d)
+            square[:, d, :d] = square[:, :d, d] = part.cross
+            square[:, d, d] = part.labels
+            square[:, d + 1, :d] = square[:, :d, d + 1] = part.beside[:, 0]
+            square[:, d + 1, d + 1] = part.nuisance[:, 0, 0]
+            square[:, d, d + 1] = square[:, d + 1, d] = part.explained[:, 0]
+            cells = np.arange(tasks) * self.n_folds + fold
+            self._gram[cells], self._terms[cells] = square_to_panels(square), part.rows
+            self.counts[:, fold] = counts[fold]
+
+
+class SharedSums:
+    """Sums over the rows of one matrix that all tasks share, cut into folds; attributes as those of `RowSums`, but
+    ``shifts`` is (1, n_features) and ``counts`` (n_folds,)."""
+
+    def __init__(
+        self, n_features: int, n_tasks: int, n_folds: int = 1, *, shift: bool = True, n_threads: int = 1
+    ) -> None:
+        self.n_features, self.n_folds, self.shift, self.n_threads = n_features, n_folds, shift, n_threads
+        self.shifts, self.label_shifts = np.zeros((1, n_features)), np.zeros(n_tasks)
+        self.counts = np.zeros(n_folds, dtype=np.int64)
+        self.largest_block = 0
+        self._begun = not shift
+        self.parts = [Moments.zeros(1, n_tasks, n_features, 1) for _ in range(n_folds)]
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.label_shifts)
+
+    def shift_by(self, shifts: Array, label_shifts: Array) -> None:
+        """Shifts, known before any row is."""
+        self.shifts[:], self.label_shifts[:], self._begun = shifts, label_shifts, True
+
+    def add(self, rows: Array, y: Array, folds: Array | None = None, weights: Array | None = None) -> None:
+        """Rows in any order with their labels, (rows, n_tasks)."""
+        step = max(1, BLOCK_BYTES // (8 * (self.n_features + self.n_tasks)))
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            chosen = np.zeros(len(rows[part]), dtype=np.int64) if folds is None else folds[part]
+            for fold in np.unique(chosen).tolist():
+                own = np.flatnonzero(chosen == fold)
+                whole = len(own) == len(chosen)
+                x, labels = rows[part] if whole else rows[part][own], y[part] if whole else y[part][own]
+                self._add_block(x, labels, fold, None if weights is None else weights[part][own])
+
+    def _add_block(self, rows: Array, y: Array, fold: int, weights: Array | None) -> None:
+        self.largest_block = max(self.largest_block, len(rows))
+        if not self._begun:
+            with np.errstate(over="ignore", invalid="ignore"):
+                shifts, labels = about(rows), about(y)
+            shifts[~np.isfinite(shifts)] = 0.0
+            self.shift_by(shifts, labels)
+        x = np.empty(rows.shape, order="F")
+        np.subtract(rows, self.shifts[0], out=x)
+        labels = y - self.label_shifts
+        z = np.ones((1, len(rows)))
+        if weights is not None:
+            root = np.sqrt(weights)
+            x *= root[:, None]
+            labels *= root[:, None]
+            z *= root
+        self.parts[fold].add_rows(x, labels, z, np.array([0, len(rows)]), self.n_threads)
+        self.counts[fold] += len(rows)
+
+    def moments(self, fold: int, tasks: Array | None = None) -> Moments:
+        """Of one fold, with the constant as the only nuisance column."""
+        return self.parts[fold].copy()
+
+
+def means(moments: Moments, shifts: Array, label_shifts: Array) -> tuple[Array, Array]:
+    """Means of columns, (matrices, n_features), and of labels, (n_tasks,)."""
+    total = moments.nuisance[:, 0, 0]
+    known = np.where(total > 0.0, total, 1.0)
+    columns = shifts + moments.beside[:, 0] / known[:, None]
+    labels = label_shifts + moments.explained[:, 0] / (known if len(known) > 1 else known[0])
+    return columns, labels
+
+
+def well_centred(moments: Moments) -> bool:
+    """Whether the shifts were near enough to the means: not so where the first rows are unlike the others."""
+    total = moments.nuisance[:, 0, 0]
+    known = np.where(total > 0.0, total, 1.0)
+    squares = panel_diagonal(moments.gram, moments.cross.shape[1])
+    away = np.square(moments.beside[:, 0]) / known[:, None]
+    labels = np.square(moments.explained[:, 0]) / (known if len(known) > 1 else known[0])
+    far = (away > (1.0 - 1.0 / _FAR) * squares) & (away > 0.0)
+    return not (bool(far.any()) or bool(np.any((labels > (1.0 - 1.0 / _FAR) * moments.labels) & (labels > 0.0))))
