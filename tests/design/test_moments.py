@@ -9,7 +9,7 @@ import pytest
 
 from tasksieve.design import sums as sums_module
 from tasksieve.design.moments import Moments, leave_one_out, panels_to_square, square_to_panels
-from tasksieve.design.sums import RowSums, SharedSums, means, well_centred
+from tasksieve.design.sums import RowSums, SharedSums
 
 PARTS = ("gram", "cross", "labels", "beside", "nuisance", "explained")
 
@@ -112,7 +112,7 @@ def test_row_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, order: str, weighte
     assert sums.largest_block <= 90
     s = weights if weighted else np.ones(400)
     for f in range(3):
-        found = sums.moments(f)
+        found = sums.gathered(f).moments
         gram, cross, labels = centred(found)
         for t in range(4):
             own = (task == t) & (fold == f)
@@ -122,7 +122,7 @@ def test_row_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, order: str, weighte
             np.testing.assert_allclose(cross[t], xc.T @ (w * yc), atol=1e-9)
             np.testing.assert_allclose(labels[t], w @ yc**2, atol=1e-9)
             assert sums.counts[t, f] == np.count_nonzero(own & (s > 0))
-        columns, mean_labels = means(found, sums.shifts, sums.label_shifts)
+        columns, mean_labels = sums.gathered(f).means()
         np.testing.assert_allclose(columns[0], np.average(X[(task == 0) & (fold == f)].astype(float), axis=0,
                                    weights=s[(task == 0) & (fold == f)]))  # fmt: skip
         assert np.all(np.isfinite(mean_labels))
@@ -141,7 +141,7 @@ def test_constant_columns_are_exactly_zero() -> None:
     X[:, 1] = np.where(task == 0, 0.1, 1e7 + 0.3)
     sums = RowSums(3)
     sums.add(X, y, task)
-    assert np.all(panels_to_square(sums.moments(0).gram, 3)[:, 1] == 0.0)
+    assert np.all(panels_to_square(sums.gathered(0).moments.gram, 3)[:, 1] == 0.0)
 
 
 def test_drift_is_seen_and_known_shifts_cure_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +151,11 @@ def test_drift_is_seen_and_known_shifts_cure_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sums_module, "BLOCK_BYTES", 8 * 5)
     sums = RowSums(3)
     sums.add(X, y, task)
-    assert not well_centred(sums.moments(0))
+    assert not sums.gathered(0).well_centred
     again = RowSums(3)
-    again.shift_by(*means(sums.moments(0), sums.shifts, sums.label_shifts))
+    again.shift_by(*sums.gathered(0).means())
     again.add(X, y, task)
-    assert well_centred(again.moments(0))
+    assert again.gathered(0).well_centred
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -169,7 +169,7 @@ def test_shared_sums(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
     for t in range(3):
         rows.add(X, Y[:, t], np.full(300, t), fold, weights)
     for f in range(2):
-        one, own = shared.moments(f), rows.moments(f)
+        one, own = shared.gathered(f).moments, rows.gathered(f).moments
         total = one.nuisance[0, 0, 0]
         gram = panels_to_square(one.gram, 5)[0] - np.outer(one.beside[0, 0], one.beside[0, 0]) / total
         np.testing.assert_allclose(centred(own)[0], np.repeat(gram[None], 3, axis=0), atol=1e-9)
@@ -193,5 +193,31 @@ def test_shared_sums_become_sums_of_tasks() -> None:
     whole.add(X[:10], Y[:10, 0], np.zeros(10, dtype=int), fold[:10])
     for f in range(2):
         for name in PARTS:
-            np.testing.assert_allclose(getattr(rows.moments(f), name), getattr(whole.moments(f), name), atol=1e-10)
+            mine, theirs = (getattr(sums.gathered(f).moments, name) for sums in (rows, whole))
+            np.testing.assert_allclose(mine, theirs, atol=1e-10)
     assert np.array_equal(rows.counts, whole.counts)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_residual_squares(shared: bool) -> None:
+    """About large offsets too, to the error that they are said to have."""
+    rng = np.random.default_rng(6)
+    X, Y = rng.standard_normal((200, 4)) + 1e6, rng.standard_normal((200, 2)) - 1e5
+    weights = rng.uniform(0.5, 2.0, 200)
+    coefs, intercepts = rng.standard_normal((3, 2, 4)), np.empty((3, 2))
+    for k in range(3):
+        intercepts[k] = Y.mean(axis=0) - X.mean(axis=0) @ coefs[k].T
+    if shared:
+        sums = SharedSums(4, 2)
+        sums.add(X, Y, None, weights)
+    else:
+        sums = RowSums(4)
+        for t in range(2):
+            sums.add(X, Y[:, t], np.full(200, t), None, weights)
+    found, unsure = sums.gathered(0).residual_squares(coefs, intercepts)
+    exact = np.empty((3, 2))
+    long = [array.astype(np.longdouble) for array in (X, Y, coefs, intercepts, weights)]
+    for k in range(3):
+        exact[k] = long[4] @ (long[1] - long[0] @ long[2][k].T - long[3][k]) ** 2
+    assert np.all(np.abs(found - exact) <= unsure)
+    assert np.all(unsure < 1e-9 * exact)

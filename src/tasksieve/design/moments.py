@@ -103,6 +103,36 @@ class Moments:
         self._count(int(np.max(np.diff(offsets))))
 
 
+    def split(self, kept: Array, free: Array, constant: bool) -> Moments:
+        """Of some columns, others being nuisance; to be asked of moments whose only nuisance column is the constant,
+        which stays one or is left out."""
+        square = panels_to_square(self.gram, self.cross.shape[1])
+        first = int(constant)
+        beside = np.concatenate([self.beside[:, :first][:, :, kept], square[:, free][:, :, kept]], axis=1)
+        nuisance = np.empty((len(square), first + len(free), first + len(free)))
+        nuisance[:, :first, :first] = self.nuisance[:, :first, :first]
+        nuisance[:, :first, first:] = self.beside[:, :first][:, :, free]
+        nuisance[:, first:, :first] = nuisance[:, :first, first:].transpose(0, 2, 1)
+        nuisance[:, first:, first:] = square[:, free][:, :, free]
+        explained = np.concatenate([self.explained[:, :first], self.cross[:, free]], axis=1)
+        cross = np.ascontiguousarray(self.cross[:, kept])
+        gram = self.gram.copy() if len(kept) == square.shape[1] else square_to_panels(square[:, kept][:, :, kept])
+        return Moments(gram, cross, self.labels.copy(), beside, nuisance, explained, self.rows)
+
+    def weighted(self, factors: Array) -> Moments:
+        """With the rows of each task weighed by a factor; where factors differ, one matrix becomes one a task."""
+        own = factors
+        parts = [self.gram, self.beside, self.nuisance]
+        if len(self.gram) == 1 < len(factors):
+            if np.all(factors == factors[0]):
+                own = factors[:1]
+            else:
+                parts = [np.repeat(part, len(factors), axis=0) for part in parts]
+        gram, beside, nuisance = (part * own.reshape(-1, *(1,) * (part.ndim - 1)) for part in parts)
+        cross, explained = self.cross * factors[:, None], self.explained * factors[:, None]
+        return Moments(gram, cross, self.labels * factors, beside, nuisance, explained, self.rows)
+
+
 def leave_one_out(parts: Sequence[Moments]) -> Iterator[Moments]:
     """For each part the sum of all others, about the same shifts: what is learned from while that part is held out.
 

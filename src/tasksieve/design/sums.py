@@ -1,22 +1,30 @@
 """Moments of rows that come in blocks: tall data are read once, and never held as a whole.
 
 The rows of a task are shifted by about their means: those of its first block, unless somebody knows better. What a bad
-shift costs is in the certificate, which measures columns as they were summed; `well_centred` says whether it matters.
+shift costs is in the certificate, which measures columns as they were summed; `Gathered.well_centred` says whether it
+matters.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._kernels import kernels
 from .moments import Moments, panel_diagonal, panels_to_square, square_to_panels
+from .samples import Samples
 
 Array = np.ndarray[Any, Any]
 
 BLOCK_BYTES = 16 << 20  # of the rows that are shifted and summed at a time
 _FAR = 100.0  # squares of columns about their shifts, to squares about their means: digits that the certificate misses
+
+
+def block_rows(width: int) -> int:
+    """How many rows of so many numbers are taken at a time."""
+    return max(1, BLOCK_BYTES // (8 * width))
 
 
 def about(rows: Array) -> Array:
@@ -83,7 +91,7 @@ class RowSums:
         """Rows in any order; `tasks` and `folds` are numbers from 0."""
         if len(tasks):
             self.grow(int(tasks.max()) + 1)
-        step = max(1, BLOCK_BYTES // (8 * (self.n_features + 2)))
+        step = block_rows(self.n_features + 2)
         for low in range(0, len(rows), step):
             part = slice(low, low + step)
             cells = tasks[part] * self.n_folds
@@ -141,9 +149,12 @@ class RowSums:
             block[:d, offsets[t] : offsets[t + 1]] -= self.shifts[t][:, None]
             block[d, offsets[t] : offsets[t + 1]] -= self.label_shifts[t]
 
-    def moments(self, fold: int, tasks: Array | None = None) -> Moments:
-        """Of one fold, with the constant as the only nuisance column; tasks in another order where one is given."""
+    def gathered(self, fold: int, tasks: Array | None = None) -> Gathered:
+        """What one fold amounts to; tasks in another order where one is given."""
         chosen = np.arange(self.n_tasks) if tasks is None else tasks
+        return Gathered(self._moments(fold, chosen), self.shifts[chosen], self.label_shifts[chosen])
+
+    def _moments(self, fold: int, chosen: Array) -> Moments:
         d, cells = self.n_features, chosen * self.n_folds + fold
         square = panels_to_square(self._gram[cells], d + 2)
         return Moments(
@@ -197,7 +208,7 @@ class SharedSums:
 
     def add(self, rows: Array, y: Array, folds: Array | None = None, weights: Array | None = None) -> None:
         """Rows in any order with their labels, (rows, n_tasks)."""
-        step = max(1, BLOCK_BYTES // (8 * (self.n_features + self.n_tasks)))
+        step = block_rows(self.n_features + self.n_tasks)
         for low in range(0, len(rows), step):
             part = slice(low, low + step)
             chosen = np.zeros(len(rows[part]), dtype=np.int64) if folds is None else folds[part]
@@ -226,26 +237,95 @@ class SharedSums:
         self.parts[fold].add_rows(x, labels, z, np.array([0, len(rows)]), self.n_threads)
         self.counts[fold] += len(rows)
 
-    def moments(self, fold: int, tasks: Array | None = None) -> Moments:
-        """Of one fold, with the constant as the only nuisance column."""
-        return self.parts[fold].copy()
+    def gathered(self, fold: int) -> Gathered:
+        """What one fold amounts to."""
+        return Gathered(self.parts[fold].copy(), self.shifts.copy(), self.label_shifts.copy())
 
 
-def means(moments: Moments, shifts: Array, label_shifts: Array) -> tuple[Array, Array]:
-    """Means of columns, (matrices, n_features), and of labels, (n_tasks,)."""
-    total = moments.nuisance[:, 0, 0]
-    known = np.where(total > 0.0, total, 1.0)
-    columns = shifts + moments.beside[:, 0] / known[:, None]
-    labels = label_shifts + moments.explained[:, 0] / (known if len(known) > 1 else known[0])
-    return columns, labels
+@dataclass
+class Gathered:
+    """Moments of all features and the constant, and what they are about.
 
+    Attributes
+    ----------
+    moments : Moments
+        The constant is the only nuisance column.
+    shifts, label_shifts : arrays, (matrices, n_features), (n_tasks,)
+    """
 
-def well_centred(moments: Moments) -> bool:
-    """Whether the shifts were near enough to the means: not so where the first rows are unlike the others."""
-    total = moments.nuisance[:, 0, 0]
-    known = np.where(total > 0.0, total, 1.0)
-    squares = panel_diagonal(moments.gram, moments.cross.shape[1])
-    away = np.square(moments.beside[:, 0]) / known[:, None]
-    labels = np.square(moments.explained[:, 0]) / (known if len(known) > 1 else known[0])
-    far = (away > (1.0 - 1.0 / _FAR) * squares) & (away > 0.0)
-    return not (bool(far.any()) or bool(np.any((labels > (1.0 - 1.0 / _FAR) * moments.labels) & (labels > 0.0))))
+    moments: Moments
+    shifts: Array
+    label_shifts: Array
+
+    @property
+    def n_features(self) -> int:
+        return int(self.shifts.shape[1])
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.label_shifts)
+
+    @property
+    def totals(self) -> Array:
+        """Weights of the rows of each task."""
+        return np.asarray(np.broadcast_to(self.moments.nuisance[:, 0, 0], (self.n_tasks,)))
+
+    @property
+    def _known(self) -> Array:
+        total = self.moments.nuisance[:, 0, 0]
+        return np.where(total > 0.0, total, 1.0)
+
+    def weighted(self, factors: Array) -> Gathered:
+        """With the rows of each task weighed by a factor."""
+        moments = self.moments.weighted(factors)
+        shifts = np.broadcast_to(self.shifts, (len(moments.gram), self.n_features))
+        return replace(self, moments=moments, shifts=np.ascontiguousarray(shifts))
+
+    def means(self) -> tuple[Array, Array]:
+        """Of columns, (matrices, n_features), and of labels, (n_tasks,)."""
+        columns = self.shifts + self.moments.beside[:, 0] / self._known[:, None]
+        return columns, self.label_shifts + self.moments.explained[:, 0] / self._known
+
+    def squares(self) -> tuple[Array, Array, Array, Array]:
+        """Sums of squares of columns and of labels about the shifts, and what the means take from them."""
+        moments = self.moments
+        columns = np.maximum(panel_diagonal(moments.gram, self.n_features), 0.0)
+        by_means = np.square(moments.beside[:, 0]) / self._known[:, None]
+        return columns, moments.labels, by_means, np.square(moments.explained[:, 0]) / self._known
+
+    @property
+    def well_centred(self) -> bool:
+        """Whether the shifts were near enough to the means: not so where the first rows are unlike the others."""
+        columns, labels, by_means, by_label_means = self.squares()
+        near = 1.0 - 1.0 / _FAR
+        return not (
+            bool(np.any((by_means > near * columns) & (by_means > 0.0)))
+            or bool(np.any((by_label_means > near * labels) & (by_label_means > 0.0)))
+        )
+
+    def residual_squares(self, coefs: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Weighted sums of squared residuals, (values, n_tasks), at coefficients (values, n_tasks, n_features) and
+        intercepts (values, n_tasks), and what rounding may have done to them.
+
+        Large numbers cancel twice: in the intercepts less the shifts, which are therefore summed in twice the
+        precision, and in ``y'y - 2 y'Xw + w'X'Xw``, whose error is relative to the sizes of its parts.
+        """
+        moments, d = self.moments, self.n_features
+        values, n_tasks = intercepts.shape
+        shifts = np.broadcast_to(self.shifts, (n_tasks, d))
+        one = np.concatenate([np.broadcast_to(shifts, coefs.shape), np.ones((values, n_tasks, 2))], axis=2)
+        labels = np.broadcast_to(-self.label_shifts[:, None], (values, n_tasks, 1))
+        two = np.concatenate([coefs, intercepts[:, :, None], labels], axis=2)
+        cuts = np.arange(values * n_tasks + 1) * (d + 2)
+        left = Samples.exact_cut(one.ravel(), two.ravel(), cuts)[0].reshape(values, n_tasks)
+        gram = panels_to_square(moments.gram, d)
+        total, beside = self.totals, np.broadcast_to(moments.beside[:, 0], (n_tasks, d))
+        rows = coefs.transpose(1, 2, 0)  # tasks x features x values
+        fitted = np.matmul(gram, rows).transpose(2, 0, 1)  # values x tasks x features
+        found = moments.labels + np.sum(coefs * (fitted - 2.0 * moments.cross), axis=2) + np.square(left) * total
+        found += 2.0 * left * (np.sum(coefs * beside, axis=2) - moments.explained[:, 0])
+        columns, label_squares, _, _ = self.squares()
+        sizes = np.sum(np.abs(coefs) * np.sqrt(columns), axis=2) + np.sqrt(label_squares)
+        sizes += np.abs(left) * np.sqrt(total)
+        unsure = 1.01 * 2.0**-53 * (moments.rows + 4.0 * d + 32.0) * np.square(sizes)
+        return np.maximum(found, 0.0), unsure

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import Storage, as_storage
+from ..design import Storage
 from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
+from .source import RowSource
 from .weights import read_task_weights
 
 # Matrices of at least so many entries are not searched for NaN when they are read.
@@ -26,19 +27,25 @@ class TaskData(TaskLabels):
 
     Attributes
     ----------
+    source : RowSource
+        X as it was given.
     storage : storage of `tasksieve.design`
-        X, stored once whatever the number of tasks.
+        X, stored once whatever the number of tasks: made when it is first asked for.
     n_features : int
     task_weights : float64 ndarray of shape (T,)
     unsearched : list of (matrix, name)
         Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
     """
 
-    storage: Any = None
+    source: Any = None
     n_features: int = 0
     task_weights: Any = None
     task_weights_rule: Any = None
     unsearched: Any = ()
+
+    @property
+    def storage(self) -> Any:
+        return self.source.storage
 
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
@@ -89,10 +96,11 @@ def read_tasks(
         matrix = _read_once(X, "X", unsearched)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    source = RowSource(matrix, labels.order)
     return TaskData(
         **vars(labels),
-        storage=as_storage(matrix, row_order=labels.order),
-        n_features=(matrix[0] if isinstance(matrix, list) else matrix).shape[1],
+        source=source,
+        n_features=source.n_features,
         task_weights=read_task_weights(task_weights, labels),
         task_weights_rule=task_weights,
         unsearched=unsearched,

@@ -1,0 +1,223 @@
+"""``fit_moments`` and ``path_moments``: models of rows that are known by their `TaskMoments` alone."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..design.sums import Gathered
+from ..fitted.arguments import default_grid, given_grid
+from ..fitted.folds import ShuffledFolds
+from ..fitted.path import RegularizationPath
+from ..fitted.restore import DataFacts
+from ..tasks import TaskMoments, read_task_weights
+from .base import PathEstimator
+from .cross_validation import PathEstimatorCV, select
+from .tall import Tall
+
+_ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
+_UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is said
+
+
+class FitsMoments(PathEstimator):
+    """A model that sums of products determine."""
+
+    def fit_moments(self, moments: TaskMoments) -> Self:
+        """Fit the model to rows of which only the sums of products are left.
+
+        Parameters
+        ----------
+        moments : TaskMoments
+
+        Returns
+        -------
+        self
+            As `fit` on the rows would leave it. Where the sums have too few digits for ``tol``, a
+            `sklearn.exceptions.ConvergenceWarning` says what ``dual_gap_`` they prove.
+        """
+        self._check_alpha()
+        self._check_parameters()
+        tall = tall_of(self, moments)
+        tall.fit()
+        remember_features(self, moments)
+        return self
+
+    def path_moments(
+        self, moments: TaskMoments, *, alphas: Any = None, n_alphas: int = 100, eps: float = 1e-2
+    ) -> RegularizationPath:
+        """Solve for a whole sequence of penalty strengths, given sums of products; the model itself is not changed.
+
+        Parameters
+        ----------
+        moments : TaskMoments
+        alphas, n_alphas, eps
+            As in `path`.
+
+        Returns
+        -------
+        RegularizationPath
+        """
+        self._check_parameters()
+        tall = tall_of(self, moments)
+        grid = default_grid(tall.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
+        path = tall.path(grid)
+        assert path is not None
+        return path
+
+
+class ComparesMoments(PathEstimatorCV):
+    """A model whose alpha is chosen by cross-validation on the moments of folds."""
+
+    def fit_moments(self, moments: TaskMoments) -> Self:
+        """Choose alpha by cross-validation and fit, given the sums of products of each fold.
+
+        Parameters
+        ----------
+        moments : TaskMoments
+            With ``n_folds``: the folds are theirs, ``cv`` and ``random_state`` of the model are None or the same.
+
+        Returns
+        -------
+        self
+            As `fit` on the rows with the same folds would leave it.
+        """
+        self._check_parameters()
+        if moments.n_folds is None:
+            raise ValueError("moments have no folds to choose alpha by: gather them with TaskMoments(n_folds=5).")
+        self._check_folds(moments)
+        models = self._candidates()
+        talls = [tall_of(model, moments) for model in models]
+        grids = [self._grid_of(tall) for tall in talls]
+        folds = moments.training()
+        for f, (training, held) in enumerate(folds):
+            if np.any(training.totals <= 0.0):
+                name = moments.tasks_[training.totals <= 0.0].tolist()[0]
+                raise ValueError(f"fold {f} leaves task {name!r} without an observed row to learn from.")
+            if not np.any(held.totals > 0.0):
+                raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
+        scores = np.empty((len(models), len(grids[0]), len(folds)))
+        n_open, unsure = 0, 0.0
+        for m, (model, grid) in enumerate(zip(models, grids, strict=True)):
+            for f, (training, held) in enumerate(folds):
+                facts = facts_of(model, training, moments)
+                solution = Tall(model, training, facts).solve(
+                    grid, exact=False, progress=model._progress(f"{type(self).__name__}, fold {f + 1}")
+                )
+                if solution.interrupted:
+                    raise KeyboardInterrupt
+                n_open += sum(not point.converged for point in solution.points)
+                scores[m, :, f], doubt = held_out_errors(held, solution.points)
+                unsure = max(unsure, doubt)
+        if n_open:
+            warnings.warn(
+                f"{n_open} of {scores.size} solutions in the folds did not reach tol={models[0].tol:g}: raise tol or "
+                "max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if unsure > _UNSURE:
+            warnings.warn(
+                f"Held-out errors are so small beside y that sums of products know them to {unsure:.0%} only: fit the "
+                "rows themselves where the choice of alpha matters.",
+                UserWarning,
+                stacklevel=2,
+            )
+        best, k = select(scores, self.selection_rule)
+        model, tall, grid = models[best], talls[best], grids[best]
+        solution = tall.solve(grid, exact=False, progress=model._progress(f"{type(self).__name__}, all rows"))
+        if solution.interrupted:
+            raise KeyboardInterrupt
+        self.path_ = tall.as_path(solution, grid)
+        self.alpha_ = float(grid[k])
+        remember_features(self, moments)
+        self._set_solution(tall.facts, solution.points[k])
+        tall.set_measures(self, solution)
+        self.path_scores_ = scores[best]
+        self.cv_folds_ = moments.folds_in_words
+        self._set_scores(best, models, grids, scores)
+        return self
+
+    def _check_folds(self, moments: TaskMoments) -> None:
+        cv = self.cv.n_splits if isinstance(self.cv, ShuffledFolds) else self.cv
+        if cv is not None and cv != moments.n_folds:
+            raise ValueError(f"cv is {self.cv!r}, but the moments have {moments.n_folds} folds: leave cv out.")
+        if self.random_state is not None and self.random_state != moments.random_state:
+            raise ValueError(
+                f"random_state is {self.random_state!r}, but the folds of the moments were made with "
+                f"{moments.random_state!r}: leave it out, or give it to TaskMoments."
+            )
+
+    def _grid_of(self, tall: Tall) -> np.ndarray:
+        if self.alphas is None or isinstance(self.alphas, Integral):
+            n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
+            return default_grid(tall.alpha_max(), n_alphas, self.eps)
+        return given_grid(self.alphas)
+
+
+def facts_of(model: Any, gathered: Gathered, moments: TaskMoments) -> DataFacts:
+    """What a solution must know of its data."""
+    per_task, form = np.array(gathered.totals), str(moments.form)
+    n_bar = float(per_task.sum()) / len(per_task)
+    tasks, n_features = moments.tasks_, gathered.n_features
+    facts = DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, np.ones(len(per_task)))
+    weights = read_task_weights(model.task_weights, facts)  # type: ignore[arg-type]
+    return DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, weights)
+
+
+def tall_of(model: Any, moments: TaskMoments) -> Tall:
+    """A model on moments; a ValueError where they do not serve it."""
+    if not isinstance(moments, TaskMoments):
+        raise TypeError(f"moments must be a TaskMoments; got {type(moments).__name__}. `fit` takes rows.")
+    if model.fit_intercept != moments.fit_intercept:
+        raise ValueError(
+            f"fit_intercept is {model.fit_intercept}, but the moments were gathered with "
+            f"fit_intercept={moments.fit_intercept}: it must be the same."
+        )
+    if model.screening != "auto" or getattr(model, "warm_start", False):
+        raise ValueError("screening and warm_start are for rows: from moments, models have screening='auto'.")
+    whole = moments.whole()
+    names = getattr(moments, "feature_names_in_", None)
+    found = Tall(model, whole, facts_of(model, whole, moments), names)
+    if not found.problem.ordinary:
+        raise ValueError(
+            "X, y: entries are so large or so small that their squares leave the range of double precision. Multiply "
+            "columns or y by a constant before they are added."
+        )
+    if found.problem.dependent is not None:
+        name = moments.tasks_.tolist()[found.problem.dependent]
+        raise ValueError(
+            f"feature_weights: features of weight 0 are combinations of each other in task {name!r}: leave one out, or "
+            "give it a weight."
+        )
+    return found
+
+
+def remember_features(model: Any, moments: TaskMoments) -> None:
+    model.n_features_in_ = moments.n_features_in_
+    if hasattr(moments, "feature_names_in_"):
+        model.feature_names_in_ = moments.feature_names_in_
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, float]:
+    """Mean over tasks of the mean squared error on held-out rows, for each point of a path; and what share of the
+    smallest may be rounding."""
+    kept = np.flatnonzero(held.totals > 0.0)
+    totals = held.totals[kept]
+    errors, doubts = np.empty(len(points)), np.empty(len(points))
+    step = max(1, _ENTRIES // max(1, held.n_tasks * held.n_features))
+    for low in range(0, len(points), step):
+        part = points[low : low + step]
+        coefs = np.zeros((len(part), held.n_tasks, held.n_features))
+        for k, point in enumerate(part):
+            coefs[k][:, point.features] = point.rows.T
+        left, unsure = held.residual_squares(coefs, np.stack([point.intercept for point in part]))
+        errors[low : low + step] = np.mean(left[:, kept] / totals, axis=1)
+        doubts[low : low + step] = np.mean(unsure[:, kept] / totals, axis=1)
+    k = int(np.argmin(errors))
+    return errors, float(doubts[k] / errors[k]) if errors[k] > 0.0 else 0.0
