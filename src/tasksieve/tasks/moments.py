@@ -292,6 +292,11 @@ class TaskMoments:
     def rows_per_task_(self) -> Array:
         return self._counts().sum(axis=1)
 
+    @property
+    def largest_block(self) -> int:
+        """The most rows that were copied at a time."""
+        return self._filled().largest_block
+
     def _counts(self) -> Array:
         """Rows of tasks in folds, and of those never held out."""
         sums = self._filled()
