@@ -324,7 +324,7 @@ def read_labels_column(column: Column, name: str, source: str, role: str = "--ta
 
 def tidy_labels(values: Array) -> Array:
     """Labels in their plainest type: words as strings, whole floats (a column with a hole was read so) as integers."""
-    if values.dtype == object and all(isinstance(value, str) for value in values):
+    if values.dtype == object and all(issubclass(kind, str) for kind in set(map(type, values))):
         return values.astype(str)
     if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(np.abs(values) < 2**53):
         whole = values.astype(np.int64)

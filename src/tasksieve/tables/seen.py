@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,10 +80,11 @@ class SeenColumn:
             self.different &= len(self.words) - before == len(words)
         if column.kind != "text":
             return
-        for row, word in enumerate(column.values.tolist()):
-            if word is not None and not is_number(word):
-                self.n_others += 1
-                self.first_other = self.first_other or (first + row, word)
+        others = {word: count for word, count in Counter(words).items() if not is_number(word)}
+        self.n_others += sum(others.values())
+        if others and self.first_other is None:
+            row = next(row for row, word in enumerate(column.values.tolist()) if word in others)
+            self.first_other = first + row, column.values[row]
 
     def _numbers(self, name: str, values: Array) -> None:
         self.whole &= values.dtype.kind in "iu"

@@ -77,7 +77,7 @@ class TaskMoments:
     >>> model.dual_gap_ <= 1e-6 * model.null_objective_
     True
     >>> moments.r2(model).round(2)
-    array([0.99, 0.98])
+    array([1.  , 0.99])
     """
 
     def __init__(
