@@ -4,7 +4,8 @@
 #   make test       quick tests (minutes)
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make lint       ruff and mypy
-#   make bench      the benchmarks (long; see benchmarks/README.md)
+#   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
+#   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
 #   make docs       the documentation, warnings are errors: docs/_build/html/index.html
 #   make figures    the pictures of the README and the documentation, from real runs
 #   make clean      remove what the targets above made, the environment included
@@ -21,7 +22,7 @@ KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp 
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test test-all sanitize lint format bench docs figures clean
+.PHONY: demo test test-all sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report
@@ -45,6 +46,9 @@ format: $(VENV)/.extra-lint
 
 bench: $(VENV)/.package $(VENV)/.extra-bench
 	$(PY) benchmarks/run_all.py $(BENCH_ARGS)
+
+bench-quick: $(VENV)/.package $(VENV)/.extra-bench
+	$(PY) benchmarks/run_all.py --quick
 
 docs: $(VENV)/.package $(VENV)/.extra-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html

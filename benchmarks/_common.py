@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -507,6 +508,8 @@ def versions() -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    if "tasksieve" in found and (commit := _source_commit()):
+        found["tasksieve"] += f" ({commit})"
     try:
         from tasksieve._kernels import compiled
 
@@ -514,6 +517,17 @@ def versions() -> dict[str, str]:
     except ImportError:
         pass
     return found
+
+
+def _source_commit() -> str:
+    """The last commit that changed the library: a version number alone stands for months of work."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        last = subprocess.run([*git, "log", "-1", "--format=%h", "--", "src"], capture_output=True, text=True)
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src"], capture_output=True)
+    except OSError:  # no git here
+        return ""
+    return last.stdout.strip() + (" with changes" if changed.returncode == 1 else "")
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:

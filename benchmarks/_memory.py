@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -66,3 +68,43 @@ def child_answer(script: str, options: Sequence[str]) -> dict[str, Any]:
         subprocess.run([sys.executable, script, *options, "--child", file], check=True)
         answer: dict[str, Any] = json.loads(Path(file).read_text())
         return answer
+
+
+def watched(command: Sequence[str], limit: int | None = None, every: float = 0.01) -> dict[str, Any]:
+    """Run a command: exit code, wall seconds, peak resident and anonymous bytes, and the end of what it said.
+
+    `limit`: bytes of private memory that it may have (RLIMIT_DATA); beyond, its allocations fail.
+    """
+
+    def restrict() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    with tempfile.TemporaryFile() as said:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, preexec_fn=restrict)
+        peaks = {"VmHWM": 0, "RssAnon": 0}
+        while process.poll() is None:
+            for field in peaks:
+                peaks[field] = max(peaks[field], _field_of(process.pid, field))
+            time.sleep(every)
+        seconds = time.perf_counter() - began
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip()[-500:]
+    return {
+        "code": process.returncode,
+        "seconds": seconds,
+        "resident": peaks["VmHWM"],
+        "anonymous": peaks["RssAnon"],
+        "words": words,
+    }
+
+
+def _field_of(pid: int, field: str) -> int:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return 1024 * int(line.split()[1])
+    except OSError:  # it has just ended
+        pass
+    return 0

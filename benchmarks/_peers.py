@@ -66,8 +66,10 @@ def limited(threads: int | None, run: Callable[[], Run]) -> Run:
     return result
 
 
-def sklearn_path(X: np.ndarray, Y: np.ndarray, alphas: np.ndarray, tol: float = EQUAL_TOL) -> Run:
-    """scikit-learn's own path function: what MultiTaskLassoCV and LassoCV call."""
+def sklearn_path(
+    X: np.ndarray, Y: np.ndarray, alphas: np.ndarray, tol: float = EQUAL_TOL, precompute: bool = False
+) -> Run:
+    """scikit-learn's own path function: what MultiTaskLassoCV and LassoCV call; `precompute`: by the Gram matrix."""
     from sklearn.linear_model import lasso_path
 
     with warnings.catch_warnings():
@@ -79,7 +81,7 @@ def sklearn_path(X: np.ndarray, Y: np.ndarray, alphas: np.ndarray, tol: float = 
                 alphas=alphas,
                 tol=tol,
                 max_iter=1_000_000,
-                precompute=False,
+                precompute=precompute,
                 copy_X=False,
                 check_input=False,
             )
@@ -161,6 +163,50 @@ def skglm_path(X: np.ndarray, Y: np.ndarray, alphas: np.ndarray, alpha_max: floa
     return Run("skglm", seconds, answers, f"tol {tol:g} alpha_max")
 
 
+def skglm_lasso_path(X: np.ndarray, y: np.ndarray, alphas: np.ndarray, alpha_max: float, tol: float) -> Run:
+    """skglm's coordinate descent for one output; it stops on the violation of the optimality conditions."""
+    from skglm.datafits import Quadratic
+    from skglm.penalties import L1
+    from skglm.solvers import AndersonCD
+    from skglm.utils.jit_compilation import compiled_clone
+
+    solver = AndersonCD(
+        max_iter=1000, max_epochs=50_000, tol=tol * alpha_max, fit_intercept=False, warm_start=True
+    )
+
+    def path(A: np.ndarray, b: np.ndarray, grid: np.ndarray) -> np.ndarray:
+        datafit, penalty = compiled_clone(Quadratic()), compiled_clone(L1(float(grid[0])))
+        datafit.initialize(A, b)
+        return solver.path(A, b, datafit, penalty, alphas=grid)[1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path(np.asfortranarray(X[:, :20]), y, alphas[0] * np.array([1.0, 1e-3]))
+        seconds, coefs = timed(lambda: path(X, y, alphas))
+    answers = [rows_of(coefs[:, [k]]) for k in range(len(alphas))]
+    return Run("skglm", seconds, answers, f"tol {tol:g} alpha_max")
+
+
+def celer_group_path(tasks: Tasks, lams: np.ndarray, tol: float = EQUAL_TOL) -> Run:
+    """celer's group Lasso on the block-diagonal matrix of all tasks: group j holds feature j of every task."""
+    from celer.homotopy import celer_path as path
+
+    T, d, n = tasks.n_tasks, tasks.X.shape[1], tasks.X.shape[0]
+    blocks = [tasks.X[tasks.offsets[t] : tasks.offsets[t + 1]] for t in range(T)]
+    by_task = sparse.block_diag(blocks, format="csc")
+    wide = by_task[:, np.arange(d * T).reshape(T, d).T.ravel()]  # column j T + t: feature j of task t
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds, (_, coefs, _, thetas) = timed(
+            lambda: path(
+                wide, tasks.y, "grouplasso", alphas=lams / n, tol=tol, max_iter=200, groups=T, weights=np.ones(d),
+                prune=True, return_thetas=True,
+            )
+        )  # fmt: skip
+    answers = [rows_of(coefs[:, k].reshape(d, T)) for k in range(len(lams))]
+    return Run("celer", seconds, answers, f"tol {tol:g}", list(thetas))
+
+
 class Adelie:
     """adelie in an environment of its own (it needs numpy < 2), one data set at a time, arrays passed by file."""
 
@@ -211,17 +257,22 @@ class Adelie:
         return Run("adelie", answer["seconds"], answers, setting, extra={"version": answer["adelie"]})
 
 
+ADELIE_HOME = ROOT / ".venv-adelie"
+ADELIE_PYTHON = ADELIE_HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def adelie_ready() -> bool:
+    """Whether it is there already: where it has to be compiled, making it takes longer than a quick run may."""
+    if not ADELIE_PYTHON.exists():
+        return False
+    command = [str(ADELIE_PYTHON), "-c", "import adelie"]
+    return not subprocess.run(command, capture_output=True, check=False).returncode
+
+
 def adelie_python() -> Path:
     """Python of .venv-adelie, made on first use."""
-    home = ROOT / ".venv-adelie"
-    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    ready = (
-        python.exists()
-        and not subprocess.run(
-            [str(python), "-c", "import adelie"], capture_output=True, check=False
-        ).returncode
-    )
-    if not ready:
+    home, python = ADELIE_HOME, ADELIE_PYTHON
+    if not adelie_ready():
         say(f"making {home.name} with {ADELIE} (it needs numpy < 2)")
         venv.EnvBuilder(with_pip=True, clear=True).create(home)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", ADELIE], check=True)

@@ -31,7 +31,7 @@ from _common import (
     stacked_tasks,
     timed,
 )
-from _peers import ADELIE_TOLS, Adelie, at_equal_gap
+from _peers import ADELIE_TOLS, Adelie, adelie_ready, at_equal_gap
 
 from tasksieve.datasets import make_wang_synthetic
 
@@ -53,6 +53,9 @@ def main() -> None:
         "--no-whole", action="store_true", help="leave out the whole path at the largest size"
     )
     args = parser.parse_args()
+    if args.quick and not args.no_peer and not adelie_ready():
+        say("adelie is not installed: ours only")
+        args.no_peer = True
     cases = QUICK if args.quick else CASES
     shape = (10, 20) if args.quick else (50, 50)
     sizes = args.features or list(cases)

@@ -1,9 +1,10 @@
 """Run the benchmarks and put their tables into the READMEs.
 
-    python benchmarks/run_all.py                 # everything (an hour or two), then the tables
+    python benchmarks/run_all.py                 # everything (about 8 hours), then the tables
     python benchmarks/run_all.py lasso logistic  # these, then the tables
+    python benchmarks/run_all.py --list          # what there is, and about how many minutes each takes
     python benchmarks/run_all.py --tables        # no run: the tables again from benchmarks/results/*.json
-    python benchmarks/run_all.py --quick         # does every script work? Writes no table
+    python benchmarks/run_all.py --quick         # tiny sizes: does every script work? Writes no table
 
 Between `<!-- bench:NAME -->` and `<!-- /bench -->` in benchmarks/README.md and README.md stands what was measured: the
 tables of results/NAME.json, the list of all promises (NAME = summary), or one figure (per-task-2000, shared-61,
@@ -17,44 +18,57 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from _common import RESULTS, ROOT, markdown, report_markdown, say
 
-# name of the result -> script and options
-RUNS: dict[str, tuple[str, ...]] = {
-    "per_task_matrices": ("per_task_matrices.py",),
-    "shared_matrix": ("shared_matrix.py",),
-    "shared_matrix_whole": ("shared_matrix.py", "--only-whole"),
-    "lasso": ("lasso.py",),
-    "logistic": ("logistic.py",),
-    "screening_figure1": ("screening.py", "--only", "figure1"),
-    "screening_table1": ("screening.py", "--only", "table1"),
-    "screening_figure2": ("screening.py", "--only", "figure2"),
-    "genotypes": ("genotypes.py",),
-    "larger_than_memory": ("larger_than_memory.py",),
-    "small_fit": ("small_fit.py",),
-    "entry_screening": ("entry_screening.py",),
-    "online_speed": ("online_speed.py",),
-    "online_optimum": ("online_optimum.py",),
-    "online_gamma": ("online_gamma.py",),
-    "online_school": ("online_school.py",),
-    "stream_csv": ("stream_csv.py",),
-    "calibrated": ("calibrated.py",),
-    "calibrated_accuracy_table": ("calibrated_accuracy.py", "--only", "table"),
-    "calibrated_accuracy_pivotality": ("calibrated_accuracy.py", "--only", "pivotality"),
-    "calibrated_accuracy_real": ("calibrated_accuracy.py", "--only", "real"),
-    "graph_svm_kernel": ("graph_svm.py", "--only", "kernel"),
-    "graph_svm_liblinear_dense": ("graph_svm.py", "--only", "liblinear-dense"),
-    "graph_svm_liblinear_sparse": ("graph_svm.py", "--only", "liblinear-sparse"),
-    "graph_svm_growth": ("graph_svm.py", "--only", "growth"),
-    "graph_real": ("graph_real.py",),
-    "graph_strings": ("graph_strings.py",),
-    "graph_figures": ("graph_figures.py",),
-    "owl_screening": ("owl_screening.py",),
-    "owl_path": ("owl_path.py",),
-    "owl_path_memory": ("owl_path.py", "--only", "memory"),
+
+class Job(NamedTuple):
+    """A script, its options, and about how many minutes it takes on two idle cores."""
+
+    minutes: float
+    script: str
+    options: tuple[str, ...] = ()
+
+
+# name of the result -> what makes it; everyday sizes first, then the extremes
+RUNS: dict[str, Job] = {
+    "everyday": Job(90, "everyday.py", ("--resume",)),
+    "tall": Job(30, "tall.py"),
+    "small_fit": Job(1, "small_fit.py"),
+    "per_task_matrices": Job(20, "per_task_matrices.py"),
+    "shared_matrix": Job(15, "shared_matrix.py"),
+    "shared_matrix_whole": Job(10, "shared_matrix.py", ("--only-whole",)),
+    "lasso": Job(5, "lasso.py"),
+    "logistic": Job(1, "logistic.py"),
+    "screening_figure1": Job(120, "screening.py", ("--only", "figure1", "--resume")),
+    "screening_table1": Job(25, "screening.py", ("--only", "table1")),
+    "screening_figure2": Job(30, "screening.py", ("--only", "figure2")),
+    "screening_limits": Job(10, "screening_limits.py"),
+    "genotypes": Job(3, "genotypes.py"),
+    "larger_than_memory": Job(5, "larger_than_memory.py"),
+    "entry_screening": Job(1, "entry_screening.py"),
+    "online_speed": Job(2, "online_speed.py"),
+    "online_optimum": Job(1, "online_optimum.py"),
+    "online_gamma": Job(5, "online_gamma.py"),
+    "online_school": Job(2, "online_school.py"),
+    "stream_csv": Job(1, "stream_csv.py"),
+    "calibrated": Job(8, "calibrated.py"),
+    "calibrated_accuracy_table": Job(5, "calibrated_accuracy.py", ("--only", "table")),
+    "calibrated_accuracy_pivotality": Job(5, "calibrated_accuracy.py", ("--only", "pivotality")),
+    "calibrated_accuracy_real": Job(5, "calibrated_accuracy.py", ("--only", "real")),
+    "graph_svm_kernel": Job(3, "graph_svm.py", ("--only", "kernel")),
+    "graph_svm_liblinear_dense": Job(3, "graph_svm.py", ("--only", "liblinear-dense")),
+    "graph_svm_liblinear_sparse": Job(2, "graph_svm.py", ("--only", "liblinear-sparse")),
+    "graph_svm_growth": Job(3, "graph_svm.py", ("--only", "growth")),
+    "graph_real": Job(20, "graph_real.py"),
+    "graph_strings": Job(5, "graph_strings.py"),
+    "graph_figures": Job(10, "graph_figures.py"),
+    "owl_screening": Job(10, "owl_screening.py"),
+    "owl_path": Job(5, "owl_path.py"),
+    "owl_path_memory": Job(1, "owl_path.py", ("--only", "memory")),
 }
 FILES = (ROOT / "benchmarks" / "README.md", ROOT / "README.md")
 MARKED = re.compile(r"(<!-- bench:([\w-]+) -->)(.*?)(<!-- /bench -->)", re.DOTALL)
@@ -67,22 +81,32 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(RUNS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; no table is written")
     parser.add_argument("--tables", action="store_true", help="only write the tables")
+    parser.add_argument("--list", action="store_true", help="only say what would run, and for how long")
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in RUNS]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(RUNS)}")
+    names = list(args.names or RUNS)
+    if args.list:
+        for name in names:
+            job = RUNS[name]
+            print(f"{job.minutes:5g} min  {name:32} python benchmarks/{job.script} {' '.join(job.options)}")
+    hours = sum(RUNS[name].minutes for name in names) / 60
+    length = "up to 10 minutes" if args.quick else f"about {hours:.1f} hours on two idle cores"
+    if not args.tables:
+        print(f"{len(names)} runs, {length} (python benchmarks/run_all.py --list)", flush=True)
     failed = []
-    for name in [] if args.tables else args.names or RUNS:
-        script, *options = RUNS[name]
+    for name in [] if args.tables or args.list else names:
+        job = RUNS[name]
         say(f"=== {name}")
-        command = [
-            sys.executable,
-            str(ROOT / "benchmarks" / script),
-            *options,
-            *(["--quick"] if args.quick else []),
-        ]
+        quick = ["--quick"] if args.quick else []
+        command = [sys.executable, str(ROOT / "benchmarks" / job.script), *job.options, *quick]
+        began = time.perf_counter()
         if subprocess.run(command, check=False, cwd=ROOT).returncode:
             failed.append(name)
+        say(f"=== {name}: {time.perf_counter() - began:.0f} s")
+    if args.list:
+        return
     if not args.quick:
         for file in FILES:
             if file.exists():
@@ -132,11 +156,11 @@ def key_figures() -> dict[str, str]:
 def summary() -> str:
     """Every promise, its bar, and what was measured."""
     rows = []
-    for name, (script, *options) in RUNS.items():
+    for name, job in RUNS.items():
         content = result(name)
         for line in content["headlines"] if content else []:
             met = {True: "yes", False: "**no**", None: "-"}[line["met"]]
-            command = " ".join([f"benchmarks/{script}", *options])
+            command = " ".join([f"benchmarks/{job.script}", *job.options])
             rows.append([line["promise"], line["bar"], line["measured"], met, f"`{command}`"])
     return markdown(["what", "promised", "measured", "met", "script"], rows) if rows else ""
 

@@ -36,6 +36,7 @@ from _peers import (
     EQUAL_TOL,
     SKGLM_TOLS,
     Adelie,
+    adelie_ready,
     at_equal_gap,
     blas_threads,
     celer_path,
@@ -58,6 +59,9 @@ def main() -> None:
     parser.add_argument("--correlations", type=float, nargs="*", default=[0.0, 0.5])
     parser.add_argument("--repeats", type=int, default=3, help="runs of ours")
     args = parser.parse_args()
+    if args.quick and "adelie" in args.peers and not adelie_ready():
+        say("adelie is not installed: left out")
+        args.peers = [peer for peer in args.peers if peer != "adelie"]
     shape = (60, 400, 8, 5) if args.quick else (300, 20_000, 50, 20)
     # the whole path alone is kept beside the short one, not in its place
     report = Report("shared_matrix_whole" if args.only_whole else "shared_matrix", args)

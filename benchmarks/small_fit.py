@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--import-repeats", type=int, default=9)
     args = parser.parse_args()
     if args.quick:
-        args.repeats, args.import_repeats = 20, 2
+        args.repeats, args.import_repeats = 20, 1
     report = Report("small_fit", args)
     rows = []
     for fraction in FRACTIONS:

@@ -16,7 +16,7 @@ from tasksieve.report.content import ReportContent
 from tasksieve.tables.chunked import ChunkedTable
 
 Reports = list[ReportContent]
-FEW = ("--cv", 3, "--alphas", 8, "--eps", 0.05, "--tol", "1e-9")
+FEW = ("--cv", 3, "--alphas", 8, "--eps", 0.05, "--tol", "1e-9", "--fold-tol", "1e-9")
 
 
 def table_of(file: Path, format: str, n: int = 240) -> Path:

@@ -45,10 +45,10 @@ def test_folds_are_shuffled_seeded_and_written_down(cli: CommandLine, reports: R
     X, y, task = frame[list("abcdef")].to_numpy(), frame.y.to_numpy(), frame.region.to_numpy(str)
     grid = {"n_alphas": 5, "eps": 0.1, "cv": 3, "standardize": True}
     np.testing.assert_array_equal(
-        scores(tmp_path / "one"), ts.MultiTaskLassoCV(**grid).fit(X, y, task=task).cv_scores_
+        scores(tmp_path / "one"), ts.MultiTaskLassoCV(early_stopping=True, **grid).fit(X, y, task=task).cv_scores_
     )
     cli(*fit, "--seed", 4, "-o", tmp_path / "two")
-    other = ts.MultiTaskLassoCV(**grid, random_state=4).fit(X, y, task=task)
+    other = ts.MultiTaskLassoCV(early_stopping=True, **grid, random_state=4).fit(X, y, task=task)
     np.testing.assert_array_equal(scores(tmp_path / "two"), other.cv_scores_)
     assert "seed 4" in cross_validation(reports)
     assert "--seed 4" in reports[-1].reproduce
@@ -57,7 +57,7 @@ def test_folds_are_shuffled_seeded_and_written_down(cli: CommandLine, reports: R
     assert config["shuffle"] is False
     assert "seed" not in config
     assert "--no-shuffle" in reports[-1].reproduce
-    rows = ts.MultiTaskLassoCV(**grid | {"cv": ts.TaskKFold(3)}).fit(X, y, task=task)
+    rows = ts.MultiTaskLassoCV(early_stopping=True, **grid | {"cv": ts.TaskKFold(3)}).fit(X, y, task=task)
     np.testing.assert_array_equal(scores(tmp_path / "three"), rows.cv_scores_)
     assert cross_validation(reports).startswith("3 folds of consecutive rows within tasks")
     # a configuration may be changed
@@ -96,7 +96,7 @@ def test_groups_of_rows(cli: CommandLine, reports: Reports, tmp_path: Path) -> N
     frame.to_csv(table, index=False)
     fit = ("fit", table, "-y", "state", "-t", "site", "-m", "logistic", *FEW, "--row-groups", "family")
     cli(*fit, "-o", tmp_path / "run")
-    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=3, standardize=True).fit(
+    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=3, standardize=True, early_stopping=True).fit(
         frame[list("abcd")].to_numpy(),
         frame.state.to_numpy(str),
         task=frame.site.to_numpy(),
@@ -157,10 +157,13 @@ def test_consecutive_rows_are_those_of_version_0_1(cli: CommandLine, reports: Re
     frame = pd.read_csv(table)
     strata = frame.site.astype(str) + frame.state
     folds = list(ts.TaskKFold(3).split(frame, groups=strata.to_numpy(str)))
-    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=folds).fit(
+    model = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=folds, early_stopping=True).fit(
         frame[list("abcd")].to_numpy(), frame.state.to_numpy(str), task=frame.site.to_numpy()
     )
     np.testing.assert_array_equal(scores(tmp_path / "now"), model.cv_scores_)
+    before = ts.MultiTaskLogisticRegressionCV(n_alphas=5, eps=0.1, cv=folds, fold_tol=1e-6).fit(
+        frame[list("abcd")].to_numpy(), frame.state.to_numpy(str), task=frame.site.to_numpy()
+    )
     # a run that version 0.1 began, interrupted: twice resumed, it stays what it was
     run = tmp_path / "run"
     cli(*fit, "-o", run)
@@ -172,7 +175,7 @@ def test_consecutive_rows_are_those_of_version_0_1(cli: CommandLine, reports: Re
     for _ in range(2):
         (run / "manifest.json").unlink()
         cli(*fit, "-o", run, "--resume")
-        np.testing.assert_array_equal(scores(run), model.cv_scores_)
+        np.testing.assert_array_equal(scores(run), before.cv_scores_)
         config = read(run, "config.json")
         assert config["shuffle"] is False
         assert "shuffle" in config["by_default"]
@@ -192,3 +195,26 @@ def test_a_strength_of_version_0_1_has_no_folds(cli: CommandLine, reports: Repor
         found = read(tmp_path / name, "config.json")
         assert found["standardize"] is False
         assert not {"cv", "seed", "shuffle"} & {*found, *found["by_default"]}
+
+
+def test_the_path_is_left_early_or_solved_in_full(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((40, 12)), columns=[f"x{j}" for j in range(12)])
+    frame["y"], frame["region"] = frame.x0 + 3.0 * rng.standard_normal(40), np.tile(["north", "south"], 20)
+    frame.to_csv(table := tmp_path / "t.csv", index=False)
+    fit = ("fit", table, "-y", "y", "-t", "region", "--cv", 2, "--alphas", 45)
+    cli(*fit, "-o", tmp_path / "early")
+    cli(*fit, "--full-path", "--fold-tol", 1e-8, "-o", tmp_path / "full")
+    early, full = scores(tmp_path / "early"), scores(tmp_path / "full")
+    assert 15 < len(early) < len(full) == 45
+    np.testing.assert_allclose(early, full[: len(early)], rtol=0.01)
+    assert np.abs(early - full[: len(early)]).max() > 1e-9  # folds at 1e-4, and at 1e-8
+    config = json.loads((tmp_path / "full" / "config.json").read_text())
+    assert config["early_stopping"] is False
+    assert config["fold_tol"] == 1e-8
+    cli(*fit[:-1], "1,0.5,0.1", "-o", tmp_path / "given")
+    assert len(scores(tmp_path / "given")) == 3
+    assert "early_stopping" not in json.loads((tmp_path / "given" / "config.json").read_text())
+    for option in ("--full-path", "--early-stopping"):
+        found = cli(*fit[:6], "--alpha", 0.1, option, "-o", tmp_path / "one", code=2)
+        assert "--cv" in found.err

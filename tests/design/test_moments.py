@@ -53,11 +53,6 @@ def test_leave_one_out_never_subtracts() -> None:
     assert np.array_equal(found.gram, expected.gram)
 
 
-def test_one_part_cannot_be_left_out() -> None:
-    with pytest.raises(ValueError, match="at least two"):
-        list(leave_one_out(folds_of(0, 1)))
-
-
 def test_results_of_leave_one_out_may_be_changed() -> None:
     parts = folds_of(2, 4)
     plainly = [found.copy() for found in leave_one_out(parts)]

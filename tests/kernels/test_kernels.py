@@ -74,7 +74,7 @@ def threaded_calls(rng):
                 csc.data, csc.indices, csc.indptr, None, r[:, None], task_of, tasks, False, k, o
             ),
         ),
-        "rows": ((2, 20_000), lambda k, o: kernels.row_products(wide, r[:6], task_of[:6] % 2, False, k, o)),
+        "rows": ((2, 20_000), lambda k, o: kernels.row_products(wide, [r[:6]], 0, [task_of[:6] % 2], k, [o])),
         "anchored": (
             (2, 5000),
             lambda k, o: kernels.anchored_ratios(
@@ -187,11 +187,11 @@ def wrong_calls(rng):
         "sparse: column": lambda: k.sparse_products(
             csc.data, csc.indices, csc.indptr, outside, r[:, None], task_of, 2, False, 1, np.empty((1, 2))
         ),
-        "rows: r": lambda: k.row_products(np.ones((3, 6)), r[:2], task_of[:3], False, 1, np.zeros((2, 6))),
+        "rows: r": lambda: k.row_products(np.ones((3, 6)), [r[:2]], 0, [task_of[:3]], 1, [np.zeros((2, 6))]),
         "rows: task": lambda: k.row_products(
-            np.ones((3, 6)), r[:3], task_of[:3] + 2, False, 1, np.zeros((2, 6))
+            np.ones((3, 6)), [r[:3]], 0, [task_of[:3] + 2], 1, [np.zeros((2, 6))]
         ),
-        "rows: out": lambda: k.row_products(np.ones((3, 6)), r[:3], task_of[:3], False, 1, np.zeros((2, 5))),
+        "rows: out": lambda: k.row_products(np.ones((3, 6)), [r[:3]], 0, [task_of[:3]], 1, [np.zeros((2, 5))]),
         "anchored: anchor": lambda: k.anchored_ratios(
             [anchor[:5].copy()],
             np.ones((1, 2)),

@@ -73,23 +73,31 @@ def test_sparse_products(rng, dtype, index, squares, density):
     stacked, shared = rng.standard_normal((17, 1)), rng.standard_normal((17, 5))
     for columns in column_choices(rng, 9).values():
         count = 9 if columns is None else len(columns)
-        for r, owner, tasks in ((stacked, task_of, 3), (shared, None, 5)):
-            ours, twin = both("sparse_products", (count, tasks), *parts, columns, r, owner, tasks, squares, 1)
+        for r, owner, tasks, width in ((stacked, task_of, 3, 3), (shared, None, 5, 5), (shared, task_of, 3, 15)):
+            ours, twin = both("sparse_products", (count, width), *parts, columns, r, owner, tasks, squares, 1)
             np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-12 * (1 + np.abs(twin).max(initial=0)))
 
 
-@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("squares", [0, 1, 2])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rows", [0, 1, 12])
+@pytest.mark.parametrize("rows", [0, 1, 12, 50])
 def test_row_products_add_to_what_is_there(rng, rows, dtype, squares):
     x = draw(rng, (rows, 21), dtype, order="C")
     r = rng.standard_normal(rows)
     r[: rows // 4] = 0.0
     task_of = rng.integers(0, 3, size=rows)
-    ours, twin = both("row_products", (3, 21), x, r, task_of, squares, 1, fill=0.25)
-    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-12 * (1 + np.abs(twin).max(initial=0)))
-    if rows == 0:
-        assert np.all(ours == 0.25)
+    other, others = rng.standard_normal(rows), rng.integers(0, 2, size=rows)
+    found = []
+    for module in (kernels, reference):
+        out = [np.full((3, 21), 0.25), np.full((2, 21), 0.25)]
+        module.row_products(x, [r, other], squares, [task_of, others], 1, out)
+        found.append(out)
+    for ours, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-12 * (1 + np.abs(twin).max(initial=0)))
+        assert rows or np.all(ours == 0.25)
+    alone = np.full((3, 21), 0.25)  # what several vectors give is what each of them gives
+    kernels.row_products(x, [r], min(squares, 1), [task_of], 2, [alone])
+    np.testing.assert_array_equal(alone, found[0][0])
 
 
 def test_dense_and_sparse_and_row_passes_agree(rng):
@@ -103,7 +111,7 @@ def test_dense_and_sparse_and_row_passes_agree(rng):
     kernels.sparse_products(
         csc.data, csc.indices, csc.indptr, None, r[:, None], task_of, 3, False, 1, by_sparse
     )
-    kernels.row_products(np.ascontiguousarray(x), r, task_of, False, 1, by_row)
+    kernels.row_products(np.ascontiguousarray(x), [r], 0, [task_of], 1, [by_row])
     np.testing.assert_allclose(by_sparse, dense, atol=1e-10)
     np.testing.assert_allclose(by_row.T, dense, atol=1e-10)
 
@@ -190,7 +198,9 @@ def test_passes_over_any_number_of_columns(rng, features):
         ours, twin = both("shared_products", (features, 3), given, None, block, False, 2)
         np.testing.assert_allclose(ours, twin, atol=1e-10)
     task_of = np.repeat(np.arange(3), np.diff(offsets))
-    ours, twin = both("row_products", (3, features), np.ascontiguousarray(x), r, task_of, False, 2, fill=0.0)
+    ours, twin = np.zeros((3, features)), np.zeros((3, features))
+    kernels.row_products(np.ascontiguousarray(x), [r], 0, [task_of], 2, [ours])
+    reference.row_products(x, [r], 0, [task_of], 2, [twin])
     np.testing.assert_allclose(ours, twin, atol=1e-10)
 
 

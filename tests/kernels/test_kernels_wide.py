@@ -80,35 +80,40 @@ def test_factors_and_whitening_of_tasks(width, rng, n):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint8])
-@pytest.mark.parametrize("vectors", [1, 2, 4])
+@pytest.mark.parametrize(("squares", "vectors"), [(0, 1), (1, 3), (2, 7), (3, 3), (0, 9), (0, 0)])
 @pytest.mark.parametrize("lengths", [(5, 17, 1, 9), (23,), (4, 0, 7), (300, 211)])
-def test_first_products(rng, dtype, vectors, lengths):
+def test_many_products(rng, dtype, squares, vectors, lengths):
+    """Several vectors in one reading are what each is alone."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     rows = offsets[-1]
     x = np.asfortranarray((100 * rng.random((rows, 29))).astype(dtype))
-    weights, r = rng.random(rows), rng.standard_normal((vectors, rows))
+    r = [*rng.standard_normal((vectors, rows))]
     results = []
     for module, threads in ((kernels, 1), (kernels, 3), (reference, 1)):
-        squares, *out = (np.full((29, len(lengths)), np.nan) for _ in range(1 + vectors))
-        module.first_products(x, weights, r, offsets, threads, squares, out)
-        results.append((squares, out))
-    for squares, out in results[:2]:
-        np.testing.assert_allclose(squares, results[2][0], rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(out, results[2][1], rtol=1e-11, atol=1e-10)
+        out = [np.full((29, len(lengths)), np.nan) for _ in r]
+        module.many_products(x, r, squares, offsets, threads, out)
+        results.append(out)
+    for k, vector in enumerate(r):
+        np.testing.assert_allclose(results[0][k], results[2][k], rtol=1e-11, atol=1e-10)
+        np.testing.assert_array_equal(results[1][k], results[0][k])
+        alone = np.empty_like(results[0][k])
+        kernels.segment_products(x, None, vector, offsets, k < squares, 1, alone)
+        np.testing.assert_allclose(results[0][k], alone, rtol=1e-14, atol=1e-12 * np.abs(alone).max())
 
 
-def test_first_products_refuse_wrong_shapes(rng):
+def test_many_products_refuse_wrong_shapes(rng):
     x, offsets = np.asfortranarray(rng.random((6, 4))), np.array([0, 2, 6])
-    squares, out = np.empty((4, 2)), [np.empty((4, 2))]
-    for weights, r, target in (
-        (np.ones(5), np.ones((1, 6)), out),
-        (np.ones(6), np.ones((1, 5)), out),
-        (np.ones(6), np.ones((2, 6)), out),
-        (np.ones(6), np.ones((1, 6)), [np.empty((4, 3))]),
-        (np.ones(6), np.empty((0, 6)), []),
+    good, out = np.ones(6), np.empty((4, 2))
+    for r, squares, target in (
+        ([np.ones(5)], 0, [out]),
+        ([good, good], 0, [out]),
+        ([good], 2, [out]),
+        ([good], -1, [out]),
+        ([good], 0, [np.empty((4, 3))]),
+        ([good], 0, []),
     ):
         with pytest.raises(ValueError):
-            kernels.first_products(x, weights, r, offsets, 1, squares, target)
+            kernels.many_products(x, r, squares, offsets, 1, target)
 
 
 @pytest.mark.parametrize("features", [0, 1, 1025])

@@ -64,23 +64,31 @@ void compare_dense() {
             for (index_t i = 0; i < data.rows; ++i)
                 for (index_t j = 0; j < data.features; ++j) by_rows[i * data.features + j] = x[j * data.rows + i];
             std::vector<double> turned(data.tasks * data.features, 0.0);
-            row_products(by_rows.data(), data.rows, data.features, data.r.data(), data.task_of.data(), squares,
-                         threads, turned.data());
+            const double *const r[] = {data.r.data()};
+            const index_t *const homes[] = {data.task_of.data()};
+            double *const target[] = {turned.data()};
+            row_products(by_rows.data(), data.rows, data.features, r, squares ? 1 : 0, 1, homes, threads, target);
             for (index_t j = 0; j < data.features; ++j)
                 for (index_t t = 0; t < data.tasks; ++t)
                     CHECK_CLOSE(turned[t * data.features + j], out[j * data.tasks + t]);
         }
-    const auto weights = data.draw.normals(data.rows), vectors = data.draw.normals(3 * data.rows);
-    std::vector<double> squares(data.features * data.tasks), a(squares), b(squares), c(squares);
-    double *const outs[] = {a.data(), b.data(), c.data()};
-    first_products(x.data(), data.rows, data.features, weights.data(), vectors.data(), 3, data.offsets.data(),
-                   data.tasks, 2, squares.data(), outs);
-    for (index_t j = 0; j < data.features; ++j)
-        for (index_t t = 0; t < data.tasks; ++t) {
-            CHECK_CLOSE(squares[j * data.tasks + t], data.naive(x, j, t, true, weights.data()));
-            for (int k = 0; k < 3; ++k)
-                CHECK_CLOSE(outs[k][j * data.tasks + t], data.naive(x, j, t, false, vectors.data() + k * data.rows));
-        }
+    // several vectors at once: the first with squares
+    const index_t vectors = 7;
+    const auto drawn = data.draw.normals(vectors * data.rows);
+    std::vector<std::vector<double>> found(vectors, std::vector<double>(data.features * data.tasks));
+    std::vector<const double *> r;
+    std::vector<double *> outs;
+    for (index_t k = 0; k < vectors; ++k) {
+        r.push_back(drawn.data() + k * data.rows);
+        outs.push_back(found[k].data());
+    }
+    for (index_t count : {data.features, index_t(1)}) {
+        many_products(x.data(), data.rows, count, r.data(), 1, vectors, data.offsets.data(), data.tasks, 2, outs.data());
+        for (index_t k = 0; k < vectors; ++k)
+            for (index_t j = 0; j < count; ++j)
+                for (index_t t = 0; t < data.tasks; ++t)
+                    CHECK_CLOSE(outs[k][j * data.tasks + t], data.naive(x, j, t, k == 0, r[k]));
+    }
 }
 
 template <class I>
@@ -101,10 +109,10 @@ void compare_sparse() {
     const Compressed<double, I> x{value.data(), index.data(), start.data(), data.features};
     for (bool squares : {false, true}) {
         std::vector<double> out(data.features * data.tasks), shared(data.features * 2);
-        sparse_products(x, nullptr, data.features, data.r.data(), data.task_of.data(), data.tasks, squares, 3,
+        sparse_products(x, nullptr, data.features, data.r.data(), 1, data.task_of.data(), data.tasks, squares, 3,
                         out.data());
         const auto r = data.draw.normals(data.rows * 2);
-        sparse_products(x, nullptr, data.features, r.data(), nullptr, 2, squares, 3, shared.data());
+        sparse_products(x, nullptr, data.features, r.data(), 2, nullptr, 2, squares, 3, shared.data());
         for (index_t j = 0; j < data.features; ++j) {
             for (index_t t = 0; t < data.tasks; ++t)
                 CHECK_CLOSE(out[j * data.tasks + t], data.naive(dense, j, t, squares, data.r.data()));

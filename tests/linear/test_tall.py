@@ -291,7 +291,7 @@ def test_cross_validation_from_moments(shared: bool) -> None:
     for part in chunks(300, 77, 200):
         moments.add(X[part], y[part], None if task is None else task[part], fold=fold[part])
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(4)]
-    options = {"n_alphas": 15, "tol": 1e-9, "task_weights": "balanced"}
+    options = {"n_alphas": 15, "tol": 1e-9, "fold_tol": 1e-9, "task_weights": "balanced"}
     one = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], **options).fit_moments(moments)
     other = ts.MultiTaskElasticNetCV(l1_ratio=[0.5, 0.9], cv=splits, **options).fit(X, y, task)
     np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-4)
@@ -300,6 +300,20 @@ def test_cross_validation_from_moments(shared: bool) -> None:
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
     assert vars(one).keys() == vars(other).keys()
     assert one.cv_folds_ == "4 folds as given"
+
+
+def test_early_stopping_from_moments() -> None:
+    X, y, task = make(200, 8, 2, seed=3)
+    fold = np.random.default_rng(1).integers(0, 3, 200)
+    moments = ts.TaskMoments(n_folds=3).add(X, y, task, fold=fold)
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
+    options = {"n_alphas": 60, "eps": 1e-5, "early_stopping": True, "fold_tol": 1e-9}
+    one = ts.MultiTaskLassoCV(**options).fit_moments(moments)
+    other = ts.MultiTaskLassoCV(cv=splits, **options).fit(X, y, task)
+    assert one.n_scored_ == other.n_scored_ < 60
+    np.testing.assert_allclose(one.alpha_, other.alpha_)
+    np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-5)
+    assert len(one.path_) == one.n_scored_
 
 
 def test_dealt_folds() -> None:

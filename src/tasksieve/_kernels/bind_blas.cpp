@@ -18,6 +18,7 @@ void use_blas(nb::dict blas_table, nb::dict lapack_table) {
     take_pointer(blas_table, "sgemm", blas.sgemm);
     take_pointer(blas_table, "sgemv", blas.sgemv);
     take_pointer(blas_table, "ssyrk", blas.ssyrk);
+    take_pointer(blas_table, "dsyrk", blas.dsyrk);
     take_pointer(blas_table, "dtrsm", blas.dtrsm);
     take_pointer(lapack_table, "dpotrf", blas.dpotrf);
     take_pointer(lapack_table, "dpotrs", blas.dpotrs);

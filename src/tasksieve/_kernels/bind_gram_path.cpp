@@ -10,10 +10,10 @@ class PyGramPath {
   public:
     PyGramPath(Rows<double> gram, Rows<double> cross, Vector<double> labels, Rows<double> sizes,
                Vector<double> label_sizes, Vector<double> group, Vector<double> l1, bool positive, double rounding,
-               double gauge_error, index_t room, int threads)
+               double gauge_error, index_t room, double rows, int threads)
         : gram_(gram), cross_(cross), sizes_(sizes), labels_(labels), label_sizes_(label_sizes), group_(group), l1_(l1),
           path_(checked(gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room,
-                        threads)) {}
+                        rows, threads)) {}
 
     nb::tuple advance(Vector<double> lams, Vector<double> ridges, Vector<double> goals, index_t max_epochs,
                       double budget) {
@@ -35,7 +35,7 @@ class PyGramPath {
     static GramProblem checked(const Rows<double> &gram, const Rows<double> &cross, const Vector<double> &labels,
                                const Rows<double> &sizes, const Vector<double> &label_sizes,
                                const Vector<double> &group, const Vector<double> &l1, bool positive, double rounding,
-                               double gauge_error, index_t room, int threads) {
+                               double gauge_error, index_t room, double rows, int threads) {
         GramProblem p;
         p.matrices = gram.shape(0);
         p.features = cross.shape(1);
@@ -56,6 +56,7 @@ class PyGramPath {
         p.rounding = rounding;
         p.gauge_error = gauge_error;
         p.room = room;
+        p.rows = rows;
         p.threads = threads;
         return p;
     }
@@ -87,9 +88,9 @@ void py_add_grams(Columns<double> x, Indices offsets, int threads, OutRows<doubl
 void bind_gram_path(nb::module_ &m) {
     nb::class_<PyGramPath>(m, "GramPath")
         .def(nb::init<Rows<double>, Rows<double>, Vector<double>, Rows<double>, Vector<double>, Vector<double>,
-                      Vector<double>, bool, double, double, index_t, int>(),
+                      Vector<double>, bool, double, double, index_t, double, int>(),
              array("gram"), array("cross"), array("labels"), array("sizes"), array("label_sizes"), array("group"),
-             array("l1"), "positive"_a, "rounding"_a, "gauge_error"_a, "room"_a, "threads"_a)
+             array("l1"), "positive"_a, "rounding"_a, "gauge_error"_a, "room"_a, "rows"_a, "threads"_a)
         .def("advance", &PyGramPath::advance, array("lams"), array("ridges"), array("goals"), "max_epochs"_a, "budget"_a);
     m.def("panel_cells", &panel_cells, "features"_a);
     m.def("add_grams", &py_add_grams, array("x"), array("offsets"), "threads"_a, array("gram"));

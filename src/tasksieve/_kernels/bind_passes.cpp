@@ -37,42 +37,56 @@ template <class T, class I>
 void py_sparse_products(Vector<T> data, Vector<I> indices, Vector<I> indptr, Maybe<Indices> columns, Rows<double> r,
                         Maybe<Indices> task_of, index_t tasks, bool squares, int threads, OutRows<double> out) {
     const auto x = compressed(data, indices, indptr);
-    const index_t rows = r.shape(0), count = check_chosen(columns, x.lines);
-    require(task_of ? r.shape(1) == 1 && length(*task_of) == rows : index_t(r.shape(1)) == tasks,
-            "r has the wrong shape");
+    const index_t rows = r.shape(0), vectors = r.shape(1), count = check_chosen(columns, x.lines);
+    require(task_of ? vectors >= 1 && length(*task_of) == rows : vectors == tasks, "r has the wrong shape");
     if (task_of) check_indices(*task_of, tasks, "task out of range");
-    require(shaped(out, count, tasks), "out has the wrong shape");
+    require(shaped(out, count, task_of ? vectors * tasks : tasks), "out has the wrong shape");
     nb::gil_scoped_release release;
-    sparse_products(x, data_or_null(columns), count, r.data(), data_or_null(task_of), tasks, squares, threads,
+    sparse_products(x, data_or_null(columns), count, r.data(), vectors, data_or_null(task_of), tasks, squares, threads,
                     out.data());
 }
 
-template <class T>
-void py_row_products(Rows<T> x, Vector<double> r, Indices task_of, bool squares, int threads, OutRows<double> out) {
-    const index_t rows = x.shape(0), features = x.shape(1);
-    require(length(r) == rows && length(task_of) == rows, "one entry of r and task_of a row");
-    require(index_t(out.shape(1)) == features, "out has the wrong shape");
-    check_indices(task_of, out.shape(0), "task out of range");
-    nb::gil_scoped_release release;
-    row_products(x.data(), rows, features, r.data(), task_of.data(), squares, threads, out.data());
+// Addresses of arrays in a list, for kernels of several vectors.
+template <class A>
+auto addresses(std::vector<A> &arrays) {
+    std::vector<decltype(arrays.front().data())> found;
+    for (auto &array : arrays) found.push_back(array.data());
+    return found;
 }
 
 template <class T>
-void py_first_products(Columns<T> x, Vector<double> weights, Rows<double> r, Indices offsets, int threads,
-                       OutRows<double> squares, std::vector<OutRows<double>> out) {
-    const index_t rows = x.shape(0), count = x.shape(1), tasks = check_offsets(offsets, rows), vectors = r.shape(0);
-    require(vectors >= 1 && index_t(r.shape(1)) == rows && length(weights) == rows,
-            "weights and each vector must have one entry a row");
-    require(shaped(squares, count, tasks), "squares has the wrong shape");
-    require(length(out) == vectors, "one array in out a vector");
-    std::vector<double *> targets;
-    for (const auto &target : out) {
-        require(shaped(target, count, tasks), "out has the wrong shape");
-        targets.push_back(target.data());
+void py_row_products(Rows<T> x, std::vector<Vector<double>> r, index_t squares, std::vector<Indices> task_of,
+                     int threads, std::vector<OutRows<double>> out) {
+    const index_t rows = x.shape(0), features = x.shape(1), vectors = length(r);
+    require(squares >= 0 && squares <= vectors, "more squares than vectors");
+    require(length(task_of) == vectors && length(out) == vectors, "one array in task_of and out a vector");
+    for (index_t k = 0; k < vectors; ++k) {
+        require(length(r[k]) == rows && length(task_of[k]) == rows, "one entry of r and task_of a row");
+        require(index_t(out[k].shape(1)) == features, "out has the wrong shape");
+        check_indices(task_of[k], out[k].shape(0), "task out of range");
     }
+    const auto values = addresses(r);
+    const auto homes = addresses(task_of);
+    const auto targets = addresses(out);
     nb::gil_scoped_release release;
-    first_products(x.data(), rows, count, weights.data(), r.data(), vectors, offsets.data(), tasks, threads,
-                   squares.data(), targets.data());
+    row_products(x.data(), rows, features, values.data(), squares, vectors, homes.data(), threads, targets.data());
+}
+
+template <class T>
+void py_many_products(Columns<T> x, std::vector<Vector<double>> r, index_t squares, Indices offsets, int threads,
+                      std::vector<OutRows<double>> out) {
+    const index_t rows = x.shape(0), count = x.shape(1), tasks = check_offsets(offsets, rows), vectors = length(r);
+    require(squares >= 0 && squares <= vectors, "more squares than vectors");
+    require(length(out) == vectors, "one array in out a vector");
+    for (index_t k = 0; k < vectors; ++k) {
+        require(length(r[k]) == rows, "each vector must have one entry a row");
+        require(shaped(out[k], count, tasks), "out has the wrong shape");
+    }
+    const auto values = addresses(r);
+    const auto targets = addresses(out);
+    nb::gil_scoped_release release;
+    many_products(x.data(), rows, count, values.data(), squares, vectors, offsets.data(), tasks, threads,
+                  targets.data());
 }
 
 template <class T, class I>
@@ -89,9 +103,9 @@ void bind_type(nb::module_ &m) {
           "threads"_a, array("out"));
     bind_sparse<T, std::int32_t>(m);
     bind_sparse<T, std::int64_t>(m);
-    m.def("first_products", &py_first_products<T>, array("x"), array("weights"), array("r"), array("offsets"),
-          "threads"_a, array("squares"), array("out"));
-    m.def("row_products", &py_row_products<T>, array("x"), array("r"), array("task_of"), "squares"_a, "threads"_a,
+    m.def("many_products", &py_many_products<T>, array("x"), array("r"), "squares"_a, array("offsets"), "threads"_a,
+          array("out"));
+    m.def("row_products", &py_row_products<T>, array("x"), array("r"), "squares"_a, array("task_of"), "threads"_a,
           array("out"));
 }
 

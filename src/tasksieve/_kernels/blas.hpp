@@ -13,6 +13,8 @@ struct Blas {
                   const int *, const float *, float *, const int *) = nullptr;
     void (*ssyrk)(const char *, const char *, const int *, const int *, const float *, const float *, const int *,
                   const float *, float *, const int *) = nullptr;
+    void (*dsyrk)(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
+                  const double *, double *, const int *) = nullptr;
     void (*dtrsm)(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
                   const double *, const int *, double *, const int *) = nullptr;
     void (*dpotrf)(const char *, const int *, double *, const int *, int *) = nullptr;

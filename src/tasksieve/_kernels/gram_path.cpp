@@ -608,6 +608,14 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
     }
 }
 
+// Whether so many multiplications are more work than a few steps of Newton's method in the row norms: by counting, with
+// the two kinds of multiplications at the rates of their loops.
+bool GramPath::outdone(double work) const {
+    if (!(p_.rows > 0.0)) return false;
+    const double n = p_.rows, a = double(active_.size());
+    return work > 2.0 * double(p_.matrices) * (n * n * a + 0.5 * n * a * a + n * n * n / 3.0);
+}
+
 GramStop GramPath::advance(const double *lams, const double *ridges, const double *goals, index_t count,
                            index_t max_epochs, double budget) {
     values.clear();
@@ -617,10 +625,13 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
     const index_t tasks = p_.tasks;
     for (index_t v = 0; v < count; ++v) {
         if (v > 0 && work_ > budget) return GramStop::paused;
+        if (costly_ >= 2) return GramStop::crowded;
+        const double before = work_;
         const auto began = std::chrono::steady_clock::now();
         GramValue value;
         const GramStop stop = solve(lams[v], ridges[v], goals[v], max_epochs, value);
         if (stop != GramStop::done && stop != GramStop::spent) return stop;
+        costly_ = outdone(work_ - before) ? costly_ + 1 : 0;
         w_before_.swap(w_);
         h_before_.swap(h_);
         w_ = start_w_;
@@ -646,7 +657,7 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
 void add_grams(const double *x, index_t rows, const index_t *offsets, index_t matrices, index_t features, int threads,
                double *gram) {
     // Squares of a fixed size, so that the same input gives the same bytes whatever the threads.
-    const index_t side = features <= 512 ? panel_rows : 4 * panel_rows, across = (features + side - 1) / side;
+    const index_t side = features <= 4 * panel_rows ? 2 * panel_rows : 4 * panel_rows, across = (features + side - 1) / side;
     const index_t pairs = across * (across + 1) / 2;
     parallel_for(matrices * pairs, 1, threads, [&](index_t begin, index_t end) {
         std::vector<double> sums(side * side);
@@ -657,7 +668,13 @@ void add_grams(const double *x, index_t rows, const index_t *offsets, index_t ma
             const index_t i = a * side, j = left * side;
             const index_t tall = std::min(side, features - i), wide = std::min(side, features - j);
             if (hi == lo) continue;
-            gemm('T', 'N', wide, tall, hi - lo, x + j * rows + lo, rows, x + i * rows + lo, rows, 0.0, sums.data(), wide);
+            if (a == left) {
+                const int size = static_cast<int>(tall), depth = static_cast<int>(hi - lo), step = static_cast<int>(rows);
+                const double one = 1.0, zero = 0.0;
+                blas.dsyrk("U", "T", &size, &depth, &one, x + i * rows + lo, &step, &zero, sums.data(), &size);
+            } else {
+                gemm('T', 'N', wide, tall, hi - lo, x + j * rows + lo, rows, x + i * rows + lo, rows, 0.0, sums.data(), wide);
+            }
             double *out = gram + m * panel_cells(features);
             for (index_t r = 0; r < tall; ++r)
                 for (index_t c = 0; c < (a == left ? r + 1 : wide); ++c) {

@@ -34,13 +34,14 @@ struct GramProblem {
     double rounding = 0.0;     // |error of G_jk| <= rounding sizes_j sizes_k, and so for c and y'y
     double gauge_error = 0.0;  // relative, of a computed gauge
     index_t room = 0;          // features in play at most
+    double rows = 0.0;         // of a matrix, where Newton's method would take over once it is less work; 0: never
     int threads = 1;
 };
 
 enum class GramStop : int {
     done = 0,
     paused = 1,    // enough work for one call
-    crowded = 2,   // more features in play than there is room for
+    crowded = 2,   // more features in play than there is room for, or than Newton's method would mind
     rounding = 3,  // what rounding may have done to the statistics is not small beside the goal
     spent = 4,     // as many epochs as are allowed, or no progress: the value is finished as far as it got
 };
@@ -85,6 +86,7 @@ class GramPath {
     index_t rejected(double lam, double ridge, double gap) const;
     GramStop solve(double lam, double ridge, double goal, index_t max_epochs, GramValue &value);
     void follow(std::vector<index_t> &live, const std::vector<double> &delta, double *h);
+    bool outdone(double work) const;
     const double *block_in_play(index_t t, index_t block) const;
     double in_play(index_t m, index_t k, index_t l) const;
 
@@ -98,6 +100,7 @@ class GramPath {
     index_t stride_ = 0, padded_ = 0;  // room for features in play; the length of a row of h
     bool entries_ = false;  // entries of a row are zero one by one
     double lam_ = 0.0, lam_before_ = 0.0, scale_ = 1.0, lost_ = 0.0, work_ = 0.0;
+    int costly_ = 0;  // values in a row that were more work than by Newton's method
 };
 
 // gram (matrices x panel_cells(features)) += X_t'X_t of column-major X (rows x features) cut at the offsets; with one

@@ -55,61 +55,69 @@ TASKSIEVE_INLINE void segment_range(const T *x, index_t rows, const index_t *col
     }
 }
 
-template <class T>
-TASKSIEVE_INLINE void first_range(const T *x, index_t rows, index_t begin, index_t end, const double *weights,
-                                  const double *r, index_t vectors, const index_t *offsets, index_t tasks,
-                                  double *squares, double *const *out) {
-    index_t j = begin;
-    for (; j + 2 <= end; j += 2) {  // two columns share the loads of weights and vectors
-        const T *c0 = x + j * rows, *c1 = c0 + rows;
-        for (index_t t = 0; t < tasks; ++t) {
-            const index_t lo = offsets[t], hi = offsets[t + 1], at = j * tasks + t;
-            double q0 = 0.0, q1 = 0.0, s0 = 0.0, s1 = 0.0;
-#pragma omp simd reduction(+ : q0, q1, s0, s1)
-            for (index_t i = lo; i < hi; ++i) {
-                const double v0 = static_cast<double>(c0[i]), v1 = static_cast<double>(c1[i]);
-                q0 += v0 * v0 * weights[i];
-                q1 += v1 * v1 * weights[i];
-                s0 += v0 * r[i];
-                s1 += v1 * r[i];
-            }
-            squares[at] = q0;
-            squares[at + tasks] = q1;
-            out[0][at] = s0;
-            out[0][at + tasks] = s1;
-            for (index_t k = 1; k < vectors; ++k) {  // the segments are in the cache by now
-                const double *other = r + k * rows;
-                double m0 = 0.0, m1 = 0.0;
-#pragma omp simd reduction(+ : m0, m1)
-                for (index_t i = lo; i < hi; ++i) {
-                    m0 += static_cast<double>(c0[i]) * other[i];
-                    m1 += static_cast<double>(c1[i]) * other[i];
-                }
-                out[k][at] = m0;
-                out[k][at + tasks] = m1;
-            }
+// Products of two columns with up to four vectors over some rows. Two columns and four vectors: eight sums in flight, and
+// each number of X is loaded, widened and squared once for four vectors. `Squares`: of the columns' squared entries.
+template <int V, bool Squares, class T>
+TASKSIEVE_INLINE void pair_products(const T *c0, const T *c1, const double *const *r, index_t lo, index_t hi,
+                                    double *first, double *second) {
+    const double *r0 = r[0], *r1 = r[V > 1 ? 1 : 0], *r2 = r[V > 2 ? 2 : 0], *r3 = r[V > 3 ? 3 : 0];
+    double a0 = 0.0, a1 = 0.0, a2 = 0.0, a3 = 0.0, b0 = 0.0, b1 = 0.0, b2 = 0.0, b3 = 0.0;
+#pragma omp simd reduction(+ : a0, a1, a2, a3, b0, b1, b2, b3)
+    for (index_t i = lo; i < hi; ++i) {
+        const double x = static_cast<double>(c0[i]), y = static_cast<double>(c1[i]);
+        const double v = Squares ? x * x : x, w = Squares ? y * y : y;
+        a0 += v * r0[i];
+        b0 += w * r0[i];
+        if (V > 1) {
+            a1 += v * r1[i];
+            b1 += w * r1[i];
+        }
+        if (V > 2) {
+            a2 += v * r2[i];
+            b2 += w * r2[i];
+        }
+        if (V > 3) {
+            a3 += v * r3[i];
+            b3 += w * r3[i];
         }
     }
-    for (; j < end; ++j) {
-        const T *column = x + j * rows;
+    const double a[4] = {a0, a1, a2, a3}, b[4] = {b0, b1, b2, b3};
+    for (int k = 0; k < V; ++k) {
+        first[k] = a[k];
+        second[k] = b[k];
+    }
+}
+
+template <bool Squares, class T>
+TASKSIEVE_INLINE void many_pair(const T *c0, const T *c1, const double *const *r, index_t vectors, index_t lo,
+                                index_t hi, index_t at, index_t other, double *const *out) {
+    double first[4], second[4];
+    for (index_t k = 0; k < vectors; k += 4) {  // the segments are in the cache after the first four
+        const index_t count = std::min<index_t>(4, vectors - k);
+        switch (count) {
+            case 1: pair_products<1, Squares>(c0, c1, r + k, lo, hi, first, second); break;
+            case 2: pair_products<2, Squares>(c0, c1, r + k, lo, hi, first, second); break;
+            case 3: pair_products<3, Squares>(c0, c1, r + k, lo, hi, first, second); break;
+            default: pair_products<4, Squares>(c0, c1, r + k, lo, hi, first, second); break;
+        }
+        for (index_t m = 0; m < count; ++m) {
+            out[k + m][at] = first[m];
+            out[k + m][other] = second[m];
+        }
+    }
+}
+
+template <class T>
+TASKSIEVE_INLINE void many_range(const T *x, index_t rows, index_t begin, index_t end, const double *const *r,
+                                 index_t squares, index_t vectors, const index_t *offsets, index_t tasks,
+                                 double *const *out) {
+    for (index_t j = begin; j < end; j += 2) {
+        const index_t next = std::min(j + 1, end - 1);  // the last of an odd number is its own neighbour
+        const T *c0 = x + j * rows, *c1 = x + next * rows;
         for (index_t t = 0; t < tasks; ++t) {
-            const index_t lo = offsets[t], hi = offsets[t + 1];
-            double square = 0.0, sum = 0.0;
-#pragma omp simd reduction(+ : square, sum)
-            for (index_t i = lo; i < hi; ++i) {
-                const double v = static_cast<double>(column[i]);
-                square += v * v * weights[i];
-                sum += v * r[i];
-            }
-            squares[j * tasks + t] = square;
-            out[0][j * tasks + t] = sum;
-            for (index_t k = 1; k < vectors; ++k) {
-                const double *other = r + k * rows;
-                double more = 0.0;
-#pragma omp simd reduction(+ : more)
-                for (index_t i = lo; i < hi; ++i) more += static_cast<double>(column[i]) * other[i];
-                out[k][j * tasks + t] = more;
-            }
+            const index_t lo = offsets[t], hi = offsets[t + 1], at = j * tasks + t, other = next * tasks + t;
+            many_pair<true>(c0, c1, r, squares, lo, hi, at, other, out);
+            many_pair<false>(c0, c1, r + squares, vectors - squares, lo, hi, at, other, out + squares);
         }
     }
 }
@@ -121,11 +129,10 @@ TASKSIEVE_INLINE void first_range(const T *x, index_t rows, index_t begin, index
                                                 bool squares, double *out) {                                         \
         segment_range(x, rows, columns, begin, end, r, offsets, tasks, squares, out);                                \
     }                                                                                                                \
-    TASKSIEVE_MULTIVERSION void first_columns(const T *x, index_t rows, index_t begin, index_t end,                  \
-                                              const double *weights, const double *r, index_t vectors,               \
-                                              const index_t *offsets, index_t tasks, double *squares,                \
-                                              double *const *out) {                                                  \
-        first_range(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);                         \
+    TASKSIEVE_MULTIVERSION void many_columns(const T *x, index_t rows, index_t begin, index_t end,                   \
+                                             const double *const *r, index_t squares, index_t vectors,               \
+                                             const index_t *offsets, index_t tasks, double *const *out) {            \
+        many_range(x, rows, begin, end, r, squares, vectors, offsets, tasks, out);                                   \
     }
 TASKSIEVE_STORED_TYPES(TASKSIEVE_COLUMNS)
 
@@ -167,64 +174,109 @@ void shared_products(const T *x, index_t rows, const index_t *columns, index_t c
 }
 
 template <class T, class I>
-void sparse_products(const Compressed<T, I> &x, const index_t *columns, index_t count, const double *r,
+void sparse_products(const Compressed<T, I> &x, const index_t *columns, index_t count, const double *r, index_t vectors,
                      const index_t *task_of, index_t tasks, bool squares, int threads, double *out) {
+    const index_t width = task_of ? vectors * tasks : vectors;
     parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
         for (index_t k = begin; k < end; ++k) {
             const auto column = x[columns ? columns[k] : k];
-            double *row = out + k * tasks;
-            std::fill(row, row + tasks, 0.0);
+            double *row = out + k * width;
+            std::fill(row, row + width, 0.0);
             for (index_t p = 0; p < column.count; ++p) {
                 const index_t i = column.index[p];
                 const double v = squares ? double(column.value[p]) * double(column.value[p]) : double(column.value[p]);
+                const double *values = r + i * vectors;
                 if (task_of) {
-                    row[task_of[i]] += v * r[i];
+                    double *target = row + task_of[i];
+                    for (index_t m = 0; m < vectors; ++m) target[m * tasks] += v * values[m];
                 } else {
-                    const double *values = r + i * tasks;
-                    for (index_t t = 0; t < tasks; ++t) row[t] += v * values[t];
+                    for (index_t m = 0; m < vectors; ++m) row[m] += v * values[m];
                 }
             }
         }
     });
 }
 
-template <class T>
-void row_products(const T *x, index_t rows, index_t features, const double *r, const index_t *task_of, bool squares,
-                  int threads, double *out) {
-    parallel_for(features, 4096, threads, [&](index_t begin, index_t end) {
-        for (index_t i = 0; i < rows; ++i) {
-            const double weight = r[i];
-            if (weight == 0.0) continue;
-            const T *row = x + i * features;
-            double *target = out + task_of[i] * features;
-            if (squares)
-                for (index_t j = begin; j < end; ++j) target[j] += weight * double(row[j]) * double(row[j]);
-            else
-                for (index_t j = begin; j < end; ++j) target[j] += weight * double(row[j]);
+namespace {
+
+// target += sum of `count` (1 or 4) rows times their weights, added one after the other as if alone: the sums stay in
+// registers meanwhile.
+template <bool Squares, class T>
+void add_rows(const T *const *x, const double *w, int count, index_t begin, index_t end, double *target) {
+    const auto term = [](double weight, T value) {
+        const double v = static_cast<double>(value);
+        return Squares ? weight * v * v : weight * v;
+    };
+    if (count == 4) {
+        const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+        for (index_t j = begin; j < end; ++j) {
+            double sum = target[j] + term(w[0], x0[j]);
+            sum += term(w[1], x1[j]);
+            sum += term(w[2], x2[j]);
+            target[j] = sum + term(w[3], x3[j]);
         }
+        return;
+    }
+    for (int k = 0; k < count; ++k)
+        for (index_t j = begin; j < end; ++j) target[j] += term(w[k], x[k][j]);
+}
+
+constexpr index_t row_group = 16;  // rows of a stretch of columns that stay in the cache for all vectors
+
+}  // namespace
+
+template <class T>
+void row_products(const T *x, index_t rows, index_t features, const double *const *r, index_t squares, index_t vectors,
+                  const index_t *const *task_of, int threads, double *const *out) {
+    const index_t grain = vectors == 1 ? 4096 : 1024;
+    parallel_for(features, grain, threads, [&](index_t begin, index_t end) {
+        for (index_t low = 0; low < rows; low += row_group)
+            for (index_t m = 0; m < vectors; ++m) {
+                const T *lines[4];
+                double weights[4];
+                int count = 0;
+                index_t task = -1;
+                const auto add = [&] {
+                    double *target = out[m] + task * features;
+                    if (m < squares)
+                        add_rows<true>(lines, weights, count, begin, end, target);
+                    else
+                        add_rows<false>(lines, weights, count, begin, end, target);
+                    count = 0;
+                };
+                for (index_t i = low; i < std::min(rows, low + row_group); ++i) {
+                    if (r[m][i] == 0.0) continue;  // the row is absent
+                    if (count == 4 || (count && task_of[m][i] != task)) add();
+                    task = task_of[m][i];
+                    lines[count] = x + i * features;
+                    weights[count++] = r[m][i];
+                }
+                if (count) add();
+            }
     });
 }
 
 template <class T>
-void first_products(const T *x, index_t rows, index_t count, const double *weights, const double *r, index_t vectors,
-                    const index_t *offsets, index_t tasks, int threads, double *squares, double *const *out) {
+void many_products(const T *x, index_t rows, index_t count, const double *const *r, index_t squares, index_t vectors,
+                   const index_t *offsets, index_t tasks, int threads, double *const *out) {
     parallel_for(count, column_grain, threads, [&](index_t begin, index_t end) {
-        first_columns(x, rows, begin, end, weights, r, vectors, offsets, tasks, squares, out);
+        many_columns(x, rows, begin, end, r, squares, vectors, offsets, tasks, out);
     });
 }
 
 #define TASKSIEVE_INSTANTIATE(T)                                                                                      \
     template void segment_products<T>(const T *, index_t, const index_t *, index_t, const double *, const index_t *,  \
                                       index_t, bool, int, double *);                                                  \
-    template void first_products<T>(const T *, index_t, index_t, const double *, const double *, index_t,             \
-                                    const index_t *, index_t, int, double *, double *const *);                        \
+    template void many_products<T>(const T *, index_t, index_t, const double *const *, index_t, index_t,              \
+                                   const index_t *, index_t, int, double *const *);                                   \
     template void shared_products<T>(const T *, index_t, const index_t *, index_t, const double *, index_t, bool,     \
                                      int, double *);                                                                  \
     template void sparse_products(const Compressed<T, std::int32_t> &, const index_t *, index_t, const double *,      \
-                                  const index_t *, index_t, bool, int, double *);                                     \
+                                  index_t, const index_t *, index_t, bool, int, double *);                            \
     template void sparse_products(const Compressed<T, std::int64_t> &, const index_t *, index_t, const double *,      \
-                                  const index_t *, index_t, bool, int, double *);                                     \
-    template void row_products<T>(const T *, index_t, index_t, const double *, const index_t *, bool, int, double *);
+                                  index_t, const index_t *, index_t, bool, int, double *);                            \
+    template void row_products<T>(const T *, index_t, index_t, const double *const *, index_t, index_t,               \
+                                  const index_t *const *, int, double *const *);
 TASKSIEVE_STORED_TYPES(TASKSIEVE_INSTANTIATE)
 
 }  // namespace tasksieve

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
-from ..design.storage import OwnStorage, ScaledStorage
+from ..design.storage import OwnStorage, ScaledStorage, SharedReading
 from ..graph import GraphSVC, GraphSVR, complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
@@ -94,6 +94,8 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "in other units": (lambda x: ScaledStorage(DenseStorage(np.asfortranarray(np.ldexp(x, 900))), 900), "numbers"),
     "sparse": (lambda x: SparseStorage(sparse.csc_array(x)), "numbers"),
     "sparse, int8": (lambda x: SparseStorage(sparse.csc_array(x.astype(np.int8))), "counts"),
+    "shared": (lambda x: SharedReading(DenseStorage(np.asfortranarray(x))).seat(), "numbers"),
+    "shared, sparse": (lambda x: SharedReading(SparseStorage(sparse.csc_array(x))).seat(), "numbers"),
     "rows": (lambda x: MappedRowStorage([x], None), "numbers"),
     "rows in two blocks": (lambda x: MappedRowStorage([x[: len(x) // 2], x[len(x) // 2 :]], None), "numbers"),
     "rows out of order": (lambda x: MappedRowStorage([x[::-1]], np.arange(len(x))[::-1].copy()), "numbers"),

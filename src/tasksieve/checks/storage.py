@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design.storage import OwnStorage
+from ..design.storage import Asked, OwnStorage
 from .claims import claim, unchanged
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed
     - S0: `n_rows`, `n_features` and `dtype`; neither the matrix nor arguments are changed; the same answer twice;
     - S1: `products`: of all columns and of some in any order, with squares, for one task and several, for stacked rows
       and for one matrix shared by all tasks, with one thread and two;
-    - S2: `first_products` (where the storage has it): weighted squares and several products at once;
+    - S2: `read` (where the storage has it): products of several vectors at once, of all columns and of some;
     - S3: `take`: columns in any order, float64, in Fortran order, that one may write to.
 
     Parameters
@@ -88,9 +88,10 @@ class _StorageCase:
         cuts = np.unique(np.r_[0, self.rng.integers(0, rows + 1, 3), rows]).astype(np.int64)
         for offsets in (np.array([0, rows]), cuts):
             self.products(offsets, shared=False)
-            self.first_products(offsets)
+            self.read(offsets, shared=False)
         for tasks in (1, 3) if shared else ():
             self.products(rows * np.arange(tasks + 1), shared=True)
+            self.read(rows * np.arange(tasks + 1), shared=True)
         self.take()
 
     def facts(self) -> None:
@@ -144,18 +145,28 @@ class _StorageCase:
                     again = self.storage.products(vector, offsets, shared, columns, squares, threads)
                     claim(np.array_equal(found, again), "S0", "`products` must give the same answer twice.")
 
-    def first_products(self, offsets: Array) -> None:
-        if not hasattr(self.storage, "first_products"):
+    def read(self, offsets: Array, shared: bool) -> None:
+        """Two vectors and squares over all columns, one cut in another way, some columns: all at once."""
+        if not hasattr(self.storage, "read"):
             return
-        weights = self.rng.uniform(0.0, 2.0, len(self.x))
-        vectors = self.rng.standard_normal((2, len(self.x)))
-        with unchanged("S0", "first_products", weights=weights, vectors=vectors):
-            squares, products = self.storage.first_products(weights, vectors, offsets, 1)
-        words = "`first_products` must be the weighted squares of the columns, and the `products` of each vector."
-        self.same("S2", words, squares, self.expected(weights, offsets, False, None, True), offsets=offsets)
-        claim(len(products) == len(vectors), "S2", words, found=len(products), expected=len(vectors))
-        for vector, found in zip(vectors, products, strict=True):
-            self.same("S2", words, found, self.expected(vector, offsets, False, None, False), offsets=offsets)
+        rows, total = len(self.x), int(offsets[-1])
+        whole = np.array([0, rows])
+        asked = [
+            Asked(self.rng.uniform(0.0, 2.0, total), offsets, shared, None, True),
+            Asked(self.rng.standard_normal(total), offsets, shared),
+            Asked(self.rng.standard_normal(rows), whole, False, None, True),
+            Asked(self.rng.standard_normal(total), offsets, shared),
+            Asked(self.rng.standard_normal(total), offsets, shared, self.columns()[1]),
+        ]
+        words = "`read` must give the `products` of each vector, in the order they were asked for."
+        for chosen in (asked, asked[:1], asked[1::2], asked[-1:]):
+            with unchanged("S0", "read", **{f"vector_{k}": a.vector for k, a in enumerate(chosen)}):
+                products, spent = self.storage.read(chosen, 2)
+            claim(len(products) == len(chosen), "S2", words, found=len(products), expected=len(chosen))
+            for a, found in zip(chosen, products, strict=True):
+                expected = self.expected(a.vector, a.offsets, a.shared, a.columns, a.squares)
+                self.same("S2", words, found, expected, offsets=a.offsets, columns=a.columns, squares=a.squares)
+            claim(0.0 <= spent <= len(chosen), "S2", "`read` must say what it cost in readings.", found=spent)
 
     def take(self) -> None:
         for columns in self.columns():

@@ -25,9 +25,10 @@ DEFAULTS: dict[str, Any] = {
 # Of all models that have the parameter; the library's own default differs.
 PARAMETER_DEFAULTS: dict[str, Any] = {"standardize": True}
 # Of a strength that cross-validation chooses; the seed is that of shuffled folds.
-FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0}
-# Version 0.1 fitted columns in their units, learned from whatever looked like an id, and held out consecutive rows.
-UNSAID = {1: {"standardize": False, "keep": ["*"], "shuffle": False}}
+FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0, "early_stopping": True}
+# Version 0.1 fitted columns in their units, learned from whatever looked like an id, held out consecutive rows, and
+# solved all values in all folds.
+UNSAID = {1: {"standardize": False, "keep": ["*"], "shuffle": False, "early_stopping": False}}
 # What follows from the choice of a model or of a strength: asked anew where that choice is another.
 STRENGTH = ("cv", "alphas", "eps", "selection_rule")
 
@@ -41,6 +42,8 @@ def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, 
     for key, value in UNSAID.get(written, {}).items():
         if key not in config and _matters(key, config, kind):
             add_default(config, key, value)
+    if written == 1 and cross_validates(config, kind):
+        add_default(config, "fold_tol", config.get("tol", 1e-6))
     return config
 
 
@@ -82,8 +85,11 @@ def add_folds(config: dict[str, Any], kind: ModelKind) -> None:
     """Write down how a strength is chosen that was not given."""
     if cross_validates(config, kind):
         for key, value in FOLD_DEFAULTS.items():
-            if key != "seed" or config["shuffle"]:
-                add_default(config, key, value)
+            if key == "seed" and not config["shuffle"]:
+                continue
+            if key == "early_stopping" and read_alphas(config.get("alphas"))[1] is not None:
+                continue  # values that were asked for are all solved
+            add_default(config, key, value)
 
 
 def add_parameters(config: dict[str, Any], estimator: Any) -> None:

@@ -352,8 +352,6 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: Problem, cl
     if cv:
         known = kind.parameters(cv=True)
         params.update(read_grid(config))
-        if "selection_rule" in config:
-            params["selection_rule"] = config["selection_rule"]
         for key in params:
             if key not in known:
                 raise UsageError(

@@ -1,4 +1,4 @@
-"""``--cv``, ``--seed``, ``--no-shuffle`` and ``--row-groups``: the folds of a run."""
+"""``--cv``, ``--seed``, ``--no-shuffle``, ``--row-groups``, ``--full-path`` and ``--fold-tol``: the folds of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..fitted.folds import ConsecutiveFolds, ShuffledFolds
 from .exits import UsageError
 from .options import BY_KEY
 
-FOLD_OPTIONS = ("seed", "shuffle", "row_groups")
+FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol")
 
 
 def replaced_folds(asked: dict[str, Any]) -> set[str]:
@@ -38,7 +38,9 @@ def check_folds(config: dict[str, Any]) -> None:
 
 
 def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator that make the folds of a configuration."""
+    """Parameters of an estimator that make the folds of a configuration, and say how they are used."""
+    used: tuple[str, ...] = ("selection_rule", "early_stopping", "fold_tol")
+    found = {key: config[key] for key in used if key in config}
     if config["shuffle"]:
-        return {"cv": ShuffledFolds(config["cv"]), "random_state": config["seed"]}
-    return {"cv": ConsecutiveFolds(config["cv"])}
+        return {**found, "cv": ShuffledFolds(config["cv"]), "random_state": config["seed"]}
+    return {**found, "cv": ConsecutiveFolds(config["cv"])}

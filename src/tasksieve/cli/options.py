@@ -119,6 +119,11 @@ OPTIONS = [
     Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength"),
     Option("selection_rule", "--selection-rule", Literal["min", "1se"], "Smallest loss, or fewest "
            "features within one standard error of it. (default: min)", "Strength", "config", ("fit",)),
+    Option("early_stopping", "--early-stopping/--full-path", bool, "Leave the path when the mean held-out loss has "
+           "stayed above its minimum for 15 values in a row, or solve all values. (default: early-stopping)",
+           "Strength", "config", ("fit",)),
+    Option("fold_tol", "--fold-tol", float, "Relative duality gap of the folds. (default: --tol, at least 1e-4)",
+           "Strength", "config", ("fit",)),
     Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
            "Run"),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),

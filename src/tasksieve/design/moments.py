@@ -16,11 +16,13 @@ import numpy as np
 from .._kernels import kernels
 from .design import Design
 from .shard import LocalShard
+from .storage import DenseStorage
 
 Array = np.ndarray[Any, Any]
 
 PANEL_ROWS, PANEL_COLUMNS = 64, 8
 _SUMS = ("gram", "cross", "labels", "beside", "nuisance", "explained")
+_NEAR = 2.0  # means up to so many standard deviations from zero cost no digits worth a copy of the data
 
 
 @dataclass
@@ -66,6 +68,11 @@ class Moments:
             0,
         )
 
+    def empty(self) -> Moments:
+        """Of no rows, for the same columns."""
+        n_tasks, n_features = self.cross.shape
+        return Moments.zeros(len(self.gram), n_tasks, n_features, self.beside.shape[1])
+
     def add(self, other: Moments) -> None:
         """The rows of another one, about the same shifts."""
         for name in _SUMS:
@@ -102,7 +109,6 @@ class Moments:
             self.explained[t] += zt @ yt
         self._count(int(np.max(np.diff(offsets))))
 
-
     def split(self, kept: Array, free: Array, constant: bool) -> Moments:
         """Of some columns, others being nuisance; to be asked of moments whose only nuisance column is the constant,
         which stays one or is left out."""
@@ -133,31 +139,17 @@ class Moments:
         return Moments(gram, cross, self.labels * factors, beside, nuisance, explained, self.rows)
 
 
-def leave_one_out(parts: Sequence[Moments]) -> Iterator[Moments]:
-    """For each part the sum of all others, about the same shifts: what is learned from while that part is held out.
-
-    Sums alone, from the front and from the back, never the whole less a part: a difference has lost what rounding took
-    from the whole. Each that comes may be changed.
-    """
-    behind: list[Moments | None] = [None]  # of all parts after the one that comes next, the last on top
+def leave_one_out(parts: Sequence[Moments], rest: Moments | None = None) -> Iterator[Moments]:
+    """For each part the sum of all others, and of a rest that is in all: never a difference, which would leave of a
+    column that is large in one part and small in the others nothing but rounding."""
+    after = [parts[-1].empty()]
     for part in reversed(parts[1:]):
-        total, more = part.copy(), behind[-1]
-        if more is not None:
-            total.add(more)
-        behind.append(total)
-    before: Moments | None = None
-    for part in parts:
-        after = behind.pop()
-        if before is None:
-            if after is None:
-                raise ValueError("leave_one_out needs at least two parts")
-            yield after
-            before = part.copy()
-            continue
-        out = before.copy()
-        if after is not None:
-            out.add(after)
-        yield out
+        after.append(after[-1].copy())
+        after[-1].add(part)
+    before = parts[0].empty() if rest is None else rest.copy()
+    for part, later in zip(parts, reversed(after), strict=True):
+        later.add(before)
+        yield later
         before.add(part)
 
 
@@ -180,16 +172,21 @@ class ShiftedColumns:
 
 
 def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
-    """One reading of some columns."""
+    """One reading of some columns; where they need neither shifts nor weights, they are used where they lie."""
     shard = design.shards[0]
     assert isinstance(shard, LocalShard) and len(design.shards) == 1
-    samples, raw = design.samples, shard.storage.take(features)
+    samples = design.samples
     shard.passes += len(features) / max(shard.n_features, 1)
-    root = np.ones(samples.n_samples) if samples.root_weights is None else samples.root_weights
     offsets, shared = samples.offsets, samples.shared
     if samples.uniform:  # the first task stands for all
-        offsets, shared, root = np.array([0, design.n_rows]), False, root[: design.n_rows]
+        offsets, shared = np.array([0, design.n_rows]), False
     matrices, count = len(offsets) - 1, len(features)
+    if samples.root_weights is None and not shared and count == shard.n_features:
+        lying = _as_they_lie(design, offsets)
+        if lying is not None:
+            return lying
+    raw = shard.storage.take(features)
+    root = np.ones(int(offsets[-1])) if samples.root_weights is None else samples.root_weights[: int(offsets[-1])]
     x = np.empty((int(offsets[-1]), count), order="F")
     squares, shifts = np.empty((count, matrices)), np.empty((count, matrices))
     threads = design.n_threads if raw.size > 100_000 else 1
@@ -198,6 +195,22 @@ def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
         raw, offsets, shared, root, none, samples.fit_intercept, threads, x, squares, shifts, np.empty((0, matrices))
     )
     return ShiftedColumns(x, np.ascontiguousarray(shifts.T), offsets)
+
+
+def _as_they_lie(design: Design, offsets: Array) -> ShiftedColumns | None:
+    """Columns of a dense storage whose means are small beside their spread: shifting them would gain no digit."""
+    storage = design.shards[0].storage
+    if not isinstance(storage, DenseStorage) or storage.dtype != np.float64:
+        return None
+    matrices = len(offsets) - 1
+    if design.fit_intercept:
+        sums = np.stack([storage.x[low:high].sum(axis=0) for low, high in zip(offsets[:-1], offsets[1:], strict=True)])
+        spread = design.norms()[:, :matrices].T
+        if design.standardize:
+            spread = spread * np.asarray(design.scale)[:, :matrices].T
+        if not np.all(np.square(sums) <= _NEAR**2 * np.diff(offsets)[:, None] * np.square(spread)):
+            return None
+    return ShiftedColumns(storage.x, np.zeros((matrices, storage.n_features)), offsets)
 
 
 def gather(design: Design, columns: ShiftedColumns, labels: Array) -> Moments:

@@ -14,7 +14,7 @@ import numpy as np
 from .._kernels import kernels
 from .anchored import Anchored, AnchorShelf
 from .samples import Samples
-from .storage import ColumnStorage
+from .storage import Asked, ColumnStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -126,8 +126,7 @@ class LocalShard:
             out = self._first_pass(projected)
         else:
             self.norms()
-            self.passes += 1.0 if features is None else len(features) / max(self.n_features, 1)
-            out = self._products(self.samples.weighted(projected), features)
+            out = self._read([self._asked(self.samples.weighted(projected), features)])[0]
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
             for low in range(0, len(chosen), _TAKE_BLOCK):
@@ -147,7 +146,7 @@ class LocalShard:
     def take(self, features: Array) -> Centred:
         """See `Design.take_centred`."""
         self.norms()
-        self.passes += len(features) / max(self.n_features, 1)
+        self.passes += self.storage.unread(features) / max(self.n_features, 1)
         found = self._centred(features)
         if self._scale is None:
             return found
@@ -209,12 +208,21 @@ class LocalShard:
         """Threads for a pass over some columns."""
         return self.n_threads if count * self.samples.n_samples > _SMALL_PASS else 1
 
-    def _one_task_products(self, vector: Array, squares: bool = False) -> Array:
+    def _asked(self, vector: Array, features: Array | None = None, squares: bool = False) -> Asked:
+        return Asked(vector, self.samples.offsets, self.samples.shared, features, squares)
+
+    def _read(self, asked: list[Asked]) -> list[Array]:
+        """Products for several vectors in one reading, which is counted."""
+        columns = asked[0].columns
+        threads = self._pass_threads(self.n_features if columns is None else len(columns))
+        products, spent = self.storage.read(asked, threads)
+        self.passes += spent
+        return products
+
+    def _asked_of_one(self, vector: Array, squares: bool = False) -> Asked:
         """Products for the first task of a uniform design, which stand for all."""
-        offsets = np.array([0, self.storage.n_rows])
-        return self.storage.products(
-            np.ascontiguousarray(vector[: self.storage.n_rows]), offsets, False, None, squares, self.n_threads
-        )
+        n = self.storage.n_rows
+        return Asked(np.ascontiguousarray(vector[:n]), np.array([0, n]), False, None, squares)
 
     def _packed_products(self, columns: Array, vector: Array) -> Array:
         if self.samples.uniform:
@@ -254,33 +262,19 @@ class LocalShard:
     def _first_pass(self, projected: Array | None) -> Array:
         """Measures the columns, and returns raw products with a projected vector if one is given.
 
-        All of it is one reading of the data where rows are stacked; a matrix shared by all tasks is measured once for
-        all of them, which costs next to nothing.
+        All of it is one reading of the data; a matrix shared by all tasks is measured once for all of them, which costs
+        next to nothing.
         """
-        root = self.samples.root_weights
-        weights = np.ones(self.samples.n_samples) if root is None else np.square(root)
-        vectors = [*self.samples.basis] if projected is None else [*self.samples.basis, projected]
+        samples, root = self.samples, self.samples.root_weights
+        weights = np.ones(samples.n_samples) if root is None else np.square(root)
+        ask: Any = self._asked_of_one if samples.uniform else lambda vector, squares: self._asked(vector, None, squares)
+        asked = [ask(weights, True), *(ask(samples.weighted(column), False) for column in samples.basis)]
+        if projected is not None:
+            asked.append(self._asked(samples.weighted(projected)))
         # Where X holds NaN or infinity so will its norms: for the caller to see, not to be warned of.
         with np.errstate(invalid="ignore", over="ignore"):
-            if self.samples.shared or not vectors:
-                measure = (
-                    self._one_task_products if self.samples.uniform else lambda v, s=False: self._products(v, None, s)
-                )
-                raw = measure(weights, True)
-                loadings = [measure(self.samples.weighted(column)) for column in self.samples.basis]
-                self.passes += 1.0 + len(loadings)
-                products = None
-                if projected is not None:
-                    products = self._products(self.samples.weighted(projected), None)
-                    self.passes += 1.0
-            else:
-                weighted = np.stack([self.samples.weighted(vector) for vector in vectors])
-                threads = self._pass_threads(self.n_features)
-                raw, everything = self.storage.first_products(weights, weighted, self.samples.offsets, threads)
-                self.passes += 1.0 if self.storage.reads_once else 1.0 + len(vectors)
-                loadings = everything[: len(self.samples.basis)]
-                products = None if projected is None else everything[-1]
-                del everything
+            raw, *loadings = self._read(asked)
+            products = None if projected is None else loadings.pop()
             self._measure(raw, loadings, weights)
         return np.empty(0) if products is None else products
 

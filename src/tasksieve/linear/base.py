@@ -313,15 +313,22 @@ class PathEstimator(TaskLinearModel):
                 stacklevel=4,
             )
 
+    def _strengths(self, data: TaskData, problem: Problem, alphas: np.ndarray) -> np.ndarray:
+        """Penalty strengths of a problem, in its units."""
+        return self._inward(data, problem.units, alphas)
+
+    def _inward(self, data: TaskData, units: Units, alphas: np.ndarray) -> np.ndarray:
+        """Penalty strengths on some rows, in some units."""
+        with np.errstate(over="ignore"):
+            return units.inward(alphas * (self._strength() * self._unit(data)))
+
     def _solve(
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
         units = problem.units
-        with np.errstate(over="ignore"):
-            lams = units.inward(alphas * (self._strength() * self._unit(data)))
         solution = solve_path(
             problem,
-            lams,
+            self._strengths(data, problem, alphas),
             tol=self.tol,
             max_iter=self.max_iter,
             **self._engine_options(),

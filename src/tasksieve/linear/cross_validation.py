@@ -1,9 +1,16 @@
-"""Cross-validation along the path: folds are row weights, all of them share one X."""
+"""Cross-validation along the path: folds are row weights, all of them share one X.
+
+Where reading X is what costs (a file, a storage of the user's own, very much memory) the folds and the path over all
+rows walk in step (`path.lockstep`): each asks for a pass when it needs one, and one reading serves all. With early
+stopping they walk in step too, so that all stop at the same value. Otherwise each fold is walked on its own.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -13,17 +20,42 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.folds import Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
+from ..path.lockstep import Lockstep
+from ..path.problem import Problem
+from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
-from .base import PathEstimator, TaskLinearModel, default_grid, feature_names, given_grid, kernel_threads
+from .base import (
+    PathEstimator,
+    TaskLinearModel,
+    check_number,
+    default_grid,
+    feature_names,
+    given_grid,
+    kernel_threads,
+)
+from .early_stopping import PATIENCE, MeanCurve
+from .training_walk import TrainingWalk, gram_walks
 
 # Entries of X packed at a time to predict held-out rows.
 PACKED_ENTRIES = 1 << 25
 
+
+# What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
+FOLD_TOL = 1e-4
+
+# With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
+# ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
+SCORED_TOGETHER = 4
+AHEAD, AHEAD_READING = SCORED_TOGETHER, PATIENCE
+
+# Bytes of memory that nobody needs to ask for.
+AFFORDABLE = 1 << 30
 
 # Parameters that change no number of a fold, whose rows are known.
 IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
@@ -52,7 +84,10 @@ class PathEstimatorCV(TaskLinearModel):
     cv: Any
     random_state: Any
     selection_rule: Literal["min", "1se"]
+    fold_tol: float | None
+    early_stopping: bool
     task_weights: Any
+    tol: float
     n_jobs: int | None
     verbose: int
 
@@ -61,6 +96,8 @@ class PathEstimatorCV(TaskLinearModel):
     cv_scores_: np.ndarray
     cv_folds_: str
     path_scores_: np.ndarray
+    n_scored_: int
+    passes_: float
     path_: RegularizationPath
 
     def _candidates(self) -> list[PathEstimator]:
@@ -76,6 +113,12 @@ class PathEstimatorCV(TaskLinearModel):
         if self.selection_rule not in ("min", "1se"):
             raise ValueError(
                 f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
+            )
+        if self.fold_tol is not None:
+            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            raise ValueError(
+                f"The 'early_stopping' parameter must be True or False; got {self.early_stopping!r}."
             )
         for model in self._candidates():
             model._check_parameters()
@@ -122,38 +165,46 @@ class PathEstimatorCV(TaskLinearModel):
             like_scikit_learn=self._folds_of_scikit_learn,
         )
         folds = found.weights
-        threads = max(1, kernel_threads() // effective_n_jobs(self.n_jobs))
-        problems = [model._problem(data, threads) for model in models]
+        jobs = effective_n_jobs(self.n_jobs)
+        threads = max(1, kernel_threads() // jobs)
+        early = self.early_stopping and self._automatic
+        # Folds that walk in step are finished together. A `checkpoint` keeps those that are finished: then one by one.
+        shared = None
+        if dear(data, len(folds) + 1) and (early or not keeping()):
+            shared = SharedReading(data.storage, kernel_threads())
+        given = data if shared is None else replace(data, storage=shared.seat())
+        problems = [model._problem(given, threads) for model in models]
         grids = [self._grid(model, problem, data) for model, problem in zip(models, problems, strict=True)]
-
-        # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
-        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        solve_fold = carried(kept_scores)
-        known_by = sketch(data, threads) if keeping() else None
-        results = parallel(
-            delayed(solve_fold)(
-                f"fold-{m}-{f}", known_by, model, data, grid, fold, threads, f"{type(self).__name__}, fold {f + 1}"
-            )
-            for m, (model, grid) in enumerate(zip(models, grids, strict=True))
-            for f, fold in enumerate(folds)
-        )
-        scores = np.array([score for score, _ in results])
+        work = _Folds(self, data, folds, threads, jobs, shared, sketch(given, threads) if keeping() else None)
+        fold_models = [self._fold_model(model) for model in models]
+        work.gather(fold_models, problems, max(len(grid) for grid in grids))
+        solution = None
+        if shared is None and not early:
+            results, n_scored = work.one_by_one(fold_models, grids), [len(grid) for grid in grids]
+        else:
+            whole = (models[0], given, problems[0]) if len(models) == 1 else None
+            steps = [work.in_step(m, fold_models[m], grids[m], early, whole) for m in range(len(models))]
+            results, n_scored = [result for step in steps for result in step.folds], [step.n_scored for step in steps]
+            solution = steps[0].whole
+        scores = np.array([result.scores for result in results])
         scores = scores.reshape(len(models), len(folds), -1).transpose(0, 2, 1)  # models x values x folds
-        n_open = sum(count for _, count in results)
+        n_open = sum(int(np.count_nonzero(result.open)) for result in results)
         if n_open:
             warnings.warn(
-                f"{n_open} of {scores.size} solutions in the folds did not reach tol={models[0].tol:g} within "
-                f"max_iter={models[0].max_iter}: raise max_iter or tol.",
+                f"{n_open} of {sum(n_scored) * len(folds)} solutions in the folds did not reach "
+                f"fold_tol={fold_models[0].tol:g} within max_iter={models[0].max_iter}: raise max_iter or fold_tol.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
 
         best, k = select(scores, self.selection_rule)
-        model, problem, grid = models[best], problems[best], grids[best]
-        progress = model._progress(f"{type(self).__name__}, all rows")
-        solution = model._solve(data, problem, grid, progress=progress)
-        if solution.interrupted:
-            raise KeyboardInterrupt
+        model, problem = models[best], problems[best]
+        grid = grids[best][: n_scored[best]]
+        if solution is None:
+            progress = model._progress(f"{type(self).__name__}, all rows")
+            solution = model._solve(given, problem, grid, progress=progress)
+            if solution.interrupted:
+                raise KeyboardInterrupt
         names = feature_names(X[0] if is_task_list(X) else X)
         model._warn_scales(data, problem, names)
         self.path_ = model._as_path(data, problem, solution, grid, names)
@@ -162,10 +213,24 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_solution(data, solution.points[k])
         self.null_objective_ = self.path_.null_objective
         self._set_scale(problem.design.scale, problem.units.x)
-        self.path_scores_ = scores[best]
+        self.n_scored_ = n_scored[best]
+        self.path_scores_ = scores[best][: self.n_scored_]
+        own = sum(problem.design.passes for problem in problems) + sum(result.passes for result in results)
+        self.passes_ = own + float(keeping()) if shared is None else shared.spent
         self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)
         return self
+
+    def _fold_model(self, model: PathEstimator) -> PathEstimator:
+        """The model as folds solve it."""
+        other = copy(model)
+        other.tol = max(self.tol, FOLD_TOL) if self.fold_tol is None else self.fold_tol
+        return other
+
+    @property
+    def _automatic(self) -> bool:
+        """Whether the values of alpha are not the user's."""
+        return self.alphas is None or isinstance(self.alphas, Integral)
 
     def _set_scores(
         self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray
@@ -174,7 +239,7 @@ class PathEstimatorCV(TaskLinearModel):
         self.cv_scores_ = scores[best]
 
     def _grid(self, model: PathEstimator, problem: Any, data: TaskData) -> np.ndarray:
-        if self.alphas is None or isinstance(self.alphas, Integral):
+        if self._automatic:
             n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
@@ -203,48 +268,256 @@ def sketch(data: TaskData, threads: int) -> np.ndarray:
     return data.storage.products(vector, np.array([0, data.n_rows]), False, None, False, threads)
 
 
-def kept_scores(
-    name: str,
-    known_by: np.ndarray | None,
-    model: PathEstimator,
-    data: TaskData,
-    alphas: np.ndarray,
-    fold: Weights,
-    n_threads: int,
-    label: str,
-) -> tuple[np.ndarray, int]:
-    """`held_out_scores`, or what the `checkpoint` block around the fit remembers of them."""
+def dear(data: TaskData, n_walks: int) -> bool:
+    """Whether reading X is what passes cost, and memory allows to solve all folds at the same time.
 
-    def compute() -> dict[str, np.ndarray]:
-        scores, n_open = held_out_scores(model, data, alphas, fold, n_threads, label)
-        return {"scores": scores, "open": np.array(n_open)}
-
-    params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
-    facts = [type(model).__name__, params, known_by, data.y, data.offsets, data.form, alphas, fold, n_threads]
-    found = kept(name, facts, compute)
-    return found["scores"], int(found["open"])
-
-
-def held_out_scores(
-    model: PathEstimator, data: TaskData, alphas: np.ndarray, fold: Weights, n_threads: int, label: str
-) -> tuple[np.ndarray, int]:
-    """Path on the training rows of a fold: the mean over tasks of the held-out loss at each value (K,).
-
-    Also the number of values at which the solver did not converge.
+    What all walks together keep of every feature (anchors, norms and a few vectors) may not be more than half of X, nor
+    does it matter below a gigabyte.
     """
-    train, test = fold
-    training = data.with_weights(train)
-    solution = model._solve(
-        training, model._problem(training, n_threads), alphas, progress=model._progress(label)
-    )
-    if solution.interrupted:
-        raise KeyboardInterrupt
+    kept_bytes = n_walks * data.n_features * (96 + 32 * data.n_tasks)
+    stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
+    return bool(data.storage.dear) and kept_bytes <= max(AFFORDABLE, stored // 2)
+
+
+@dataclass
+class FoldResult:
+    """Held-out losses along a path (NaN past an early stop), where the solver did not converge, readings of X."""
+
+    scores: np.ndarray
+    open: np.ndarray
+    passes: float
+
+
+@dataclass
+class StepResult:
+    """What folds that walked in step came to, how many values count, and the path over all rows if it was there."""
+
+    folds: list[FoldResult]
+    n_scored: int
+    whole: PathSolution | None
+
+
+class _Pace:
+    """How a walk goes on: on its own by default.
+
+    Attributes
+    ----------
+    most : int, optional
+        Values that may be solved before it is asked again.
+    """
+
+    most: int | None = None
+
+    def go_on(self, k: int) -> bool:
+        """Whether value k is wanted; may wait for others."""
+        return True
+
+    def reached(self, first: int, points: list[Value]) -> None:
+        """Values from the first one on are solved."""
+
+    def ended(self) -> None:
+        """No more values come."""
+
+
+class _InStep(_Pace):
+    """The pace of early stopping: not far ahead of the slowest fold, and no further than their mean curve says."""
+
+    most = SCORED_TOGETHER
+
+    def __init__(
+        self,
+        steps: Lockstep,
+        curve: MeanCurve,
+        ahead: int,
+        score: Callable[[list[Value]], np.ndarray] | None = None,
+        fold: int = -1,
+    ) -> None:
+        self._steps, self._curve, self._ahead, self._score, self._fold = steps, curve, ahead, score, fold
+        self._first, self._unscored = 0, list[Value]()
+
+    def go_on(self, k: int) -> bool:
+        self._steps.wait_until(lambda: self._curve.near(k, self._ahead))
+        return not self._curve.ended(k)
+
+    def reached(self, first: int, points: list[Value]) -> None:
+        self._unscored += points
+        if len(self._unscored) >= SCORED_TOGETHER:
+            self.ended()
+
+    def ended(self) -> None:
+        if self._score is not None and self._unscored:
+            self._curve.add(self._fold, self._first, self._score(self._unscored))
+        self._first, self._unscored = self._first + len(self._unscored), []
+
+
+def walk_along(
+    walk: TrainingWalk, alphas: np.ndarray, tell: Callable[[int, int, Any], None] | None, pace: _Pace
+) -> list[Value]:
+    """The values of a path, in the units of the data, as far as the pace leads."""
+    points = list[Value]()
+    while len(points) < len(alphas) and pace.go_on(len(points)):
+        first = len(points)
+        found = walk.values(alphas[first:][: pace.most])
+        points += found
+        pace.reached(first, found)
+        if tell is not None:
+            for k, point in enumerate(found, first):
+                tell(k, len(alphas), point)
+    pace.ended()
+    return points
+
+
+class _Folds:
+    """All folds of a cross-validation, to be walked one by one or in step."""
+
+    def __init__(
+        self,
+        owner: PathEstimatorCV,
+        data: TaskData,
+        folds: Sequence[Weights],
+        threads: int,
+        jobs: int,
+        shared: SharedReading | None,
+        known_by: np.ndarray | None,
+    ) -> None:
+        self._name, self._n_jobs = type(owner).__name__, owner.n_jobs
+        self._data, self._folds, self._threads, self._jobs = data, folds, threads, jobs
+        self._shared, self._known_by = shared, known_by
+        self._gram: list[list[Any]] = []
+
+    def gather(self, models: Sequence[PathEstimator], problems: Sequence[Problem], n_values: int) -> None:
+        """Sums over the rows of all folds, where walks on these are less work than on the rows."""
+        trainings = [self._data.with_weights(train) for train, _ in self._folds]
+        self._gram = gram_walks(models, self._data, problems, trainings, n_values)
+
+    def one_by_one(self, models: Sequence[PathEstimator], grids: Sequence[np.ndarray]) -> list[FoldResult]:
+        """Each fold of each model on its own, in threads."""
+        # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
+        n_jobs = self._n_jobs
+        if all(walk is not None for walks in self._gram for walk in walks):  # each on one thread
+            n_jobs = min(self._jobs * self._threads, len(self._folds))
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+        solve = carried(self._solve)
+        found: list[FoldResult] = parallel(
+            delayed(solve)(m, f, model, grid)
+            for m, (model, grid) in enumerate(zip(models, grids, strict=True))
+            for f in range(len(self._folds))
+        )
+        return found
+
+    def in_step(
+        self,
+        m: int,
+        model: PathEstimator,
+        alphas: np.ndarray,
+        early: bool,
+        whole: tuple[PathEstimator, TaskData, Problem] | None,
+    ) -> StepResult:
+        """All folds of a model at the same time, and with them the path over all rows where `whole` is given."""
+        shared, n_folds = self._shared, len(self._folds)
+        steps = Lockstep(self._jobs, None if shared is None else shared.serve)
+        curve = MeanCurve(len(alphas), n_folds) if early else None
+        ahead = AHEAD if shared is None else AHEAD_READING
+
+        def fold(f: int) -> Callable[[], FoldResult]:
+            return lambda: self._solve(m, f, model, alphas, steps, curve, ahead)
+
+        def all_rows() -> list[Value]:
+            assert whole is not None
+            final, data, problem = whole
+            walk = TrainingWalk(final, data, len(alphas), self._threads, problem)
+            pace = _Pace() if curve is None else _InStep(steps, curve, ahead)
+            return walk_along(walk, alphas, final._progress(f"{self._name}, all rows"), pace)
+
+        works: list[Callable[[], Any]] = [fold(f) for f in range(n_folds)]
+        if shared is not None:
+            shared.meet = steps.ask
+        try:
+            with one_blas_thread():
+                results = steps.run(works if whole is None else [*works, all_rows])
+        finally:
+            if shared is not None:
+                shared.meet = None
+        n_scored = len(alphas) if curve is None else curve.n_scored
+        for result in results[:n_folds]:
+            result.scores[n_scored:] = np.nan
+            result.open[n_scored:] = False
+        if whole is None:
+            return StepResult(results, n_scored, None)
+        problem = whole[2]
+        null = float(np.ldexp(problem.loss.null.value, problem.units.f))
+        return StepResult(results[:-1], n_scored, PathSolution(null, results[-1][:n_scored], problem.design.passes))
+
+    def _solve(
+        self,
+        m: int,
+        f: int,
+        model: PathEstimator,
+        alphas: np.ndarray,
+        steps: Lockstep | None = None,
+        curve: MeanCurve | None = None,
+        ahead: int = 0,
+    ) -> FoldResult:
+        """A fold, or what the `checkpoint` block around the fit remembers of it."""
+        data, fold = self._data, self._folds[f]
+        if self._shared is not None:
+            data = replace(data, storage=self._shared.seat())
+        spent: list[float] = []
+
+        def compute() -> dict[str, np.ndarray]:
+            found = self._walk(m, f, model, data, alphas, steps, curve, ahead)
+            spent.append(found.passes)
+            return {"scores": found.scores, "open": found.open}
+
+        params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
+        of_data = [self._known_by, data.y, data.offsets, data.form]
+        # where they stop together, a fold depends on all
+        rows = fold if curve is None else ("early", PATIENCE, self._folds)
+        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads]
+        found = kept(f"fold-{m}-{f}", facts, compute)
+        if curve is not None and not spent:
+            curve.add_remembered(f, found["scores"])
+        return FoldResult(found["scores"], found["open"], sum(spent))
+
+    def _walk(
+        self,
+        m: int,
+        f: int,
+        model: PathEstimator,
+        data: TaskData,
+        alphas: np.ndarray,
+        steps: Lockstep | None,
+        curve: MeanCurve | None,
+        ahead: int,
+    ) -> FoldResult:
+        train, test = self._folds[f]
+        training = data.with_weights(train)
+
+        def score(points: Sequence[Value]) -> np.ndarray:
+            return held_out_losses(model, data, test, points)
+
+        pace = _Pace()
+        if curve is not None:
+            assert steps is not None
+            pace = _InStep(steps, curve, ahead, score, f)
+        with one_blas_thread():
+            walk = TrainingWalk(model, training, len(alphas), self._threads, gram=self._gram[m][f])
+            points = walk_along(walk, alphas, model._progress(f"{self._name}, fold {f + 1}"), pace)
+        scores, open_ = np.full(len(alphas), np.nan), np.zeros(len(alphas), dtype=bool)
+        scores[: len(points)] = score(points) if curve is None else curve.scores[: len(points), f]
+        open_[: len(points)] = [not point.converged for point in points]
+        selected = np.unique(np.concatenate([point.features for point in points]))
+        return FoldResult(scores, open_, walk.passes + len(selected) / max(data.n_features, 1))
+
+
+def held_out_losses(
+    model: PathEstimator, data: TaskData, weights: np.ndarray, points: Sequence[Value]
+) -> np.ndarray:
+    """The mean over tasks of the held-out loss at each point of a path (K,)."""
     loss = model._member
     if loss.joint:
-        scores = path_log_losses(data, test, solution.points)
-    else:
-        scores = path_losses(data, test, solution.points, loss.deviance, root=loss.rooted)
-    return scores, sum(not point.converged for point in solution.points)
+        return path_log_losses(data, weights, points)
+    return path_losses(data, weights, points, loss.deviance, root=loss.rooted)
 
 
 def path_scores(
@@ -306,10 +579,10 @@ def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
     """Which model and which value of its path to take, from held-out losses (models x values x folds).
 
     "min": the smallest mean over folds. "1se": with the same model, the largest alpha (smallest index) whose mean is
-    within one standard error of it.
+    within one standard error of it. Values without a score are out.
     """
-    means = scores.mean(axis=2)
-    best, k = np.unravel_index(np.argmin(means), means.shape)
+    means = scores.mean(axis=2)  # NaN past an early stop
+    best, k = np.unravel_index(np.nanargmin(means), means.shape)
     n_folds = scores.shape[2]
     if rule == "1se" and n_folds > 1:
         error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)

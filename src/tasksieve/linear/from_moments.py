@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +19,23 @@ from ..fitted.restore import DataFacts
 from ..tasks import TaskMoments, read_task_weights
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV, select
+from .early_stopping import MeanCurve
 from .tall import Tall
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
+_TOGETHER = 8  # values of all folds, before they decide whether to go on
 _UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is said
+
+
+@dataclass
+class _Compared:
+    """Held-out errors, (values, folds), NaN past an early stop; how many values count; how many did not converge; what
+    share of the smallest error may be rounding."""
+
+    scores: np.ndarray
+    n_scored: int
+    n_open: int
+    unsure: float
 
 
 class FitsMoments(PathEstimator):
@@ -99,35 +114,14 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} leaves task {name!r} without an observed row to learn from.")
             if not np.any(held.totals > 0.0):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
-        scores = np.empty((len(models), len(grids[0]), len(folds)))
-        n_open, unsure = 0, 0.0
-        for m, (model, grid) in enumerate(zip(models, grids, strict=True)):
-            for f, (training, held) in enumerate(folds):
-                facts = facts_of(model, training, moments)
-                solution = Tall(model, training, facts).solve(
-                    grid, exact=False, progress=model._progress(f"{type(self).__name__}, fold {f + 1}")
-                )
-                if solution.interrupted:
-                    raise KeyboardInterrupt
-                n_open += sum(not point.converged for point in solution.points)
-                scores[m, :, f], doubt = held_out_errors(held, solution.points)
-                unsure = max(unsure, doubt)
-        if n_open:
-            warnings.warn(
-                f"{n_open} of {scores.size} solutions in the folds did not reach tol={models[0].tol:g}: raise tol or "
-                "max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        if unsure > _UNSURE:
-            warnings.warn(
-                f"Held-out errors are so small beside y that sums of products know them to {unsure:.0%} only: fit the "
-                "rows themselves where the choice of alpha matters.",
-                UserWarning,
-                stacklevel=2,
-            )
+        found = [
+            self._compare(self._fold_model(model), grid, folds, moments)
+            for model, grid in zip(models, grids, strict=True)
+        ]
+        scores, n_scored = np.stack([one.scores for one in found]), [one.n_scored for one in found]
+        self._warn_of_folds(found, models)
         best, k = select(scores, self.selection_rule)
-        model, tall, grid = models[best], talls[best], grids[best]
+        model, tall, grid = models[best], talls[best], grids[best][: n_scored[best]]
         solution = tall.solve(grid, exact=False, progress=model._progress(f"{type(self).__name__}, all rows"))
         if solution.interrupted:
             raise KeyboardInterrupt
@@ -136,10 +130,60 @@ class ComparesMoments(PathEstimatorCV):
         remember_features(self, moments)
         self._set_solution(tall.facts, solution.points[k])
         tall.set_measures(self, solution)
-        self.path_scores_ = scores[best]
+        self.n_scored_ = n_scored[best]
+        self.path_scores_ = scores[best][: self.n_scored_]
+        self.passes_ = 1.0
         self.cv_folds_ = moments.folds_in_words
         self._set_scores(best, models, grids, scores)
         return self
+
+    def _compare(
+        self, model: PathEstimator, grid: np.ndarray, folds: list[tuple[Gathered, Gathered]], moments: TaskMoments
+    ) -> _Compared:
+        """Held-out errors of a model along its path; with early stopping a few values of all folds at a time."""
+        walks = [Tall(model, training, facts_of(model, training, moments)) for training, _ in folds]
+        scores = np.full((len(grid), len(folds)), np.nan)
+        open_, unsure = np.zeros(scores.shape, dtype=bool), 0.0
+        curve = MeanCurve(len(grid), len(folds)) if self.early_stopping and self._automatic else None
+        step = len(grid) if curve is None else _TOGETHER
+        for low in range(0, len(grid), step):
+            if curve is not None and curve.ended(low):
+                break
+            values = slice(low, low + step)
+            for f, (walk, (_, held)) in enumerate(zip(walks, folds, strict=True)):
+                tell = model._progress(f"{type(self).__name__}, fold {f + 1}")
+                progress = None
+                if tell is not None:
+                    progress = partial(_tell_from, tell, low, len(grid))
+                solution = walk.solve(grid[values], exact=False, progress=progress)
+                if solution.interrupted:
+                    raise KeyboardInterrupt
+                open_[values, f] = [not point.converged for point in solution.points]
+                scores[values, f], doubt = held_out_errors(held, solution.points)
+                unsure = max(unsure, doubt)
+                if curve is not None:
+                    curve.add(f, low, scores[values, f])
+        n_scored = len(grid) if curve is None else curve.n_scored
+        scores[n_scored:], open_[n_scored:] = np.nan, False
+        return _Compared(scores, n_scored, int(np.count_nonzero(open_)), unsure)
+
+    def _warn_of_folds(self, found: list[_Compared], models: list[PathEstimator]) -> None:
+        n_open, total = sum(one.n_open for one in found), sum(one.n_scored * one.scores.shape[1] for one in found)
+        if n_open:
+            warnings.warn(
+                f"{n_open} of {total} solutions in the folds did not reach fold_tol="
+                f"{self._fold_model(models[0]).tol:g}: raise max_iter or fold_tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        unsure = max(one.unsure for one in found)
+        if unsure > _UNSURE:
+            warnings.warn(
+                f"Held-out errors are so small beside y that sums of products know them to {unsure:.0%} only: fit the "
+                "rows themselves where the choice of alpha matters.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _check_folds(self, moments: TaskMoments) -> None:
         cv = self.cv.n_splits if isinstance(self.cv, ShuffledFolds) else self.cv
@@ -152,7 +196,7 @@ class ComparesMoments(PathEstimatorCV):
             )
 
     def _grid_of(self, tall: Tall) -> np.ndarray:
-        if self.alphas is None or isinstance(self.alphas, Integral):
+        if self._automatic:
             n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
             return default_grid(tall.alpha_max(), n_alphas, self.eps)
         return given_grid(self.alphas)
@@ -221,3 +265,7 @@ def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, floa
         doubts[low : low + step] = np.mean(unsure[:, kept] / totals, axis=1)
     k = int(np.argmin(errors))
     return errors, float(doubts[k] / errors[k]) if errors[k] > 0.0 else 0.0
+
+
+def _tell_from(tell: Callable[[int, int, Any], None], first: int, n_values: int, k: int, _: int, point: Any) -> None:
+    tell(first + k, n_values, point)

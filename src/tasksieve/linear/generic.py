@@ -183,10 +183,15 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
+    fold_tol : float, optional
+        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
+    early_stopping : bool, default=False
+        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
+        Values given in ``alphas`` are all solved.
     fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
         As in `MultiTaskRegressor`.
     n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -204,6 +209,11 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
+    n_scored_ : int
+        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
+    passes_ : float
+        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
+        in step and share them.
     coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
 
@@ -236,6 +246,8 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         eps: float = 1e-2,
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,

@@ -215,10 +215,15 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
+    fold_tol : float, optional
+        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
+    early_stopping : bool, default=False
+        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
+        Values given in ``alphas`` are all solved.
     weights, oscar_ratio, fdr, fit_intercept, positive, standardize, task_weights, tol, max_iter, screening, solver
         As in `MultiTaskOWL`.
     n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -236,8 +241,13 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
-    path_scores_ : ndarray of shape (K, n_folds)
+    path_scores_ : ndarray of shape (n_scored_, n_folds)
         ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
+    n_scored_ : int
+        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
+    passes_ : float
+        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
+        in step and share them.
     coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
 
@@ -267,6 +277,8 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         eps: float = 1e-2,
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         weights: Any = "oscar",
         oscar_ratio: float = 1.0,
         fdr: float = 0.1,
@@ -549,10 +561,15 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         groups get those. Rows are counted in the order given.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
+    fold_tol : float, optional
+        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
+    early_stopping : bool, default=False
+        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
+        Values given in ``alphas`` are all solved.
     weights, oscar_ratio, fdr, fit_intercept, standardize, tol, max_iter, screening, solver
         As in `MultinomialOWL`.
     n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one after another, each with all processors.
+        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -569,8 +586,13 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         How the folds were made, in words.
     path_ : RegularizationPath
         The path on all rows.
-    path_scores_ : ndarray of shape (K, n_folds)
+    path_scores_ : ndarray of shape (n_scored_, n_folds)
         ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
+    n_scored_ : int
+        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
+    passes_ : float
+        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
+        in step and share them.
     classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
 
@@ -602,6 +624,8 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         eps: float = 1e-2,
         cv: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
         weights: Any = "oscar",
         oscar_ratio: float = 1.0,
         fdr: float = 0.1,

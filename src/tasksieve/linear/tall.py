@@ -167,6 +167,7 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
     threads = kernel_threads(model.n_jobs)
     with one_blas_thread():
         gathered, readings = gather_rows(data, model.fit_intercept, threads)
+    assert data.source is not None
     small = data.source.dtype.type in SMALL_TYPES
     try:
         found = Tall(model, gathered, data, names, small=small, readings=readings)
@@ -174,7 +175,8 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
         return None
     if not found.problem.finite:
         data.refuse_not_finite()
-    return found if found.problem.ordinary and found.problem.dependent is None else None
+    problem = found.problem
+    return found if problem.ordinary and problem.dependent is None and problem.usable else None
 
 
 def _suits(model: Any) -> bool:
@@ -187,7 +189,7 @@ def _suits(model: Any) -> bool:
 def _is_tall(model: Any, data: TaskData, n_values: int) -> bool:
     """By counted work and memory."""
     source = data.source
-    if not source.dense or source.nbytes < _TALL_BYTES:
+    if source is None or not source.dense or source.nbytes < _TALL_BYTES:
         return False
     count = data.n_features
     matrices = 1 if one_matrix(data) and model.task_weights is None else data.n_tasks

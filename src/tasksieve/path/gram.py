@@ -14,7 +14,6 @@ goes on from its last value.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +44,11 @@ _WORK_A_VALUE = 2e8  # of these, for every strength after the first
 _WORK_AT_ONCE = 2e7  # for the first
 _MOST_BYTES = 1 << 30
 _WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
-_ROOM = 2.5  # times the rows of a matrix: so many features in play are more than residuals would cost
+_ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
 _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
+_DONE, _PAUSED = 0, 1  # why the kernel returns, unless the walk is at its end
 _BUDGET = 2e9  # multiplications in one call: between calls there is time for progress and interrupts
-
-# Why a walk stopped; the kernel knows all but the last: numbers as they are stored fall short of the goal.
-DONE, PAUSED, CROWDED, ROUNDING, SPENT, SHORT = range(6)
 
 
 @dataclass
@@ -113,7 +110,10 @@ class GramWalk:
         self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
         # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
         self._sums = gamma(moments.rows + 16)
-        amplified = self._eliminate(moments)
+        self._coefficients = np.zeros_like(moments.beside)  # (Z'Z)^-1 Z'X
+        self._fit = np.zeros_like(moments.explained)  # (Z'Z)^-1 Z'y
+        self._independence = np.ones(matrices)  # least singular values of Z, columns of length 1
+        self._rounding = float(self._eliminate(moments)) + gamma(16)
         if frame.scale is not None:
             _scale(gram, frame.scale)
             squares = squares / np.square(frame.scale)
@@ -123,6 +123,8 @@ class GramWalk:
         self.sizes = np.ascontiguousarray(np.sqrt(squares))
         #: half the sum of squares of what is to be explained: the objective at W = 0
         self.null_value = 0.5 * float(np.sum(moments.labels))
+        newton = not (own.has_entries or own.positive or own.ridges(np.ones(1))[0])
+        self._ended = False
         self._path = kernels.GramPath(
             gram,
             np.ascontiguousarray(moments.cross),
@@ -132,16 +134,18 @@ class GramWalk:
             np.ascontiguousarray(own.group),
             np.ascontiguousarray(own.l1),
             own.positive,
-            float(amplified) + gamma(16),
+            self._rounding,
             own.gauge_error,
             max(int(_ROOM * n_rows), _LEAST_ROOM),
+            n_rows if n_tasks > 1 and newton else 0.0,
             n_threads,
         )
 
     @property
     def usable(self) -> bool:
-        """Whether the nuisance columns can be told apart, and there is anything to explain."""
-        return bool(np.all(self._independence > 0.0)) and self.null_value > 0.0
+        """Whether the nuisance columns can be told apart, and what is to be explained is more than rounding."""
+        least = 1e4 * self._rounding * float(np.sum(np.square(self._label_sizes)))
+        return bool(np.all(self._independence > 0.0)) and self.null_value > least
 
     def _eliminate(self, moments: Moments) -> float:
         """Takes what nuisance columns explain out of the moments; returns the relative error of what is left.
@@ -151,9 +155,6 @@ class GramWalk:
         every entry becomes at most ``e (1 + sqrt(k)/s)^2``.
         """
         matrices, count = moments.nuisance.shape[:2]
-        self._coefficients = np.zeros_like(moments.beside)  # B^-1 Z'X
-        self._fit = np.zeros_like(moments.explained)  # B^-1 Z'y
-        self._independence = np.ones(matrices)
         entry = self._sums + gamma(16 * count * count)
         for m in range(matrices if count else 0):
             sizes = self._nuisance_sizes[m]
@@ -178,15 +179,17 @@ class GramWalk:
         worst = float(np.min(self._independence, initial=1.0))
         return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
 
-    def values(self, lams: Array, goals: Array, max_iter: int, budget: float = _BUDGET) -> tuple[list[Value], int]:
-        """As many of these strengths as one call solves, and why it stopped; a value that fell short is not among
-        them."""
-        ridges = np.array([self._own.at(float(lam)).ridge for lam in lams])
+    def values(self, lams: Array, goals: Array, max_iter: int) -> list[Value]:
+        """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
+        ridges = self._own.ridges(np.asarray(lams))
+        if self._ended:
+            return []
         stop, found, places, rows = self._path.advance(
-            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, budget
+            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, _BUDGET
         )
+        self._ended = stop not in (_DONE, _PAUSED)
         if not found:
-            return [], stop
+            return []
         counts = np.array([value[6] for value in found])
         rows = rows.reshape(len(places), len(self._label_sizes))
         numbers = self._numbers(counts, places, rows)
@@ -196,7 +199,8 @@ class GramWalk:
             part = slice(int(ends[k]) - count, int(ends[k]))
             gap += numbers.lost[k]
             if not gap <= goals[k] and epochs < max_iter:
-                return values, SHORT
+                self._ended = True  # numbers as they are stored fall short of the goal
+                return values
             features, coefs = self.frame.features[places[part]], numbers.raw[part]
             if len(self.frame.unpenalised):
                 features = np.concatenate([features, self.frame.unpenalised])
@@ -216,7 +220,16 @@ class GramWalk:
                     bool(gap <= goals[k]),
                 )
             )
-        return values, stop
+        return values
+
+    @property
+    def dependent(self) -> int | None:
+        """The first matrix whose nuisance columns cannot be told apart."""
+        return None if np.all(self._independence > 0.0) else int(np.argmin(self._independence))
+
+    def again(self) -> None:
+        """A walk that has come to its end may be asked once more, with other goals."""
+        self._ended = False
 
     def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
         """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
@@ -259,7 +272,7 @@ class GramWalk:
             exact, rest = Samples.exact_cut(one.T.ravel(), two.T.ravel(), offsets)
             total = np.add.reduceat(np.abs(one * two), head, axis=0)
             intercept, rest = exact.reshape(n_tasks, -1).T.copy(), np.abs(rest.reshape(n_tasks, -1).T)
-            lost = gamma(2) * rest + gamma(2 * width + 8)[:, None] ** 2 * total
+            lost = gamma(2) * rest + np.square(gamma(1) * (2 * width + 8))[:, None] * total
             root = np.sqrt(frame.totals)
             added = 0.5 * np.square(root * rest)
             away = away + root * (rest + lost)
@@ -327,9 +340,18 @@ def serves(problem: Problem, n_values: int) -> bool:
     work = float(samples) * count * count
     if work > min(_MOST_WORK, _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)):
         return False
+    return memory_allows(problem)
+
+
+def memory_allows(problem: Problem, more: int = 0) -> bool:
+    """Whether Gram matrices, features in play and a copy of the columns have room, with so many more matrices."""
+    design = problem.design
+    count = design.n_features - len(design.unpenalised)
+    matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
+    samples = design.n_rows if matrices == 1 else design.n_samples
     room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
-    memory = 8.0 * (matrices * (float(count) ** 2 + room**2) + 2.0 * samples * count)
-    return memory <= min(_MOST_BYTES, 0.25 * free_memory())
+    needed = 8.0 * (matrices * (float(count) ** 2 * (1 + more) + room**2) + 2.0 * samples * count)
+    return needed <= min(_MOST_BYTES, 0.25 * free_memory())
 
 
 def free_memory() -> float:
@@ -377,17 +399,3 @@ def gram_walk(problem: Problem) -> GramWalk | None:
     rows = len(columns.x) / matrices
     walk = GramWalk(moments, problem.penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
     return walk if walk.usable else None
-
-
-def walk_along(
-    problem: Problem, lams: Array, goals: Array, max_iter: int, found: Callable[[Value], None]
-) -> None:
-    """Tells of every value that the walk along a problem's path finds, from the first strength on."""
-    walk, done = gram_walk(problem), 0
-    while walk is not None and done < len(lams):
-        values, stop = walk.values(lams[done:], goals[done:], max_iter)
-        for value in values:
-            found(value)
-        done += len(values)
-        if stop not in (DONE, PAUSED):
-            return

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..design import one_blas_thread
-from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
-from . import gram
-from .choose import choose_strategy
-from .engine import Engine, Value
+from ..screening.rules import Rule
+from .engine import Value
 from .problem import Problem
+from .walks import PathWalk
 
 Array = np.ndarray[Any, Any]
 
@@ -84,69 +83,31 @@ def solve_path(
     """
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")
-    rules = _screening(problem, screening)
     solution = PathSolution(problem.loss.null.value)
     lams = np.asarray(lams, dtype=np.float64)
     goals = np.full(len(lams), tol * problem.loss.null.value)
     if tol_scaling == "quadratic" and problem.lambda_max() > 0.0:
         goals *= np.square(np.minimum(lams / problem.lambda_max(), 1.0))
-
-    def found(value: Value) -> None:
-        solution.points.append(value)
-        if progress is not None:
-            progress(len(solution.points) - 1, len(lams), value)
-
-    asked = solver == "auto" and screening == "auto" and working_set and lazy and start is None
     with one_blas_thread():
+        walk = PathWalk(
+            problem,
+            len(lams),
+            max_iter=max_iter,
+            screening=screening,
+            solver=solver,
+            working_set=working_set,
+            lazy=lazy,
+            start=start,
+        )
         try:
-            if asked and gram.serves(problem, len(lams)):
-                gram.walk_along(problem, lams, goals, max_iter, found)
-            left = len(solution.points)
-            if left < len(lams):
-                strategy = choose_strategy(problem, solver)
-                engine = Engine(
-                    problem,
-                    rules,
-                    strategy,
-                    working_set=working_set,
-                    lazy=lazy,
-                    max_iter=max_iter,
-                    single=len(lams) == 1,
-                    start=start,
-                )
-                if left:
-                    engine.resume(solution.points[-1])
-                try:
-                    for lam, goal in zip(lams[left:], goals[left:], strict=True):
-                        found(engine.step(float(lam), float(goal)))
-                finally:
-                    solution.wrong_rejections = engine.wrong_rejections
-                    solution.history = strategy.history
+            while (done := len(solution.points)) < len(lams):
+                for k, value in enumerate(walk.values(lams[done:], goals[done:]), done):
+                    solution.points.append(value)
+                    if progress is not None:
+                        progress(k, len(lams), value)
         except KeyboardInterrupt:
             solution.interrupted = True
     solution.passes = problem.design.passes
+    solution.wrong_rejections = walk.wrong_rejections
+    solution.history = walk.history
     return solution
-
-
-def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
-    """The rules of a name; a penalty with tests of its own takes the best balls there are."""
-    loss, penalty = problem.loss, problem.penalty
-    if penalty.tests:
-        allowed = ("auto", *penalty.tests, None)
-        if screening not in allowed:
-            raise ValueError(f"screening must be one of {allowed}; got {screening!r}")
-        if screening is None:
-            return []
-        if screening != "auto":
-            problem.penalty = penalty.with_test(str(screening))
-        return [GapSafe(), DPC()] if loss.squared else [GapSafe()]
-    thresholds = penalty.thresholds()
-    rule = get_rule(
-        screening,
-        loss="squared" if loss.squared else loss.name,
-        l1=float(penalty.has_entries),
-        positive=penalty.positive,
-        ridge_ratio=penalty.ridge,
-        plain=thresholds is not None and thresholds[1] is None,
-    )
-    return [] if isinstance(rule, NoScreening) else [rule]

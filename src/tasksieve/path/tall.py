@@ -18,13 +18,14 @@ from ..design.sums import Gathered
 from ..losses import gamma
 from ..penalties import SparseGroup
 from .engine import Value
-from .gram import DONE, PAUSED, SPENT, Frame, GramWalk
+from .gram import Frame, GramWalk
 from .solve import PathSolution
 
 Array = np.ndarray[Any, Any]
 
 _ORDINARY = 2.0**100  # sizes up to this, and down to its inverse, can be squared twice
 _NOISE = 64.0  # roundings: a spread that is no more than these is none
+_NO_RESIDUALS = 1e9  # rows, for the walk to count by: there are no residuals that it could leave anything to
 _LIMIT = "its statistics, sums over the rows, have no more digits"
 
 
@@ -86,13 +87,14 @@ class TallProblem:
             return
         if not count:
             raise Unusable("every feature has weight 0 in feature_weights: nothing is penalised")
-        # All features may come into play: there are no residuals to go back to.
-        self._walk = GramWalk(moments, penalty, frame, float(max(count, 1)), n_threads)
+        self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads)
         self.null_value = self._walk.null_value
         if self.null_value == 0.0 and len(free):
             raise Unusable("features of weight 0 in feature_weights explain the labels exactly")
-        #: why there is no solution, or None
-        self.dependent = None if self._walk.usable or self.null_value == 0.0 else self._dependence(moments.nuisance)
+        #: the first task whose unpenalised features cannot be told apart, or None
+        self.dependent = self._walk.dependent
+        #: whether what is to be explained is more than rounding
+        self.usable = self._walk.usable or self.null_value == 0.0
         self._label_squares = float(np.sum(gathered.moments.labels))
         own = penalty.restrict(kept)
         self.lambda_max = own.polar(own.row_gauges(np.ascontiguousarray(moments.cross.T)))
@@ -106,15 +108,6 @@ class TallProblem:
         scale = np.sqrt(np.divide(spread, totals, out=np.zeros_like(spread), where=totals > 0.0))
         scale[scale == 0.0] = 1.0
         return scale
-
-    @staticmethod
-    def _dependence(nuisance: Array) -> int:
-        """The first task whose nuisance columns cannot be told apart."""
-        for t, matrix in enumerate(nuisance):
-            sizes = np.sqrt(np.diag(matrix))
-            if not np.all(sizes > 0.0) or np.linalg.eigvalsh(matrix / np.outer(sizes, sizes))[0] < 1e-11:
-                return t
-        return 0
 
     def solve(
         self,
@@ -148,22 +141,24 @@ class TallProblem:
     def _along(
         self, lams: Array, goals: Array, max_iter: int, found: Callable[[Value], None], settle: bool
     ) -> bool:
-        done, loose = 0, 1.0
+        done, loose, tried = 0, 1.0, False
         while done < len(lams):
             eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
-            values, stop = self._walk.values(lams[done:], eased[done:], max_iter)
+            values = self._walk.values(lams[done:], eased[done:], max_iter)
             for value in values:
-                proved = value.dual_gap <= goals[done]
-                if not proved and value.converged:
+                if value.converged and not value.dual_gap <= goals[done]:
                     value = replace(value, converged=False, limit=_LIMIT)
                 found(value)
                 done += 1
-            if done < len(lams) and stop not in (DONE, PAUSED, SPENT):
-                if not settle:
+            if not values:
+                if tried and not settle:
                     return False
-                loose *= 10.0
-                if eased[done] > 1e3 * self.null_value:
-                    raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
+                if tried:
+                    loose *= 10.0
+                    if eased[done] > 1e3 * self.null_value:
+                        raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
+                self._walk.again()
+            tried = not values
         return True
 
     def _nothing(self, lams: Array, goals: Array, found: Callable[[Value], None]) -> None:

@@ -121,6 +121,10 @@ class RowPenalty(Described):
         scaled.ridge = lam * self._ridge_ratio + self._fixed_ridge
         return scaled
 
+    def ridges(self, lams: Array) -> Array:
+        """The ridge at each of some strengths."""
+        return np.asarray(lams * self._ridge_ratio + self._fixed_ridge)
+
     def restrict(self, features: Array) -> Self:
         """The same penalty on some features."""
         smaller = self._copy()
@@ -131,6 +135,12 @@ class RowPenalty(Described):
         """The same penalty with another of its `tests`."""
         changed = self._copy()
         changed.test = name  # type: ignore[attr-defined]
+        return changed
+
+    def with_fixed_ridge(self, factor: float) -> Self:
+        """The same penalty with the ridge that does not grow with the strength multiplied by a factor."""
+        changed = self._copy()
+        changed._fixed_ridge = factor * self._fixed_ridge
         return changed
 
     def times(self, factor: float) -> Self:

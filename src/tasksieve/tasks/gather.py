@@ -30,7 +30,8 @@ def one_matrix(data: TaskData) -> bool:
 
 
 def _read(data: TaskData, shift: bool, n_threads: int, known: tuple[Array, Array] | None) -> Gathered:
-    step = block_rows(data.n_features + 2)
+    step, source = block_rows(data.n_features + 2), data.source
+    assert source is not None
     plain = bool(np.all(data.weights == 1.0))
     with np.errstate(over="ignore", invalid="ignore"):
         if one_matrix(data):
@@ -38,7 +39,7 @@ def _read(data: TaskData, shift: bool, n_threads: int, known: tuple[Array, Array
             if known is not None:
                 shared.shift_by(*known)
             labels = data.y.reshape(data.n_tasks, -1).T
-            for places, rows in data.source.blocks(step):
+            for places, rows in source.blocks(step):
                 chosen = slice(places[0], places[-1] + 1)
                 shared.add(rows, labels[chosen], None, None if plain else data.weights[chosen])
             return shared.gathered(0)
@@ -46,7 +47,7 @@ def _read(data: TaskData, shift: bool, n_threads: int, known: tuple[Array, Array
         sums.grow(data.n_tasks)
         if known is not None:
             sums.shift_by(*known)
-        for places, rows in data.source.blocks(step):
+        for places, rows in source.blocks(step):
             if data.shared:
                 for t in range(data.n_tasks):
                     flat = t * data.n_rows + places

@@ -331,9 +331,9 @@ class TaskMoments:
 
     def training(self) -> list[tuple[Gathered, Gathered]]:
         """For each fold what is learned from, and what is held out."""
-        parts = self.parts()
-        left = leave_one_out([part.moments for part in parts])
-        pairs = zip(parts[:-1], left, strict=False)  # the last, which is never held out, is left
+        *parts, never = self.parts()
+        left = leave_one_out([part.moments for part in parts], never.moments)
+        pairs = zip(parts, left, strict=True)
         return [(Gathered(others, held.shifts, held.label_shifts), held) for held, others in pairs]
 
     @property

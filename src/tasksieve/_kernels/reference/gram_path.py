@@ -47,7 +47,7 @@ class GramPath:
     """
 
     def __init__(
-        self, gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room, threads
+        self, gram, cross, labels, sizes, label_sizes, group, l1, positive, rounding, gauge_error, room, rows, threads
     ):
         tasks, features = cross.shape
         self._gram = [square(gram[0 if len(gram) == 1 else t], features) for t in range(tasks)]
@@ -59,7 +59,9 @@ class GramPath:
 
     def advance(self, lams, ridges, goals, max_epochs, budget):
         """(why it stopped, values, features, rows): as `GramPath::advance`."""
-        values, features, rows = [], [], []
+        values: list = []
+        features: list = []
+        rows: list = []
         for lam, ridge, goal in zip(lams, ridges, goals, strict=True):
             began = time.perf_counter()
             w = self._w.copy()

@@ -29,7 +29,7 @@ def shared_products(x, columns, r, squares, threads, out):
 
 
 def sparse_products(data, indices, indptr, columns, r, task_of, tasks, squares, threads, out):
-    """The same products for sparse columns; stacked rows carry their task in `task_of`, else ``r`` is n x T."""
+    """The same products for sparse columns; r is n x V. Stacked rows carry their task in `task_of`: out is V T wide."""
     out[...] = 0.0
     for k, j in enumerate(range(len(indptr) - 1) if columns is None else columns):
         span = slice(indptr[j], indptr[j + 1])
@@ -39,18 +39,19 @@ def sparse_products(data, indices, indptr, columns, r, task_of, tasks, squares, 
         if task_of is None:
             out[k] = values @ r[rows]
         else:
-            np.add.at(out[k], task_of[rows], values * r[rows, 0])
+            for v, target in enumerate(out[k].reshape(-1, tasks)):
+                np.add.at(target, task_of[rows], values * r[rows, v])
 
 
-def row_products(x, r, task_of, squares, threads, out):
-    """``out[task_of[i]] += r[i] x[i]^p`` for a block of row-major rows."""
-    for i in range(len(r)):
-        row = np.asarray(x[i], dtype=np.float64)
-        out[task_of[i]] += r[i] * (row * row if squares else row)
+def row_products(x, r, squares, task_of, threads, out):
+    """``out[k][task_of[k][i]] += r[k][i] x[i]^p`` for row-major rows; p = 2 for the first `squares` vectors."""
+    for i, row in enumerate(np.asarray(x, dtype=np.float64)):
+        for k, vector in enumerate(r):
+            if vector[i] != 0.0:
+                out[k][task_of[k][i]] += vector[i] * (row * row if k < squares else row)
 
 
-def first_products(x, weights, r, offsets, threads, squares, out):
-    """``squares[j, t] = sum_i weights_i x_ij^2`` and ``out[k][j, t] = sum_i x_ij r_ki`` over the rows of each task."""
-    segment_products(x, None, weights, offsets, True, threads, squares)
-    for vector, products in zip(r, out, strict=True):
-        segment_products(x, None, vector, offsets, False, threads, products)
+def many_products(x, r, squares, offsets, threads, out):
+    """``out[k][j, t] = sum_i x_ij^p r[k][i]`` over the rows of each task; p = 2 for the first `squares` vectors."""
+    for k, vector in enumerate(r):
+        segment_products(x, None, vector, offsets, k < squares, threads, out[k])

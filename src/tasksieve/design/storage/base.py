@@ -2,12 +2,14 @@
 
 A storage answers two questions about its raw columns, without weights or centring: their products with a vector per
 task, and a few of them as a packed array. Rows come in *task order* (all rows of task 0, then task 1, ...), whatever
-their order in the user's data.
+their order in the user's data. Several vectors, of one design or of many, share one reading (`ColumnStorage.read`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,11 +17,30 @@ Array = np.ndarray[Any, Any]
 
 KERNEL_TYPES = (np.float64, np.float32, np.int8, np.uint8)
 BLOCK_BYTES = 32 << 20  # working memory of one block read from a file
+LARGE = 1 << 30  # bytes in memory that take longer to read than to work with
 
 
 def for_kernels(dtype: np.dtype[Any]) -> bool:
     """Whether the kernels read this type; numbers in foreign byte order they do not."""
     return dtype.type in KERNEL_TYPES and dtype.isnative
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Products that somebody needs, as in `ColumnStorage.products`."""
+
+    vector: Array
+    offsets: Array
+    shared: bool = False
+    columns: Array | None = None
+    squares: bool = False
+
+
+class Reading(NamedTuple):
+    """Products, in the order they were asked for, and what they cost in readings of all data."""
+
+    products: list[Array]
+    spent: float
 
 
 class ColumnStorage(Protocol):
@@ -28,7 +49,7 @@ class ColumnStorage(Protocol):
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    reads_once: bool  # whether `first_products` is one reading of the data
+    dear: bool  # whether reading is what a pass costs: a file, or more than caches and memory deliver in passing
     sparse: bool  # whether columns are mostly zeros
 
     def products(
@@ -41,21 +62,44 @@ class ColumnStorage(Protocol):
         """
         ...
 
-    def first_products(
-        self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, list[Array]]:
-        """``sum_i weights_i x_ij^2`` (columns, tasks), and the `products` of several flat vectors, for stacked rows."""
-        ...
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        """The `products` of several vectors; in one reading of the data wherever a storage can."""
+        return one_by_one(self, asked, threads)
+
+    def unread(self, features: Array) -> int:
+        """How many of these columns `take` would have to read."""
+        return len(features)
 
     def take(self, features: Array) -> Array:
         """Raw columns, (n_rows, len(features)), float64, Fortran order."""
         ...
 
 
-def one_by_one(
-    storage: ColumnStorage, weights: Array, vectors: Array, offsets: Array, threads: int
-) -> tuple[Array, list[Array]]:
-    """`ColumnStorage.first_products` by a pass each."""
-    squares = storage.products(weights, offsets, False, None, True, threads)
-    products = [storage.products(vector, offsets, False, None, False, threads) for vector in vectors]
-    return squares, products
+def one_by_one(storage: ColumnStorage, asked: Sequence[Asked], threads: int) -> Reading:
+    """`ColumnStorage.read` by a reading each."""
+    products = [storage.products(a.vector, a.offsets, a.shared, a.columns, a.squares, threads) for a in asked]
+    return Reading(products, sum(part_read([a], storage.n_features) for a in asked))
+
+
+def part_read(asked: Sequence[Asked], n_features: int) -> float:
+    """How much of the data one reading for all of them is."""
+    some = [a.columns for a in asked if a.columns is not None]
+    if not some:
+        return 1.0 if asked else 0.0
+    if len(some) < len(asked):
+        return 1.0
+    return len(np.unique(np.concatenate(some))) / max(n_features, 1)
+
+
+def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
+    """Places of those who ask for all columns, and of those who ask for some."""
+    everything = [k for k, a in enumerate(asked) if a.columns is None]
+    return everything, [k for k, a in enumerate(asked) if a.columns is not None]
+
+
+def alike(asked: Sequence[Asked], places: Sequence[int]) -> list[list[int]]:
+    """Places of those who cut the rows alike: one kernel serves them together. Squares come first."""
+    groups: dict[tuple[bool, bytes], list[int]] = {}
+    for k in places:
+        groups.setdefault((asked[k].shared, asked[k].offsets.tobytes()), []).append(k)
+    return [sorted(group, key=lambda k: not asked[k].squares) for group in groups.values()]

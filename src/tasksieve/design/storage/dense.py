@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._kernels import kernels
-from .base import for_kernels
+from .base import (
+    BLOCK_BYTES,
+    LARGE,
+    Asked,
+    ColumnStorage,
+    Reading,
+    alike,
+    for_kernels,
+    part_read,
+    split_asked,
+)
 
 Array = np.ndarray[Any, Any]
 
+_CHUNK = 256  # columns that one thread of a kernel takes at a time
 
-class DenseStorage:
+
+class DenseStorage(ColumnStorage):
     """Column-major array: one contiguous column holds all tasks' rows, so a pass is one stream through memory.
 
     Also serves a column-major memory map whose rows are in task order: kernels read the mapped pages themselves.
     """
 
-    reads_once = True
     sparse = False
 
     def __init__(self, x: Array) -> None:
         if not x.flags.f_contiguous or not for_kernels(x.dtype):
             raise ValueError("DenseStorage needs a Fortran-ordered float64, float32, int8 or uint8 array")
+        self.dear = isinstance(x, np.memmap) or x.nbytes >= LARGE
         # A plain view: the kernels know arrays, not their subclasses.
         self.x = x.view(np.ndarray)
         self.n_rows, self.n_features = x.shape
@@ -41,13 +54,44 @@ class DenseStorage:
             kernels.segment_products(self.x, columns, vector, offsets, squares, threads, out)
         return out
 
-    def first_products(
-        self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, list[Array]]:
-        squares = np.empty((self.n_features, len(offsets) - 1))
-        products = [np.empty_like(squares) for _ in vectors]
-        kernels.first_products(self.x, weights, vectors, offsets, threads, squares, products)
-        return squares, products
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        everything, some = split_asked(asked)
+        spent = part_read(asked, self.n_features)
+        if len(everything) == 1:
+            everything, some = [], [*everything, *some]
+        products: list[Any] = [None] * len(asked)
+        for k in everything:
+            products[k] = np.empty((self.n_features, len(asked[k].offsets) - 1))
+        groups = alike(asked, everything)
+        # Where they cut the rows in different ways, a block of columns serves all before the next is read.
+        step = self.n_features
+        if len(groups) > 1:
+            fitting = BLOCK_BYTES // (8 * self.x.itemsize * max(self.n_rows, 1))
+            step = _CHUNK * max(threads, fitting // _CHUNK)
+        for low in range(0, self.n_features, max(step, 1)):
+            columns = slice(low, low + step)
+            for group in groups:
+                self._together([asked[k] for k in group], columns, threads, [products[k][columns] for k in group])
+        for k in some:
+            a = asked[k]
+            products[k] = self.products(a.vector, a.offsets, a.shared, a.columns, a.squares, threads)
+        return Reading(products, spent)
+
+    def _together(self, asked: list[Asked], columns: slice, threads: int, out: list[Array]) -> None:
+        """Products of neighbouring columns with vectors that cut the rows alike, squares first."""
+        x, squares, offsets = self.x[:, columns], sum(a.squares for a in asked), asked[0].offsets
+        tasks = len(offsets) - 1
+        if not asked[0].shared or tasks == 1:
+            kernels.many_products(x, [a.vector for a in asked], squares, offsets, threads, out)
+            return
+        for squared in (True, False):  # one wide block of vectors each
+            own = [k for k, a in enumerate(asked) if a.squares == squared]
+            if own:
+                block = np.concatenate([asked[k].vector for k in own]).reshape(-1, self.n_rows).T
+                wide = np.empty((x.shape[1], block.shape[1]))
+                kernels.shared_products(x, None, block, squared, threads, wide)
+                for m, k in enumerate(own):
+                    out[k][...] = wide[:, m * tasks : (m + 1) * tasks]
 
     def take(self, features: Array) -> Array:
         return np.asarray(self.x[:, features], dtype=np.float64, order="F")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import kernels
-from .base import BLOCK_BYTES, for_kernels
+from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, for_kernels, part_read
 
 Array = np.ndarray[Any, Any]
 
 
-class MappedRowStorage:
+class MappedRowStorage(ColumnStorage):
     """Arrays whose rows are contiguous or out of task order, usually memory maps: read in bounded blocks.
 
     Parameters
@@ -24,7 +24,7 @@ class MappedRowStorage:
         ``order[i]`` is the row of the stacked blocks that stands at place ``i`` in task order.
     """
 
-    reads_once = True
+    dear = True
     sparse = False
 
     def __init__(self, blocks: Sequence[Array], order: Array | None) -> None:
@@ -52,33 +52,39 @@ class MappedRowStorage:
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
     ) -> Array:
-        tasks = len(offsets) - 1
-        width = self.n_features if columns is None else len(columns)
-        out = np.zeros((tasks, width))
-        task_of = None if shared else np.repeat(np.arange(tasks), np.diff(offsets))
-        for places, rows in self._row_blocks():
-            block = self._for_products(rows if columns is None else rows[:, columns])
-            if task_of is not None:
-                kernels.row_products(block, vector[places], task_of[places], squares, threads, out)
-                continue
-            for t in range(tasks):
-                part = vector[t * self.n_rows + places]
-                kernels.row_products(block, part, np.full(len(part), t), squares, threads, out)
-        return np.ascontiguousarray(out.T)
+        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
 
-    def first_products(
-        self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, list[Array]]:
-        tasks = len(offsets) - 1
-        squares = np.zeros((tasks, self.n_features))
-        products = [np.zeros_like(squares) for _ in vectors]
-        task_of = np.repeat(np.arange(tasks), np.diff(offsets))
-        for places, rows in self._row_blocks():
-            block = self._for_products(rows)
-            kernels.row_products(block, weights[places], task_of[places], True, threads, squares)
-            for vector, out in zip(vectors, products, strict=True):
-                kernels.row_products(block, vector[places], task_of[places], False, threads, out)
-        return np.ascontiguousarray(squares.T), [np.ascontiguousarray(out.T) for out in products]
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        places = sorted(range(len(asked)), key=lambda k: not asked[k].squares)
+        sums = [
+            np.zeros((len(a.offsets) - 1, self.n_features if a.columns is None else len(a.columns))) for a in asked
+        ]
+        tasks_of = [None if a.shared else np.repeat(np.arange(len(a.offsets) - 1), np.diff(a.offsets)) for a in asked]
+        for rows_at, rows in self._row_blocks():
+            together: list[tuple[Array, Array, Array]] = []  # vectors, their tasks, sums: over all columns
+            squares = 0
+            for k in places:
+                a, task_of = asked[k], tasks_of[k]
+                if task_of is not None:
+                    lines = [(a.vector[rows_at], task_of[rows_at], sums[k])]
+                else:
+                    zeros = np.zeros(len(rows), dtype=np.int64)
+                    lines = [
+                        (a.vector[t * self.n_rows + rows_at], zeros, sums[k][t : t + 1]) for t in range(len(sums[k]))
+                    ]
+                if a.columns is None:
+                    together += lines
+                    squares += len(lines) if a.squares else 0
+                else:
+                    self._add(rows[:, a.columns], lines, len(lines) if a.squares else 0, threads)
+            if together:
+                self._add(rows, together, squares, threads)
+        products = [np.ascontiguousarray(found.T) for found in sums]
+        return Reading(products, part_read(asked, self.n_features))
+
+    def _add(self, rows: Array, lines: list[tuple[Array, Array, Array]], squares: int, threads: int) -> None:
+        vectors, tasks, out = ([*part] for part in zip(*lines, strict=True))
+        kernels.row_products(self._for_products(rows), vectors, squares, tasks, threads, out)
 
     @staticmethod
     def _for_products(rows: Array) -> Array:

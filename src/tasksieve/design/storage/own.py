@@ -6,9 +6,12 @@ they can be had for less than reading all columns: inside a database, on another
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from .base import Asked, ColumnStorage, Reading, alike, part_read, split_asked
 
 Array = np.ndarray[Any, Any]
 
@@ -99,7 +102,7 @@ class Storage:
         return out
 
 
-class OwnStorage:
+class OwnStorage(ColumnStorage):
     """A `Storage` as shards see it.
 
     Parameters
@@ -109,7 +112,7 @@ class OwnStorage:
         Permutation that brings its rows into task order.
     """
 
-    reads_once = False
+    dear = True
     sparse = False
 
     def __init__(self, storage: Storage, row_order: Array | None = None) -> None:
@@ -120,21 +123,42 @@ class OwnStorage:
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
     ) -> Array:
+        return self._together([Asked(vector, offsets, shared, columns, squares)])[0]
+
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        everything, some = split_asked(asked)
+        products: list[Any] = [None] * len(asked)
+        spent = 0.0
+        for squares in (True, False):
+            groups = alike(asked, [k for k in everything if asked[k].squares == squares])
+            for group in [*groups, *([k] for k in some if asked[k].squares == squares)]:
+                own = [asked[k] for k in group]
+                for k, found in zip(group, self._together(own), strict=True):
+                    products[k] = found
+                spent += part_read(own, self.n_features)
+        return Reading(products, spent)
+
+    def _together(self, asked: list[Asked]) -> list[Array]:
+        """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
+        shared, offsets, columns, squares = asked[0].shared, asked[0].offsets, asked[0].columns, asked[0].squares
         tasks = len(offsets) - 1
         if not shared and self._order is None:
-            return self._ask(RowVectors(vector[None, :], offsets), columns, squares)[0]
-        if shared:
-            values = vector.reshape(tasks, self.n_rows)
-            if self._order is not None:
-                values = values[:, np.argsort(self._order)]
-        else:  # rows of a task lie scattered: a vector for each
-            values = np.zeros((tasks, self.n_rows))
-            for t in range(tasks):
+            vectors = RowVectors(np.stack([a.vector for a in asked]), offsets)
+            return list(self._ask(vectors, columns, squares))
+        values = np.zeros((len(asked), tasks, self.n_rows))
+        for k, a in enumerate(asked):
+            if shared:
+                values[k] = a.vector.reshape(tasks, self.n_rows)
+                if self._order is not None:
+                    values[k] = values[k][:, np.argsort(self._order)]
+                continue
+            assert self._order is not None
+            for t in range(tasks):  # rows of a task lie scattered: a vector for each
                 own = slice(offsets[t], offsets[t + 1])
-                assert self._order is not None
-                values[t, self._order[own]] = vector[own]
-        found = self._ask(RowVectors(values, np.array([0, self.n_rows])), columns, squares)
-        return np.ascontiguousarray(found[:, :, 0].T)
+                values[k, t, self._order[own]] = a.vector[own]
+        flat = RowVectors(values.reshape(-1, self.n_rows), np.array([0, self.n_rows]))
+        found = self._ask(flat, columns, squares)[:, :, 0].reshape(len(asked), tasks, -1)
+        return [np.ascontiguousarray(part.T) for part in found]
 
     def _ask(self, vectors: RowVectors, columns: Array | None, squares: bool) -> Array:
         found = np.asarray(self._own.products(vectors, columns, squares), dtype=np.float64)
@@ -146,14 +170,6 @@ class OwnStorage:
                 "vectors x features x segments."
             )
         return found
-
-    def first_products(
-        self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, list[Array]]:
-        squares = self.products(weights, offsets, False, None, True, threads)
-        if self._order is None:
-            return squares, list(self._ask(RowVectors(vectors, offsets), None, False))
-        return squares, [self.products(vector, offsets, False, None, False, threads) for vector in vectors]
 
     def take(self, features: Array) -> Array:
         found = np.asarray(self._own.take(np.asarray(features)), dtype=np.float64, order="F")

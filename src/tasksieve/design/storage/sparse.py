@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._kernels import kernels
-from .base import for_kernels, one_by_one
+from .base import LARGE, Asked, ColumnStorage, Reading, alike, for_kernels, part_read, split_asked
 
 Array = np.ndarray[Any, Any]
 
 
-class SparseStorage:
+class SparseStorage(ColumnStorage):
     """Compressed sparse columns; products cost the number of stored entries."""
 
-    reads_once = False
     sparse = True
 
     def __init__(self, x: Any) -> None:
@@ -24,28 +24,43 @@ class SparseStorage:
         self.x = x
         self.n_rows, self.n_features = x.shape
         self.dtype = x.dtype
+        self.dear = x.data.nbytes + x.indices.nbytes >= LARGE
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
     ) -> Array:
-        tasks = len(offsets) - 1
-        out = np.empty((self.n_features if columns is None else len(columns), tasks))
-        if shared:
-            rows = np.ascontiguousarray(vector.reshape(tasks, self.n_rows).T)
-            task_of = None
-        else:
-            rows = vector.reshape(-1, 1)
-            task_of = np.repeat(np.arange(tasks), np.diff(offsets))
-        x = self.x
-        kernels.sparse_products(
-            x.data, x.indices, x.indptr, columns, rows, task_of, tasks, squares, threads, out
-        )
-        return out
+        return self._together([Asked(vector, offsets, shared, columns, squares)], threads)[0]
 
-    def first_products(
-        self, weights: Array, vectors: Array, offsets: Array, threads: int
-    ) -> tuple[Array, list[Array]]:
-        return one_by_one(self, weights, vectors, offsets, threads)
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        everything, some = split_asked(asked)
+        products: list[Any] = [None] * len(asked)
+        spent = 0.0
+        for squares in (True, False):
+            groups = alike(asked, [k for k in everything if asked[k].squares == squares])
+            for group in [*groups, *([k] for k in some if asked[k].squares == squares)]:
+                own = [asked[k] for k in group]
+                for k, found in zip(group, self._together(own, threads), strict=True):
+                    products[k] = found
+                spent += part_read(own, self.n_features)
+        return Reading(products, spent)
+
+    def _together(self, asked: list[Asked], threads: int) -> list[Array]:
+        """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
+        x, shared, offsets, columns = self.x, asked[0].shared, asked[0].offsets, asked[0].columns
+        tasks, count = len(offsets) - 1, self.n_features if columns is None else len(columns)
+        if shared:
+            blocks = [a.vector.reshape(tasks, self.n_rows).T for a in asked]
+            rows, task_of, owners = np.ascontiguousarray(np.hstack(blocks)), None, tasks * len(asked)
+        else:
+            rows, owners = np.ascontiguousarray(np.stack([a.vector for a in asked], axis=1)), tasks
+            task_of = np.repeat(np.arange(tasks), np.diff(offsets))
+        out = np.empty((count, tasks * len(asked)))
+        kernels.sparse_products(
+            x.data, x.indices, x.indptr, columns, rows, task_of, owners, asked[0].squares, threads, out
+        )
+        if len(asked) == 1:
+            return [out]
+        return [np.ascontiguousarray(out[:, m * tasks : (m + 1) * tasks]) for m in range(len(asked))]
 
     def take(self, features: Array) -> Array:
         return np.asarray(self.x[:, features].toarray(order="F"), dtype=np.float64)

@@ -1,0 +1,119 @@
+"""Walks along the paths of folds: by moments that were summed once for all of them, or each on its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..path.gram import GramWalk
+from ..path.gram_folds import fold_moments
+from ..path.problem import Problem
+from ..path.solve import Value
+from ..path.walks import PathWalk
+from ..penalties import SparseGroup
+from ..tasks import TaskData
+from .base import PathEstimator
+from .units import Units
+
+
+class TrainingWalk:
+    """The values of a model's path on some rows, in the units of the data.
+
+    Parameters
+    ----------
+    model : PathEstimator
+        With the accuracy asked for.
+    data : TaskData
+        Its rows are those with a positive weight.
+    n_values : int
+        That will be asked for.
+    n_threads : int
+    problem : Problem, optional
+        The model's on these rows, where it is known.
+    gram : (GramWalk, Units), optional
+        A walk on the moments of these rows, and its units.
+    """
+
+    def __init__(
+        self,
+        model: PathEstimator,
+        data: TaskData,
+        n_values: int,
+        n_threads: int,
+        problem: Problem | None = None,
+        gram: tuple[GramWalk, Units] | None = None,
+    ) -> None:
+        self._model, self._data, self._n_values, self._n_threads = model, data, n_values, n_threads
+        self._problem, self._gram = problem, gram
+        self._walk: PathWalk | None = None
+        self._last: Value | None = None
+        if gram is None:
+            self._begin()
+
+    def _begin(self) -> PathWalk:
+        """The problem on these rows, from where the moments have led."""
+        model = self._model
+        if self._problem is None:
+            self._problem = model._problem(self._data, self._n_threads)
+        units = self._problem.units
+        options: dict[str, Any] = model._engine_options()
+        after = None
+        if self._last is not None:
+            lam = units.inward(np.array([self._last.lam]))[0]
+            after = replace(self._last, lam=float(lam), rows=units.rows(self._last.rows))
+        self._walk = PathWalk(self._problem, self._n_values, max_iter=model.max_iter, after=after, **options)
+        return self._walk
+
+    @property
+    def passes(self) -> float:
+        """Readings of the data."""
+        return 0.0 if self._problem is None else self._problem.design.passes
+
+    def values(self, alphas: np.ndarray) -> list[Value]:
+        """The first of the values at the next strengths, at least one."""
+        model = self._model
+        if self._gram is not None:
+            walk, units = self._gram
+            lams = model._inward(self._data, units, alphas)
+            found = walk.values(lams, np.full(len(lams), model.tol * walk.null_value), model.max_iter)
+            if found:
+                found = [units.value(value) for value in found]
+                self._last = found[-1]
+                return found
+            self._gram = None
+        ahead = self._walk or self._begin()
+        assert self._problem is not None
+        units = self._problem.units
+        lams = model._inward(self._data, units, alphas)
+        goals = np.full(len(lams), model.tol * self._problem.loss.null.value)
+        return [units.value(value) for value in ahead.values(lams, goals)]
+
+
+def gram_walks(
+    models: Sequence[PathEstimator],
+    data: TaskData,
+    problems: Sequence[Problem],
+    trainings: Sequence[TaskData],
+    n_values: int,
+) -> list[list[tuple[GramWalk, Units] | None]]:
+    """For each model and each fold a walk on the moments of its training rows, where that is less work.
+
+    All rows are read once, for all folds and all models.
+    """
+    nobody: list[tuple[GramWalk, Units] | None] = [None] * len(trainings)
+    model = models[0]
+    asked = any(other._engine_options().get("screening", "auto") != "auto" for other in models)
+    weights = [] if asked else [model._row_weights(training) for training in trainings]
+    moments = fold_moments(problems[0], weights, n_values) if weights else None
+    if moments is None:
+        return [nobody for _ in models]
+    ratios = [model._unit(training) / model._unit(data) for training in trainings]
+    found = []
+    for problem in problems:
+        assert isinstance(problem.penalty, SparseGroup)
+        walks = moments.walks(problem.penalty, ratios, 1)
+        found.append([None if walk is None else (walk, problem.units) for walk in walks])
+    return found

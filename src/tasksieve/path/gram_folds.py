@@ -1,0 +1,112 @@
+"""Cross-validation from moments: every row is summed once, and the training rows of a fold are a sum of parts.
+
+Sums of the other folds, never a difference from all rows: of a column that is large in the held-out rows and small in
+the others a difference would leave nothing but rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..design.moments import Moments, leave_one_out, panel_diagonal, shifted_columns
+from ..losses import TargetLoss, gamma
+from ..penalties import SparseGroup
+from .gram import GramWalk, frame_of, memory_allows, penalised_features, serves
+from .problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+
+class FoldMoments:
+    """Moments of the training rows of each fold.
+
+    Parameters
+    ----------
+    problem : Problem
+        On all rows.
+    held_out : sequence of boolean arrays
+        Samples that each fold holds out; no sample is held out twice.
+    """
+
+    def __init__(self, problem: Problem, held_out: Sequence[Array]) -> None:
+        design, loss = problem.design, problem.loss
+        assert isinstance(loss, TargetLoss)
+        self._design = design
+        features = penalised_features(design)
+        columns = shifted_columns(design, features)
+        self._frame = frame_of(problem, columns, features, None)
+        matrices = len(columns.offsets) - 1
+        self._rows = len(columns.x) / matrices
+        labels = loss.weighted_labels
+        one = matrices < design.n_tasks or design.n_tasks == 1
+        parts: list[Moments] = []
+        for out in (*held_out, ~np.logical_or.reduce(held_out)):
+            rows = np.flatnonzero(out[: len(columns.x)])
+            part = Moments.zeros(matrices, design.n_tasks, len(features), design.n_nuisance)
+            if len(rows):
+                x = np.asfortranarray(columns.x[rows])
+                y = labels.reshape(design.n_tasks, -1).T[rows] if one else labels[rows]
+                z = np.ascontiguousarray(design.samples.weighted_nuisance[:, rows])
+                part.add_rows(x, y, z, np.searchsorted(rows, columns.offsets), design.n_threads)
+            parts.append(part)
+        self._rest = parts.pop()
+        self._parts, self._n_folds = parts, len(held_out)
+
+    def walks(self, penalty: SparseGroup, unit_ratios: Sequence[float], n_threads: int) -> list[GramWalk | None]:
+        """A walk for each fold; None where its statistics are no good.
+
+        `unit_ratios` are the units of the folds' objectives over that of all rows.
+        """
+        return [
+            self._walk(moments, penalty.with_fixed_ridge(ratio), n_threads)
+            for moments, ratio in zip(leave_one_out(self._parts, self._rest), unit_ratios, strict=True)
+        ]
+
+    def _walk(self, moments: Moments, penalty: SparseGroup, n_threads: int) -> GramWalk | None:
+        design, frame = self._design, self._frame
+        totals = moments.nuisance[:, 0, 0] if design.fit_intercept else np.ones(len(moments.gram))
+        totals = np.broadcast_to(totals, design.n_tasks) if len(totals) == 1 else totals
+        scale = self._scale(moments, totals) if design.standardize else None
+        rows = self._rows * (self._n_folds - 1) / self._n_folds
+        walk = GramWalk(moments, penalty, replace(frame, totals=np.array(totals), scale=scale), rows, n_threads)
+        return walk if walk.usable else None
+
+    def _scale(self, moments: Moments, totals: Array) -> Array:
+        """Standard deviations of the training rows; 1 of columns that are constant there."""
+        count, matrices = len(self._frame.features), len(moments.gram)
+        squares = panel_diagonal(moments.gram, count)
+        weights = totals[:matrices, None]
+        spread = squares
+        if self._design.fit_intercept:
+            sums = np.square(moments.beside[:, 0])
+            spread = squares - np.divide(sums, weights, out=np.zeros_like(squares), where=weights > 0)
+        constant = (spread <= 32.0 * gamma(moments.rows + 16) * squares) | (weights <= 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / weights))
+
+
+def fold_moments(problem: Problem, trainings: Sequence[Array], n_values: int) -> FoldMoments | None:
+    """Moments of folds, given the row weights of their training rows; None where the Gram way does not serve them."""
+    design = problem.design
+    if not serves(problem, n_values) or not memory_allows(problem, 2 * len(trainings)):
+        return None
+    if design.standardize and not design.fit_intercept:
+        return None  # standard deviations are about zero there, and totals are not among the moments
+    weights = np.ones(design.n_samples) if design.weights is None else design.weights
+    held_out = []
+    for training in trainings:
+        out = (training == 0.0) & (weights > 0.0)
+        if not np.array_equal(np.where(out, 0.0, weights), training):
+            return None  # weights of the other rows change as well
+        if design.uniform and design.n_tasks > 1:
+            by_task = out.reshape(design.n_tasks, -1)
+            if not np.array_equal(by_task, np.broadcast_to(by_task[0], by_task.shape)):
+                return None  # tasks hold out different rows: one matrix would not serve them all
+        held_out.append(out)
+    if np.any(np.sum(held_out, axis=0) > 1):
+        return None
+    return FoldMoments(problem, held_out)

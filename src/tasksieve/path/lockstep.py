@@ -1,0 +1,152 @@
+"""Several pieces of work that go in step: they meet where they need the same data, and one reading serves them all.
+
+A piece of work (the path of a fold, of half the rows, of permuted labels) runs in a thread of its own, as a coroutine
+would: it goes on until it asks for something that is better had together (`Lockstep.ask`) or must not run further ahead
+of the others (`Lockstep.wait_until`). Those who ask are served when nobody can go on any more, all at once. So a piece
+of work is written as if it were alone, it gets the numbers it would get alone, and who is served together depends on
+the work, never on a clock or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_WAKE = 0.5  # seconds after which the waiting caller looks whether it was interrupted: not every system wakes it
+
+
+class _Stopped(BaseException):
+    """Another piece of work has failed, or the caller was interrupted: this one ends here."""
+
+
+@dataclass(eq=False)
+class _Piece:
+    """One piece of work and what it waits for."""
+
+    state: Literal["ready", "running", "asking", "serving", "waiting", "done"] = "ready"
+    request: Any = None
+    answer: Any = None
+    until: Callable[[], bool] = bool
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Lockstep:
+    """Pieces of work that step together.
+
+    Parameters
+    ----------
+    slots : int
+        Pieces that run at the same time; the others have their turn when those wait.
+    serve : callable, optional
+        ``serve(requests)`` gives an answer for each.
+    """
+
+    def __init__(self, slots: int = 1, serve: Callable[[list[Any]], list[Any]] | None = None) -> None:
+        self._slots, self._serve = max(1, slots), serve
+        self._changed = threading.Condition()
+        self._pieces: list[_Piece] = []
+        self._here = threading.local()
+        self._stopped = False
+
+    def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """What each piece of work returns.
+
+        What one raises ends the others where they next ask or wait, and is raised here; so does an interruption.
+        """
+        self._pieces, self._stopped = [_Piece() for _ in works], False
+        for piece, work in zip(self._pieces, works, strict=True):
+            # each sees the context variables of the caller
+            threading.Thread(target=copy_context().run, args=(self._live, piece, work), daemon=True).start()
+        try:
+            self._finish()
+        except BaseException:
+            with self._changed:
+                self._stopped = True
+                self._changed.notify_all()
+            self._finish()
+            raise
+        for piece in self._pieces:
+            if piece.error is not None:
+                raise piece.error
+        return [piece.result for piece in self._pieces]
+
+    def ask(self, request: Any) -> Any:
+        """The answer to a request, when nobody can go on without one; at once outside `run`."""
+        assert self._serve is not None
+        piece = getattr(self._here, "piece", None)
+        if piece is None:
+            return self._serve([request])[0]
+        with self._changed:
+            piece.request, piece.state = request, "asking"
+            self._deal()
+        if self._turn(piece) == "serving":  # nobody else runs meanwhile
+            batch = [other for other in self._pieces if other.state in ("asking", "serving")]
+            answers = self._serve([other.request for other in batch])
+            with self._changed:
+                for other, answer in zip(batch, answers, strict=True):
+                    other.state, other.answer = "ready", answer
+                self._deal()
+            self._turn(piece)
+        answer, piece.answer, piece.request = piece.answer, None, None
+        return answer
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Go on when ``ready()``, which others bring about and which stays true."""
+        piece = getattr(self._here, "piece", None)
+        if piece is None:
+            return
+        with self._changed:
+            piece.until, piece.state = ready, "waiting"
+            self._deal()
+        self._turn(piece)
+
+    def _live(self, piece: _Piece, work: Callable[[], Any]) -> None:
+        self._here.piece = piece
+        try:
+            with self._changed:
+                self._deal()
+            self._turn(piece)
+            piece.result = work()
+        except _Stopped:
+            pass
+        except BaseException as error:
+            piece.error = error
+        with self._changed:
+            piece.state = "done"
+            self._stopped |= piece.error is not None
+            self._deal()
+
+    def _turn(self, piece: _Piece) -> str:
+        """Wait until a piece may run, or has to serve."""
+        with self._changed:
+            while piece.state not in ("running", "serving") and not self._stopped:
+                self._changed.wait()
+            if self._stopped:
+                raise _Stopped
+            return piece.state
+
+    def _deal(self) -> None:
+        """Who is next, after something has changed; the lock is held."""
+        for piece in self._pieces:
+            if piece.state == "waiting" and piece.until():
+                piece.state = "ready"
+        active = sum(piece.state in ("running", "serving") for piece in self._pieces)
+        for piece in self._pieces:
+            if piece.state == "ready" and active < self._slots:
+                piece.state, active = "running", active + 1
+        if not active:
+            for piece in self._pieces:
+                if piece.state == "asking":
+                    piece.state = "serving"
+                    break
+        self._changed.notify_all()
+
+    def _finish(self) -> None:
+        """Wait until all pieces are done."""
+        with self._changed:
+            while any(piece.state != "done" for piece in self._pieces):
+                self._changed.wait(_WAKE)

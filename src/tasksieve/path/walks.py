@@ -1,0 +1,157 @@
+"""Along the path of one problem, from the largest strength to the smallest, as far as somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
+from . import gram
+from .choose import choose_strategy
+from .engine import Engine, Value
+from .problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+
+class Walk(Protocol):
+    """Values of a path, as many at a time as are best found together."""
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        """The first of the values at the next strengths, at least one, each solved until its gap is at most its goal.
+
+        Nobody hears of them, and nothing can stop them, in between.
+        """
+        ...
+
+
+class EngineWalk(Walk):
+    """A walk with the engine, for every loss and penalty.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_iter, screening, solver, working_set, lazy, start
+        As in `solve_path`.
+    single : bool
+        Only one value will be asked for.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        max_iter: int = 10_000,
+        screening: str | Rule | None = "auto",
+        solver: str = "auto",
+        working_set: bool = True,
+        lazy: bool = True,
+        single: bool = False,
+        start: tuple[Array, Array] | None = None,
+    ) -> None:
+        rules = _screening(problem, screening)
+        self.strategy = choose_strategy(problem, solver)
+        self.engine = Engine(
+            problem,
+            rules,
+            self.strategy,
+            working_set=working_set,
+            lazy=lazy,
+            max_iter=max_iter,
+            single=single,
+            start=start,
+        )
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        return [self.engine.step(float(lams[0]), float(goals[0]))]
+
+
+class PathWalk(Walk):
+    """A walk by the Gram way where that serves, and with the engine from where it ends.
+
+    Parameters
+    ----------
+    problem : Problem
+    n_values : int
+        That will be asked for.
+    max_iter : int
+    after : Value, optional
+        A value that somebody else has solved by the Gram way, from which the engine goes on.
+    options
+        Of `EngineWalk`; the Gram way is there for those who ask for nothing in particular.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_values: int,
+        *,
+        max_iter: int = 10_000,
+        after: Value | None = None,
+        **options: Any,
+    ) -> None:
+        self._problem, self._max_iter, self._options = problem, max_iter, options
+        self._single = n_values == 1
+        self._gram: gram.GramWalk | None = None
+        self._engine: EngineWalk | None = None
+        self._last = after
+        if after is None and not _asks_for_something(options) and gram.serves(problem, n_values):
+            self._gram = gram.gram_walk(problem)
+        if self._gram is None:
+            self._begin_engine()
+
+    def _begin_engine(self) -> EngineWalk:
+        self._engine = EngineWalk(self._problem, max_iter=self._max_iter, single=self._single, **self._options)
+        if self._last is not None:
+            self._engine.engine.resume(self._last)
+        return self._engine
+
+    @property
+    def wrong_rejections(self) -> int:
+        """Rows that an unsafe rule rejected and the certificate brought back."""
+        return 0 if self._engine is None else self._engine.engine.wrong_rejections
+
+    @property
+    def history(self) -> Any:
+        """What an algorithm for study has kept."""
+        return None if self._engine is None else self._engine.strategy.history
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        if self._gram is not None:
+            found = self._gram.values(np.asarray(lams), np.asarray(goals), self._max_iter)
+            if found:
+                self._last = found[-1]
+                return found
+            self._gram = None
+        return (self._engine or self._begin_engine()).values(lams, goals)
+
+
+def _asks_for_something(options: dict[str, Any]) -> bool:
+    plain = {"screening": "auto", "solver": "auto", "working_set": True, "lazy": True, "start": None}
+    return any(options.get(name, usual) != usual for name, usual in plain.items())
+
+
+def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
+    """The rules of a name; a penalty with tests of its own takes the best balls there are."""
+    loss, penalty = problem.loss, problem.penalty
+    if penalty.tests:
+        allowed = ("auto", *penalty.tests, None)
+        if screening not in allowed:
+            raise ValueError(f"screening must be one of {allowed}; got {screening!r}")
+        if screening is None:
+            return []
+        if screening != "auto":
+            problem.penalty = penalty.with_test(str(screening))
+        return [GapSafe(), DPC()] if loss.squared else [GapSafe()]
+    thresholds = penalty.thresholds()
+    rule = get_rule(
+        screening,
+        loss="squared" if loss.squared else loss.name,
+        l1=float(penalty.has_entries),
+        positive=penalty.positive,
+        ridge_ratio=penalty.ridge,
+        plain=thresholds is not None and thresholds[1] is None,
+    )
+    return [] if isinstance(rule, NoScreening) else [rule]
