@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..path.gram import free_memory
+from ..design.memory import free_memory
 from ..report.content import FitQuality
 from ..runs import ModelKind
 from ..tables import table_format

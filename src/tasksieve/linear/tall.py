@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..design import one_blas_thread
+from ..design.memory import free_memory
 from ..design.sums import Gathered
 from ..fitted.arguments import kernel_threads
 from ..fitted.path import RegularizationPath
 from ..fitted.scales import SMALL_TYPES, warn_norms
 from ..losses import Squared
-from ..path.gram import free_memory
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
 from ..tasks import TaskData, gather_rows, one_matrix, read_feature_weights

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 
 from ..design import one_blas_thread, thread_count
+from ..design.memory import free_memory
 from ..design.moments import leave_one_out
 from ..design.sums import Gathered, RowSums, SharedSums
-from ..path.gram import free_memory
 from .labels import label_array, read_labels
 from .matrix import is_task_list, read_matrix
 from .sample_space import Form, TaskLabels
