@@ -249,8 +249,8 @@ def wrong_calls(rng):
             np.ones(12),
             1,
             0.0,
-            np.ones(36),
-            np.ones(12),
+            np.ones((1, 6, 6)),
+            np.ones((2, 6)),
             0.0,
         ),
         "descent: gram alone": lambda: k.coordinate_descent(
@@ -267,14 +267,33 @@ def wrong_calls(rng):
             np.ones(12),
             1,
             0.0,
-            np.ones(72),
+            np.ones((2, 6, 6)),
             None,
             0.0,
+        ),
+        "descent: gram column": lambda: k.coordinate_descent(
+            x, offsets, False, columns + 1, h, six, six, 0.0, False, w, np.ones(12), 1, 0.0,
+            np.ones((2, 6, 6)), np.ones((2, 6)), 0.0,
         ),
         "descent: column": lambda: k.coordinate_descent(
             x, offsets, False, columns + 1, h, six, six, 0.0, False, w, r, 1, 0.0, None, None, 0.0
         ),
-        "gauges": lambda: k.row_gauges(h, six, six[:5].copy(), False, np.empty(6)),
+        "gauges": lambda: k.row_gauges(h, None, six, six[:5].copy(), False, np.empty(6)),
+        "gauges: errors": lambda: k.row_gauges(h, h[:5].copy(), six, six, False, np.empty(6)),
+        "norms": lambda: k.row_norms(h, np.empty(5)),
+        "pick: rows": lambda: k.pick_rows(columns[:5].copy(), h, columns, np.empty((6, 2))),
+        "pick: out": lambda: k.pick_rows(columns, h, columns, np.empty((5, 2))),
+        "express: gram": lambda: k.express(
+            np.ones((3, 10)), np.ones((2, 2, 2)), r, offsets, 0.0, 0.0, 0.0, np.empty((3, 2)), np.empty(10),
+            np.empty(2), np.empty(2),
+        ),
+        "express: vector": lambda: k.express(
+            np.ones((3, 10)), np.ones((2, 3, 3)), r[:9].copy(), offsets, 0.0, 0.0, 0.0, np.empty((3, 2)),
+            np.empty(9), np.empty(2), np.empty(2),
+        ),
+        "exact columns": lambda: k.exact_columns(
+            np.ones((1, 2)), np.ones((4, 2)), np.ones((3, 2)), np.empty(2), np.empty(2), np.empty(2)
+        ),
         "solve: c": lambda: k.solve_rows(h, h[:, :1].copy(), six, six, 0.0, False, w),
         "factor: size": lambda: k.factor(x, offsets, False, columns, six, r, 1, flat[:-1].copy(), r.copy()),
         "factor: shared size": lambda: k.factor(

@@ -71,9 +71,12 @@ def test_facts_of_a_vector(rng):
     z, r, offsets = rng.standard_normal((3, 12)), rng.standard_normal(12), np.array([0, 5, 12])
     for module in (kernels, reference):
         products, norms = np.empty((3, 2)), np.empty(2)
-        module.measure_against(z, r, offsets, products, norms)
+        inverse = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.5]])
+        slack = np.array([[1e-3, 0.0], [0.0, 2e-3], [0.0, 0.0]])
+        module.measure_against(z, r, offsets, inverse, slack, products, norms)
         for t, rows in enumerate((slice(0, 5), slice(5, 12))):
-            np.testing.assert_allclose(products[:, t], z[:, rows] @ r[rows], rtol=1e-13)
+            expected = np.abs(z[:, rows] @ r[rows]) * inverse[:, t] + slack[:, t] * np.linalg.norm(r[rows])
+            np.testing.assert_allclose(products[:, t], expected, rtol=1e-13)
             assert norms[t] == pytest.approx(np.linalg.norm(r[rows]), rel=1e-15)
 
 
@@ -87,9 +90,61 @@ def test_wrong_shapes_raise(rng):
         "loadings": lambda: k.centre(x, offsets, False, w, basis, True, 1, out, squares, shifts, loadings[:5].copy()),
         "shared": lambda: k.centre(x, offsets, True, w, basis, True, 1, out, squares, shifts, loadings),
         "sums": lambda: k.exact_products(w, w[:9].copy(), offsets, np.empty(2), np.empty(2)),
-        "norms": lambda: k.measure_against(basis, w, offsets, np.empty((1, 2)), np.empty(3)),
+        "norms": lambda: k.measure_against(basis, w, offsets, *np.ones((2, 1, 2)), np.empty((1, 2)), np.empty(3)),
+        "slack": lambda: k.measure_against(
+            basis, w, offsets, np.ones((1, 2)), np.ones((2, 2)), np.empty((1, 2)), np.empty(2)
+        ),
+        "stored": lambda: k.stored_rows(
+            *np.ones((4, 5, 2)), np.ones((1, 4, 2)), np.ones((2, 1, 1)), *np.ones((2, 1, 2)), True, np.ones(2),
+            np.empty((1, 2)), np.empty((1, 2)), np.empty((4, 2)),
+        ),
     }
     for name, call in calls.items():
         with pytest.raises(ValueError):
             call()
             pytest.fail(name)
+
+
+def test_columns_summed_in_twice_the_precision(rng):
+    for count in (0, 1, 12):
+        a = rng.standard_normal((count, 3)) * 10.0 ** rng.integers(-8, 9, (count, 3))
+        b = rng.standard_normal((count, 3)) * 10.0 ** rng.integers(-8, 9, (count, 3))
+        terms = np.array([-np.sum(a * b, axis=0), rng.standard_normal(3)])  # most of it cancels
+        for module in (kernels, reference):
+            out, rest, sizes = np.full((3, 3), np.nan)
+            module.exact_columns(terms, a, b, out, rest, sizes)
+            for t in range(3):
+                exact = sum((Fraction(v) for v in terms[:, t]), Fraction(0))
+                exact += sum(Fraction(v) * Fraction(w) for v, w in zip(a[:, t], b[:, t], strict=True))
+                assert abs(Fraction(out[t]) + Fraction(rest[t]) - exact) <= Fraction(sizes[t]) * Fraction(2) ** -98
+            np.testing.assert_allclose(sizes, np.abs(terms).sum(axis=0) + np.abs(a * b).sum(axis=0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n_basis", [0, 1, 3])
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_stored_rows(rng, count, n_basis, intercept):
+    n_nuisance, tasks = n_basis + (n_basis == 0 and intercept), 3
+    rows, raw, shifts, sizes = rng.standard_normal((4, count, tasks)) * 10.0 ** rng.integers(-3, 6, (4, count, tasks))
+    loadings = rng.standard_normal((n_basis, count, tasks))
+    from_basis = rng.standard_normal((tasks, n_nuisance, n_basis))
+    nuisance, own_shifts = rng.standard_normal((2, n_nuisance, tasks))
+    label_shift = np.sum(shifts * raw, axis=0)  # most of it cancels
+    found = []
+    for module in (kernels, reference):
+        pulled, left = np.full((n_basis, tasks), np.nan), np.full((n_nuisance, tasks), np.nan)
+        facts = np.full((4, tasks), np.nan)
+        module.stored_rows(
+            rows, raw, shifts, np.abs(sizes), loadings, from_basis, nuisance, own_shifts, intercept, label_shift,
+            pulled, left, facts,
+        )  # fmt: skip
+        for t in range(tasks if intercept else 0):
+            exact = Fraction(left[0, t]) + Fraction(label_shift[t])
+            pairs = [*zip(shifts[:, t], raw[:, t], strict=True), *zip(own_shifts[1:, t], left[1:, t], strict=True)]
+            exact -= sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
+            off = abs(Fraction(facts[0, t]) + Fraction(facts[1, t]) - exact)
+            assert off <= Fraction(facts[2, t]) * Fraction(2) ** -98
+        found.append((pulled, left, facts[2:]))
+    for ours, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(twin).max(initial=0.0)))
+    assert np.all(found[0][2][0] == 0.0) or intercept

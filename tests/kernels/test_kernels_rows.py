@@ -64,15 +64,41 @@ def test_row_gauges(rng, tasks, group, l1, positive):
     m[0] = 0.0
     m[1] = -1.0
     m[2, 1:] = 0.0
-    ours, twin = both("row_gauges", 50, m, np.full(50, group), np.full(50, l1), positive)
+    weights = np.full(50, group), np.full(50, l1)
+    ours, twin = both("row_gauges", 50, m, None, *weights, positive)
     np.testing.assert_allclose(ours, twin, rtol=1e-12)
     if group + l1 == 0.0:
-        assert np.isinf(ours[5]) or positive
+        assert not ours.any()
         return
+    # products that may be off: no more than the gauge of any products within these errors
+    errors = rng.random(m.shape) * np.abs(m)
+    upper, twin = both("row_gauges", 50, m, errors, *weights, positive)
+    np.testing.assert_allclose(upper, twin, rtol=1e-12)
+    for _ in range(10):
+        inside = m + errors * rng.uniform(-1.0, 1.0, m.shape)
+        assert np.all(both("row_gauges", 50, inside, None, *weights, positive)[0] <= upper * (1.0 + 1e-12))
     # on the boundary of the dual ball, and not above it
     size = np.maximum(m, 0.0) if positive else np.abs(m)
     rest = np.linalg.norm(np.maximum(size - ours[:, None] * l1, 0.0), axis=1)
     assert np.all(np.abs(rest - ours * group) <= 1e-9 * ours * group + 1e-14 * size.max(axis=1))
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 2, 9])
+def test_row_norms(rng, tasks):
+    rows = rng.standard_normal((30, tasks)) * np.geomspace(1e-9, 1e9, 30)[:, None]
+    ours, twin = both("row_norms", 30, rows)
+    np.testing.assert_allclose(ours, twin, rtol=1e-15)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_pick_rows(rng, tasks):
+    for known, wanted in (([], []), ([], [3]), ([2, 5, 7], []), ([1, 4, 6, 9], [0, 4, 5, 9, 12]), ([3], [3])):
+        rows = rng.standard_normal((len(known), tasks))
+        lists = np.array(known, dtype=np.int64), rows, np.array(wanted, dtype=np.int64)
+        ours, twin = both("pick_rows", (len(wanted), tasks), *lists)
+        np.testing.assert_array_equal(ours, twin)
+        for feature, row in zip(wanted, ours, strict=True):
+            assert np.array_equal(row, rows[known.index(feature)] if feature in known else np.zeros(tasks))
 
 
 def blocks_of(x, offsets, shared, columns):
@@ -97,14 +123,20 @@ def test_coordinate_descent(rng, lengths, shared, group, l1, ridge, positive, us
     strongest = max(np.abs(b.T @ p).max() for b, p in zip(blocks, parts, strict=True))
     groups, l1s = np.full(count, 0.3 * strongest * group), np.full(count, 0.3 * strongest * l1)
     gram = y_products = None
-    if use_gram:
-        own = blocks[:1] if shared else blocks
-        gram = np.concatenate([(b.T @ b).ravel() for b in own])
-        y_products = np.concatenate([b.T @ p for b, p in zip(blocks, parts, strict=True)])
+    if use_gram:  # of all columns, those that take part and others, in a matrix with room for more
+        wide = blocks_of(x, offsets, shared, np.arange(x.shape[1]))
+        own = wide[:1] if shared else wide
+        gram = np.full((len(own), x.shape[1] + 2, x.shape[1] + 2), np.nan)
+        gram[:, : x.shape[1], : x.shape[1]] = [b.T @ b for b in own]
+        y_products = np.array([b.T @ p for b, p in zip(wide, parts, strict=True)])
     objectives, solutions = [], []
     for module in (kernels, reference):
         w = np.zeros((count, tasks))
-        state = y.copy() if gram is None else y_products.copy()
+        w[3] = 0.5 + np.arange(tasks)  # a start
+        if gram is None:
+            state = y - np.concatenate([b[:, 3] * w[3, t] for t, b in enumerate(blocks)])
+        else:
+            state = np.full(y_products.size, np.nan)
         epochs, gap, objective = module.coordinate_descent(
             x, offsets, shared, columns, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-13,
             gram, y_products, float(y @ y),
@@ -113,7 +145,8 @@ def test_coordinate_descent(rng, lengths, shared, group, l1, ridge, positive, us
         # the state is kept in step with w
         residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])
         pieces = [residual[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-        products = np.concatenate([b.T @ p for b, p in zip(blocks, pieces, strict=True)])
+        if use_gram:
+            products = np.concatenate([b.T @ p for b, p in zip(wide, pieces, strict=True)])
         np.testing.assert_allclose(state, residual if gram is None else products, atol=1e-10)
         # the objective and the gap are what they are called
         size = np.linalg.norm(w, axis=1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_helpers import layout
 
 from tasksieve._kernels import compiled, kernels, reference
 
@@ -150,3 +151,35 @@ def test_largest_magnitude_of_what_is_no_number(rng, place, spoilt):
     found = kernels.largest_magnitude(values, 2)
     assert not np.isfinite(found)
     assert np.isnan(found) == np.isnan(spoilt)
+
+
+@pytest.mark.parametrize("lengths", [(30,), (12, 1, 20), (7, 7, 7, 7)])
+@pytest.mark.parametrize("anchors", [1, 3, 16])
+def test_express(rng, lengths, anchors):
+    offsets, samples = layout(lengths), sum(lengths)
+    vectors = rng.standard_normal((anchors, samples))
+    if anchors > 1:
+        vectors[1] = vectors[0] * (1.0 + 1e-9 * rng.standard_normal(samples))  # nearly parallel
+    if anchors > 2:
+        vectors[2, offsets[-2] :] = 0.0  # nothing in the last task
+    vector = vectors[0] + 0.1 * rng.standard_normal(samples)
+    pieces = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    gram = np.array([vectors[:, rows] @ vectors[:, rows].T for rows in pieces])
+    lefts = []
+    for module in (kernels, reference):
+        coef, rest = np.full((anchors, len(lengths)), np.nan), np.full(samples, np.nan)
+        errors, remainder = np.full((2, len(lengths)), np.nan)
+        module.express(vectors, gram, vector, offsets, 1e-3, 1e-4, 1e-5, coef, rest, errors, remainder)
+        largest = np.max([np.linalg.norm(vectors[:, rows], axis=1) for rows in pieces], axis=0)
+        for t, rows in enumerate(pieces):
+            np.testing.assert_allclose(rest[rows], vector[rows] - coef[:, t] @ vectors[:, rows], atol=1e-6)
+            sizes = np.abs(coef[:, t])
+            used = sizes @ np.linalg.norm(vectors[:, rows], axis=1)
+            expected = 1e-3 * used + 1e-4 * np.linalg.norm(vector[rows]) + 1e-5 * (sizes @ largest)
+            assert errors[t] == pytest.approx(expected, rel=1e-9)
+            assert remainder[t] == pytest.approx(np.linalg.norm(rest[rows]) + errors[t], rel=1e-9)
+            best = np.linalg.lstsq(vectors[:, rows].T, vector[rows], rcond=1e-7)[0]
+            least = np.linalg.norm(vector[rows] - best @ vectors[:, rows])
+            assert np.linalg.norm(rest[rows]) <= least + 1e-4 * np.linalg.norm(vector[rows])
+        lefts.append(remainder - errors)
+    np.testing.assert_allclose(*lefts, atol=1e-4)

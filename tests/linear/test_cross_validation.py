@@ -9,12 +9,13 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLassoCV as ScikitMultiTaskLassoCV
 from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, StratifiedKFold
 
 import tasksieve as ts
-from tasksieve.linear import base, cross_validation
+from tasksieve.linear import base, cross_validation, training_walk
 
 
 @pytest.fixture
@@ -157,9 +158,58 @@ def test_folds_share_one_storage(regression, monkeypatch):
         return original(storage, *args, **kwargs)
 
     monkeypatch.setattr(base, "Design", spy)
-    ts.MultiTaskLassoCV(GRID[:2], n_jobs=2).fit(X, y, task=task)
+    ts.MultiTaskLassoCV(GRID[:2], n_jobs=2, screening="gap").fit(X, y, task=task)
     assert len(seen) == 6
     assert all(storage is seen[0] for storage in seen)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("form", ["tasks", "shared", "one", "weights", "unpenalised", "groups"])
+def test_folds_from_moments_score_as_folds_on_their_rows(regression, monkeypatch, form, standardize):
+    """Sums over rows that are made once give the curves that each fold's own rows give."""
+    X, y, task = regression
+    rng = np.random.default_rng(0)
+    model = ts.MultiTaskLassoCV(n_alphas=12, fold_tol=1e-9, standardize=standardize)
+    arguments = {"y": y, "task": task}
+    if form == "shared":
+        arguments = {"y": np.column_stack([y, y[::-1], np.roll(y, 3)])}
+    elif form == "one":
+        arguments = {"y": y}
+    elif form == "weights":
+        arguments["sample_weight"] = rng.uniform(0.0, 2.0, len(y)) * (rng.random(len(y)) < 0.9)
+    elif form == "unpenalised":
+        model.set_params(feature_weights=np.where(np.arange(X.shape[1]) == 2, 0.0, 1.0))
+    elif form == "groups":
+        arguments["groups"] = np.arange(len(y)) // 3
+    walked = []
+    plain = training_walk.gram_walks
+
+    def spy(*given):
+        walks = plain(*given)
+        walked.append(all(walk is not None for walk in walks[0]))
+        return walks
+
+    monkeypatch.setattr(cross_validation, "gram_walks", spy)
+    found = clone(model).fit(X, **arguments)
+    engine = clone(model).set_params(screening="gap").fit(X, **arguments)
+    assert walked == [True, False]
+    np.testing.assert_allclose(found.cv_scores_, engine.cv_scores_, rtol=2e-4)
+    assert found.alpha_ == engine.alpha_
+    np.testing.assert_allclose(found.alphas_, engine.alphas_, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_column_that_is_large_only_where_it_is_held_out(rng):
+    """A difference of sums would find it constant in the training rows."""
+    X = rng.standard_normal((50, 4))
+    X[:10, 0] = 1e6 * rng.standard_normal(10)
+    X[10:, 0] = 1e-3 * rng.standard_normal(40)
+    y = 1e3 * X[:, 0] * (np.arange(50) >= 10) + 0.1 * rng.standard_normal(50)
+    folds = [(np.arange(10, 50), np.arange(10)), (np.arange(0, 40), np.arange(40, 50))]
+    model = ts.MultiTaskLassoCV([1e-4, 1e-5], cv=folds, fold_tol=1e-6, max_iter=100_000)
+    found = clone(model).fit(X, y)
+    engine = clone(model).set_params(screening="gap").fit(X, y)
+    np.testing.assert_allclose(found.cv_scores_, engine.cv_scores_, rtol=1e-2)
 
 
 def test_l1_ratios(regression):

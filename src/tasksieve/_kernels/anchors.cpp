@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "parallel.hpp"
+#include "vectors.hpp"
 
 namespace tasksieve {
 
@@ -216,6 +217,70 @@ void anchored_ratios(const Anchored &is, index_t count, int threads) {
         std::vector<double> work(2 * is.tasks);
         anchored_range(is, begin, end, work.data(), work.data() + is.tasks);
     });
+}
+
+namespace {
+
+// Solves G a = b in place of b; G is symmetric with a unit diagonal. Anchors of neighbouring values are nearly parallel:
+// the system is slightly regularised, and an anchor that the ones before it explain gets nothing. Any a will do.
+void combination(std::vector<double> &g, index_t n, double *b) {
+    for (index_t i = 0; i < n; ++i) {
+        double pivot = g[i * n + i] + 1e-13;
+        for (index_t k = 0; k < i; ++k) pivot -= g[i * n + k] * g[i * n + k];
+        const double root = pivot > 1e-15 ? std::sqrt(pivot) : HUGE_VAL;
+        for (index_t j = i + 1; j < n; ++j) {
+            double value = g[j * n + i];
+            for (index_t k = 0; k < i; ++k) value -= g[j * n + k] * g[i * n + k];
+            g[j * n + i] = value / root;
+        }
+        for (index_t k = 0; k < i; ++k) b[i] -= g[i * n + k] * b[k];
+        b[i] /= root;
+        g[i * n + i] = root;
+    }
+    for (index_t i = n - 1; i >= 0; --i) {
+        for (index_t k = i + 1; k < n; ++k) b[i] -= g[k * n + i] * b[k];
+        b[i] /= g[i * n + i];
+    }
+}
+
+TASKSIEVE_MULTIVERSION void express_task(const Expressed &is, const double *vector, index_t t, const double *sizes,
+                                         const double *largest, std::vector<double> &system, double *b) {
+    const index_t n = is.n_anchors, samples = is.offsets[is.tasks], lo = is.offsets[t], rows = is.offsets[t + 1] - lo;
+    const double *gram = is.gram + t * n * n, *own = vector + lo;
+    double *rest = is.rest + lo;
+    for (index_t m = 0; m < n; ++m) {
+        const double inverse = sizes[m] > 0.0 ? 1.0 / sizes[m] : 0.0;
+        b[m] = inverse * inline_dot(is.vectors + m * samples + lo, own, rows);
+        for (index_t k = 0; k < m; ++k)
+            system[m * n + k] = gram[m * n + k] * inverse * (sizes[k] > 0.0 ? 1.0 / sizes[k] : 0.0);
+        system[m * n + m] = 1.0;
+    }
+    combination(system, n, b);
+    std::copy(own, own + rows, rest);
+    double used = 0.0, beyond = 0.0;
+    for (index_t m = 0; m < n; ++m) {
+        const double factor = sizes[m] > 0.0 ? b[m] / sizes[m] : 0.0;
+        is.coef[m * is.tasks + t] = factor;
+        used += std::fabs(factor) * sizes[m];
+        beyond += std::fabs(factor) * largest[m];
+        inline_axpy(-factor, is.vectors + m * samples + lo, rows, rest);
+    }
+    is.errors[t] = is.of_parts * used + is.of_vector * std::sqrt(inline_dot(own, own, rows)) + is.of_largest * beyond;
+    is.remainder[t] = std::sqrt(inline_dot(rest, rest, rows)) * (1.0 + 1e-10) + is.errors[t];
+}
+
+}  // namespace
+
+void express(const Expressed &is, const double *vector) {
+    const index_t n = is.n_anchors;
+    std::vector<double> sizes(is.tasks * n), largest(n, 0.0), system(n * n), b(n);
+    for (index_t t = 0; t < is.tasks; ++t)
+        for (index_t m = 0; m < n; ++m) {
+            sizes[t * n + m] = std::sqrt(std::max(is.gram[(t * n + m) * n + m], 0.0));
+            largest[m] = std::max(largest[m], sizes[t * n + m]);
+        }
+    for (index_t t = 0; t < is.tasks; ++t)
+        express_task(is, vector, t, sizes.data() + t * n, largest.data(), system, b.data());
 }
 
 namespace {

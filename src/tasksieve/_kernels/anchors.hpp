@@ -24,6 +24,23 @@ struct Anchored {
 // Bounds on every row of X'v, maximised over the ball: see the NumPy twin for the formulas. `count` features.
 void anchored_ratios(const Anchored &is, index_t count, int threads);
 
+// A vector in terms of anchors, task by task: (about) its best combination of them, and what that leaves.
+struct Expressed {
+    const double *vectors = nullptr;  // the anchors, n_anchors x samples
+    const double *gram = nullptr;     // their inner products, tasks x n_anchors x n_anchors
+    index_t n_anchors = 0;
+    const index_t *offsets = nullptr;
+    index_t tasks = 0;
+    // What products of the anchors may be off: relative to the parts used, to the vector, and to the largest anchors.
+    double of_parts = 0.0, of_vector = 0.0, of_largest = 0.0;
+    double *coef = nullptr;       // n_anchors x tasks
+    double *rest = nullptr;       // the vector less the combination
+    double *errors = nullptr;     // by task: those of the products, for a column of norm 1
+    double *remainder = nullptr;  // by task: the length of the rest, at most, and the errors
+};
+
+void express(const Expressed &is, const double *vector);
+
 // Upper bounds of `anchored_ratios` without another look at the anchors, for a ball around alpha v + beta a, a the first
 // anchor: per feature three moments of v (see above), those of a itself, and the largest column norm.
 void moment_bounds(const double *moments, const double *first, const double *longest, const double *group,

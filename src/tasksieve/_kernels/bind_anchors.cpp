@@ -17,6 +17,20 @@ void py_moment_bounds(Rows<double> moments, Rows<double> first, Vector<double> l
                   rounding, upper.data());
 }
 
+void py_express(Rows<double> vectors, Cube<double> gram, Vector<double> vector, Indices offsets, double of_parts,
+                double of_vector, double of_largest, OutRows<double> coef, OutVector<double> rest,
+                OutVector<double> errors, OutVector<double> remainder) {
+    const index_t count = vectors.shape(0), tasks = check_offsets(offsets, length(vector));
+    require(index_t(vectors.shape(1)) == length(vector), "vectors must be as long as the vector");
+    require(shaped(gram, tasks, count, count), "gram must be tasks x anchors x anchors");
+    require(shaped(coef, count, tasks) && length(rest) == length(vector), "coef or rest has the wrong size");
+    require(length(errors) == tasks && length(remainder) == tasks, "one error and remainder a task");
+    const Expressed is{vectors.data(), gram.data(), count, offsets.data(), tasks, of_parts, of_vector, of_largest,
+                       coef.data(), rest.data(), errors.data(), remainder.data()};
+    nb::gil_scoped_release release;
+    express(is, vector.data());
+}
+
 double py_largest_magnitude(Rows<double> values, int threads) {
     nb::gil_scoped_release release;
     return largest_magnitude(values.data(), length(values), threads);
@@ -60,6 +74,8 @@ void bind_anchors(nb::module_ &m) {
     m.def("anchored_ratios", &py_anchored_ratios, array("anchors"), array("coef"), array("norms"), array("remainder"),
           "shared_remainder"_a, "radius"_a, array("group"), maybe("l1"), "positive"_a, "threads"_a, array("estimate"),
           array("upper"), array("chosen") = nb::none(), array("moments") = nb::none());
+    m.def("express", &py_express, array("vectors"), array("gram"), array("vector"), array("offsets"), "of_parts"_a,
+          "of_vector"_a, "of_largest"_a, array("coef"), array("rest"), array("errors"), array("remainder"));
     m.def("moment_bounds", &py_moment_bounds, array("moments"), array("first"), array("longest"), array("group"),
           "alpha"_a, "beta"_a, "first_unit"_a, "radius"_a, "rounding"_a, array("upper"));
     m.def("largest_magnitude", &py_largest_magnitude, array("values"), "threads"_a);

@@ -32,13 +32,45 @@ void py_exact_products(Vector<double> a, Vector<double> b, Indices offsets, OutV
     exact_products(a.data(), b.data(), offsets.data(), tasks, out.data(), rest.data());
 }
 
-void py_measure_against(Rows<double> z, Vector<double> r, Indices offsets, OutRows<double> products,
-                        OutVector<double> norms) {
+void py_exact_columns(Rows<double> terms, Rows<double> a, Rows<double> b, OutVector<double> out,
+                      OutVector<double> rest, OutVector<double> sizes) {
+    const index_t tasks = terms.shape(1), count = a.shape(0);
+    require(shaped(a, count, tasks) && shaped(b, count, tasks), "a and b: one column a task");
+    require(length(out) == tasks && length(rest) == tasks && length(sizes) == tasks, "one sum a task");
+    exact_columns(terms.data(), terms.shape(0), a.data(), b.data(), count, tasks, out.data(), rest.data(),
+                  sizes.data());
+}
+
+void py_stored_rows(Rows<double> rows, Rows<double> raw, Rows<double> shifts, Rows<double> sizes,
+                    Cube<double> loadings, Cube<double> from_basis, Rows<double> nuisance,
+                    Rows<double> nuisance_shifts, bool intercept, Vector<double> label_shift, OutRows<double> pulled,
+                    OutRows<double> left, OutRows<double> facts) {
+    const index_t count = rows.shape(0), tasks = rows.shape(1), n_basis = loadings.shape(0);
+    const index_t n_nuisance = nuisance.shape(0);
+    require(shaped(raw, count, tasks) && shaped(shifts, count, tasks) && shaped(sizes, count, tasks) &&
+                shaped(loadings, n_basis, count, tasks),
+            "raw, shifts, sizes and loadings: as the rows");
+    require(shaped(from_basis, tasks, n_nuisance, n_basis), "from_basis must be tasks x nuisance x basis");
+    require(shaped(nuisance, n_nuisance, tasks) && shaped(nuisance_shifts, n_nuisance, tasks) &&
+                shaped(left, n_nuisance, tasks) && n_nuisance >= index_t(intercept),
+            "nuisance, its shifts and what is left: nuisance columns x tasks");
+    require(length(label_shift) == tasks && shaped(pulled, n_basis, tasks) && shaped(facts, 4, tasks),
+            "label_shift, pulled or facts has the wrong size");
+    double *own = facts.data();
+    stored_rows({rows.data(), raw.data(), count, tasks, shifts.data(), sizes.data(), loadings.data(), n_basis,
+                 from_basis.data(), nuisance.data(), nuisance_shifts.data(), n_nuisance, intercept, label_shift.data(),
+                 pulled.data(), left.data(), own, own + tasks, own + 2 * tasks, own + 3 * tasks});
+}
+
+void py_measure_against(Rows<double> z, Vector<double> r, Indices offsets, Rows<double> inverse, Rows<double> slack,
+                        OutRows<double> products, OutVector<double> norms) {
     const index_t tasks = check_offsets(offsets, length(r)), count = z.shape(0);
     require(count == 0 || index_t(z.shape(1)) == length(r), "z and r must have the same size");
     require(shaped(products, count, tasks) && length(norms) == tasks, "products or norms has the wrong size");
+    require(shaped(inverse, count, tasks) && shaped(slack, count, tasks), "inverse or slack has the wrong size");
     nb::gil_scoped_release release;
-    measure_against(z.data(), count, r.data(), offsets.data(), tasks, products.data(), norms.data());
+    measure_against(z.data(), count, r.data(), offsets.data(), tasks, inverse.data(), slack.data(), products.data(),
+                    norms.data());
 }
 
 }  // namespace
@@ -47,8 +79,13 @@ void bind_centring(nb::module_ &m) {
     m.def("centre", &py_centre, array("x"), array("offsets"), "shared"_a, array("w"), array("basis"), "shifted"_a,
           "threads"_a, array("out"), array("squares"), array("shifts"), array("loadings"));
     m.def("exact_products", &py_exact_products, array("a"), array("b"), array("offsets"), array("out"), array("rest"));
-    m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("products"),
-          array("norms"));
+    m.def("exact_columns", &py_exact_columns, array("terms"), array("a"), array("b"), array("out"), array("rest"),
+          array("sizes"));
+    m.def("stored_rows", &py_stored_rows, array("rows"), array("raw"), array("shifts"), array("sizes"),
+          array("loadings"), array("from_basis"), array("nuisance"), array("nuisance_shifts"), "intercept"_a,
+          array("label_shift"), array("pulled"), array("left"), array("facts"));
+    m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("inverse"),
+          array("slack"), array("products"), array("norms"));
 }
 
 }  // namespace tasksieve

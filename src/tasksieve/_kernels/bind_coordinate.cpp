@@ -8,7 +8,7 @@ namespace {
 std::tuple<index_t, double, double> py_coordinate_descent(
     Columns<double> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
     Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
-    double tol, Maybe<Vector<double>> gram, Maybe<Vector<double>> y_products, double y_squared) {
+    double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared) {
     RowProblem p;
     p.x = x.data();
     p.rows = x.shape(0);
@@ -26,9 +26,13 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     require(length(h) == cells && length(w) == cells, "h and w must be count x tasks");
     require(length(group) == p.count && length(l1) == p.count, "one weight a column");
     if (gram) {
-        require(y_products && length(*y_products) == cells, "y_products must be tasks x count");
-        require(length(*gram) == p.count * p.count * (shared ? 1 : p.tasks), "gram has the wrong size");
-        require(length(state) == cells, "state must be tasks x count");
+        require(y_products && index_t(y_products->shape(0)) == p.tasks, "y_products must be tasks x columns");
+        p.width = y_products->shape(1);
+        p.stride = gram->shape(2);
+        require(shaped(*gram, shared ? 1 : p.tasks, p.stride, p.stride) && p.stride >= p.width,
+                "gram has the wrong shape");
+        require(length(state) == p.tasks * p.width, "state must be tasks x columns");
+        check_indices(columns, p.width);
         p.gram = gram->data();
         p.y_products = y_products->data();
         p.y_squared = y_squared;
@@ -41,11 +45,23 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     return {report.epochs, report.gap, report.objective};
 }
 
-void py_row_gauges(Rows<double> m, Vector<double> group, Vector<double> l1, bool positive, OutVector<double> out) {
+void py_row_gauges(Rows<double> m, Maybe<Rows<double>> errors, Vector<double> group, Vector<double> l1, bool positive,
+                   OutVector<double> out) {
     const index_t rows = m.shape(0), tasks = m.shape(1);
     require(length(group) == rows && length(l1) == rows && length(out) == rows, "one entry a row");
-    for (index_t j = 0; j < rows; ++j)
-        out.data()[j] = row_gauge(m.data() + j * tasks, tasks, group.data()[j], l1.data()[j], positive);
+    require(!errors || shaped(*errors, rows, tasks), "one error a product");
+    row_gauges(m.data(), data_or_null(errors), rows, tasks, group.data(), l1.data(), positive, out.data());
+}
+
+void py_row_norms(Rows<double> rows, OutVector<double> out) {
+    require(length(out) == index_t(rows.shape(0)), "one entry a row");
+    row_norms(rows.data(), rows.shape(0), rows.shape(1), out.data());
+}
+
+void py_pick_rows(Indices known, Rows<double> rows, Indices features, OutRows<double> out) {
+    const index_t tasks = rows.shape(1);
+    require(shaped(rows, length(known), tasks) && shaped(out, length(features), tasks), "one row a feature");
+    pick_rows(known.data(), length(known), rows.data(), features.data(), length(features), tasks, out.data());
 }
 
 void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<double> l1, double ridge,
@@ -67,7 +83,10 @@ void bind_coordinate(nb::module_ &m) {
     m.def("coordinate_descent", &py_coordinate_descent, array("x"), array("offsets"), "shared"_a, array("columns"),
           array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a,
           "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a);
-    m.def("row_gauges", &py_row_gauges, array("m"), array("group"), array("l1"), "positive"_a, array("out"));
+    m.def("row_gauges", &py_row_gauges, array("m"), maybe("errors"), array("group"), array("l1"), "positive"_a,
+          array("out"));
+    m.def("row_norms", &py_row_norms, array("rows"), array("out"));
+    m.def("pick_rows", &py_pick_rows, array("known"), array("rows"), array("features"), array("out"));
     m.def("solve_rows", &py_solve_rows, array("c"), array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a,
           array("out"));
 }

@@ -77,31 +77,109 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
     });
 }
 
+namespace {
+
+// A sum and what it lost (Ogita, Rump and Oishi 2005).
+struct Twofold {
+    double sum = 0.0, low = 0.0;
+
+    void add(double value, double missing) {
+        const double next = sum + value, part = next - sum;
+        low += ((sum - (next - part)) + (value - part)) + missing;
+        sum = next;
+    }
+    void add_product(double a, double b) {
+        const double product = a * b;
+        add(product, std::fma(a, b, -product));
+    }
+    double total() const { return sum + low; }
+    double rest() const { return (sum - total()) + low; }
+};
+
+}  // namespace
+
 void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
                     double *rest) {
     for (index_t t = 0; t < tasks; ++t) {
-        double sum = 0.0, low = 0.0;
-        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) {
-            const double product = a[i] * b[i], missing = std::fma(a[i], b[i], -product);
-            const double next = sum + product, part = next - sum;
-            low += ((sum - (next - part)) + (product - part)) + missing;
-            sum = next;
+        Twofold found;
+        for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) found.add_product(a[i], b[i]);
+        out[t] = found.total();
+        if (rest) rest[t] = found.rest();
+    }
+}
+
+void exact_columns(const double *terms, index_t n_terms, const double *a, const double *b, index_t count,
+                   index_t tasks, double *out, double *rest, double *sizes) {
+    for (index_t t = 0; t < tasks; ++t) {
+        Twofold found;
+        double size = 0.0;
+        for (index_t m = 0; m < n_terms; ++m) {
+            found.add(terms[m * tasks + t], 0.0);
+            size += std::fabs(terms[m * tasks + t]);
         }
-        out[t] = sum + low;
-        if (rest) rest[t] = (sum - out[t]) + low;
+        for (index_t k = 0; k < count; ++k) {
+            found.add_product(a[k * tasks + t], b[k * tasks + t]);
+            size += std::fabs(a[k * tasks + t] * b[k * tasks + t]);
+        }
+        out[t] = found.total();
+        rest[t] = found.rest();
+        sizes[t] = size;
+    }
+}
+
+void stored_rows(const Stored &is) {
+    const index_t tasks = is.tasks, first = is.intercept ? 1 : 0;
+    for (index_t t = 0; t < tasks; ++t) {
+        for (index_t b = 0; b < is.n_basis; ++b) {
+            double sum = 0.0;
+            for (index_t k = 0; k < is.count; ++k)
+                sum += is.loadings[(b * is.count + k) * tasks + t] * is.rows[k * tasks + t];
+            is.pulled[b * tasks + t] = sum;
+        }
+        for (index_t z = 0; z < is.n_nuisance; ++z) {
+            double sum = 0.0;
+            for (index_t b = 0; b < is.n_basis; ++b)
+                sum += is.from_basis[(t * is.n_nuisance + z) * is.n_basis + b] * is.pulled[b * tasks + t];
+            is.left[z * tasks + t] = is.nuisance[z * tasks + t] - sum;
+        }
+        double reach = 0.0, spread = 0.0;
+        Twofold found;
+        const auto add = [&](double a, double b) {
+            found.add_product(a, b);
+            spread += std::fabs(a * b);
+        };
+        if (is.intercept) {
+            add(is.left[t], 1.0);
+            add(is.label_shift[t], 1.0);
+        }
+        for (index_t k = 0; k < is.count; ++k) {
+            const index_t at = k * tasks + t;
+            reach += is.sizes[at] * std::fabs(is.rows[at]);
+            if (is.intercept) add(is.shifts[at], -is.raw[at]);
+        }
+        for (index_t z = first; is.intercept && z < is.n_nuisance; ++z)
+            add(is.nuisance_shifts[z * tasks + t], -is.left[z * tasks + t]);
+        is.constant[t] = found.total();
+        is.rest[t] = found.rest();
+        is.spread[t] = spread;
+        is.reach[t] = reach;
     }
 }
 
 void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
-                     double *products, double *norms) {
+                     const double *inverse, const double *slack, double *products, double *norms) {
     const index_t samples = offsets[tasks];
-    for (index_t k = 0; k < count; ++k)
-        exact_products(z + k * samples, r, offsets, tasks, products + k * tasks, nullptr);
     for (index_t t = 0; t < tasks; ++t) {
         double squares = 0.0;
 #pragma omp simd reduction(+ : squares)
         for (index_t i = offsets[t]; i < offsets[t + 1]; ++i) squares += r[i] * r[i];
         norms[t] = std::sqrt(squares);
+    }
+    for (index_t k = 0; k < count; ++k) {
+        double *own = products + k * tasks;
+        exact_products(z + k * samples, r, offsets, tasks, own, nullptr);
+        for (index_t t = 0; t < tasks; ++t)
+            own[t] = std::fabs(own[t]) * inverse[k * tasks + t] + slack[k * tasks + t] * norms[t];
     }
 }
 

@@ -18,8 +18,34 @@ void centre(const double *x, index_t rows, const index_t *offsets, index_t tasks
 void exact_products(const double *a, const double *b, const index_t *offsets, index_t tasks, double *out,
                     double *rest);
 
-// products[k, t] = <z_k, r> over the rows of task t in the same way, and the norms of r.
+// out[t] + rest[t] = sum_m terms[m, t] + sum_k a[k, t] b[k, t] in the same way, and the sums of the sizes of all these.
+void exact_columns(const double *terms, index_t n_terms, const double *a, const double *b, index_t count,
+                   index_t tasks, double *out, double *rest, double *sizes);
+
+// What is stored for rows of W (count x tasks; `raw`: in the units of the data), and what is known of it.
+struct Stored {
+    const double *rows, *raw;
+    index_t count, tasks;
+    const double *shifts, *sizes;                           // count x tasks, of the rows' columns
+    const double *loadings;                                 // n_basis x count x tasks, the same on the nuisance basis
+    index_t n_basis;
+    const double *from_basis;                               // tasks x n_nuisance x n_basis
+    const double *nuisance, *nuisance_shifts;               // n_nuisance x tasks
+    index_t n_nuisance;
+    bool intercept;                                         // the first nuisance column is the constant
+    const double *label_shift;                              // tasks
+    double *pulled, *left;                                  // n_basis x tasks, n_nuisance x tasks
+    double *constant, *rest, *spread, *reach;               // tasks
+};
+
+// pulled = sum_k loadings_k rows_k; left = nuisance - from_basis pulled; reach = sum_k sizes_k |rows_k|; and, with an
+// intercept, constant + rest = left_0 + label_shift - sum_k shifts_k raw_k - sum_z nuisance_shifts_z left_z in twice the
+// precision, `spread` being the sum of the sizes of these terms.
+void stored_rows(const Stored &is);
+
+// products[k, t] = |<z_k, r>| inverse[k, t] + slack[k, t] ||r|| over the rows of task t, the inner product in twice the
+// precision, and the norms of r.
 void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,
-                     double *products, double *norms);
+                     const double *inverse, const double *slack, double *products, double *norms);
 
 }  // namespace tasksieve

@@ -14,6 +14,42 @@ double row_gauge(const double *m, index_t tasks, double group, double l1, bool p
     return row_gauge_inline(m, tasks, group, l1, positive);
 }
 
+TASKSIEVE_MULTIVERSION void row_gauges(const double *m, const double *errors, index_t count, index_t tasks,
+                                       const double *group, const double *l1, bool positive, double *out) {
+    std::vector<double> row(tasks);
+    for (index_t j = 0; j < count; ++j) {
+        if (!(group[j] > 0.0 || l1[j] > 0.0)) {
+            out[j] = 0.0;
+            continue;
+        }
+        double squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+        for (index_t t = 0; t < tasks; ++t) {
+            const double value = m[j * tasks + t], error = errors ? errors[j * tasks + t] : 0.0;
+            const double size = (positive ? value : std::fabs(value)) + error;
+            row[t] = positive && size < 0.0 ? 0.0 : size;
+            squares += row[t] * row[t];
+        }
+        out[j] = l1[j] > 0.0 ? row_gauge(row.data(), tasks, group[j], l1[j], false) : std::sqrt(squares) / group[j];
+    }
+}
+
+TASKSIEVE_MULTIVERSION void row_norms(const double *rows, index_t count, index_t tasks, double *out) {
+    for (index_t j = 0; j < count; ++j) out[j] = std::sqrt(inline_dot(rows + j * tasks, rows + j * tasks, tasks));
+}
+
+void pick_rows(const index_t *known, index_t n_known, const double *rows, const index_t *features, index_t count,
+               index_t tasks, double *out) {
+    index_t at = 0;
+    for (index_t k = 0; k < count; ++k) {
+        while (at < n_known && known[at] < features[k]) ++at;
+        if (at < n_known && known[at] == features[k])
+            std::copy_n(rows + at * tasks, tasks, out + k * tasks);
+        else
+            std::fill_n(out + k * tasks, tasks, 0.0);
+    }
+}
+
 namespace {
 
 const double *segment(const RowProblem &p, index_t k, index_t t) {
@@ -26,7 +62,21 @@ index_t residual_start(const RowProblem &p, index_t t) { return p.shared ? t * p
 // known to be 0: it is not looked at.
 TASKSIEVE_INLINE double product(const RowProblem &p, index_t k, index_t t, const double *state) {
     if (p.h[k * p.tasks + t] == 0.0) return 0.0;
-    return p.gram ? state[t * p.count + k] : inline_dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+    return p.gram ? state[t * p.width + p.columns[k]] : inline_dot(segment(p, k, t), state + residual_start(p, t), length(p, t));
+}
+
+// <x_j, x_k>_t for all columns j.
+const double *gram_row(const RowProblem &p, index_t k, index_t t) {
+    return p.gram + ((p.shared ? 0 : t * p.stride) + p.columns[k]) * p.stride;
+}
+
+// The products of the residual, from those of y.
+void fill_state(const RowProblem &p, const double *w, double *state) {
+    std::copy(p.y_products, p.y_products + p.tasks * p.width, state);
+    for (index_t k = 0; k < p.count; ++k)
+        for (index_t t = 0; t < p.tasks; ++t)
+            if (w[k * p.tasks + t] != 0.0)
+                axpy(-w[k * p.tasks + t], gram_row(p, k, t), p.width, state + t * p.width);
 }
 
 // One sweep over the rows listed in `live`, each solved exactly in turn.
@@ -43,8 +93,7 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
             if (step == 0.0) continue;
             w[t] = row[t];
             if (p.gram)
-                inline_axpy(-step, p.gram + (p.shared ? 0 : t * p.count * p.count) + k * p.count, p.count,
-                            state + t * p.count);
+                inline_axpy(-step, gram_row(p, k, t), p.width, state + t * p.width);
             else
                 inline_axpy(-step, segment(p, k, t), length(p, t), state + residual_start(p, t));
         }
@@ -59,7 +108,9 @@ class Descent {
   public:
     Descent(const RowProblem &p, double *w, double *state)
         : p_(p), w_(w), state_(state), c_(p.tasks), row_(p.tasks),
-          state_size_(p.gram ? p.tasks * p.count : residual_start(p, p.tasks)) {}
+          state_size_(p.gram ? p.tasks * p.width : residual_start(p, p.tasks)) {
+        if (p.gram) fill_state(p, w, state);
+    }
 
     // An epoch visits the rows that are non-zero or that the last check found above their threshold; every check
     // looks at all rows.
@@ -112,8 +163,10 @@ class Descent {
         // ||y - XW||^2 = ||y||^2 - <W, X'y + X'r>
         double inner = 0.0;
         for (index_t k = 0; k < p_.count; ++k)
-            for (index_t t = 0; t < p_.tasks; ++t)
-                inner += w_[k * p_.tasks + t] * (p_.y_products[t * p_.count + k] + state_[t * p_.count + k]);
+            for (index_t t = 0; t < p_.tasks; ++t) {
+                const index_t at = t * p_.width + p_.columns[k];
+                inner += w_[k * p_.tasks + t] * (p_.y_products[at] + state_[at]);
+            }
         return std::max(0.5 * (p_.y_squared - inner), 0.0);
     }
 

@@ -17,8 +17,11 @@ struct RowProblem {
     const double *l1 = nullptr;     // count, weight of ||W_j||_1
     double ridge = 0.0;
     bool positive = false;
-    const double *gram = nullptr;  // count x count per task (one for all tasks if shared), or null
-    const double *y_products = nullptr;  // tasks x count, <x_jt, y_t>; with gram
+    // Inner products of the first `width` columns of x, per task (one for all tasks if shared), or null. It lies in a
+    // larger matrix of `stride` columns, which grows while a path is solved.
+    const double *gram = nullptr;
+    index_t width = 0, stride = 0;
+    const double *y_products = nullptr;  // tasks x width, <x_jt, y_t>; with gram
     double y_squared = 0.0;              // with gram
 };
 
@@ -35,7 +38,17 @@ void solve_row(double *c, const double *h, index_t tasks, double group, double l
 // The row's dual gauge: the smallest v with m / v in the dual ball of group ||.||_2 + l1 ||.||_1.
 double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive);
 
-// `state` is the residual (flat) or, with a Gram matrix, X'residual (tasks x count); both are updated with w.
+// Those of many rows, at most, where products are known up to `errors` (or null); 0 for rows that are not penalised.
+void row_gauges(const double *m, const double *errors, index_t count, index_t tasks, const double *group,
+                const double *l1, bool positive, double *out);
+
+void row_norms(const double *rows, index_t count, index_t tasks, double *out);
+
+// Rows of some features from those of known ones, 0 where a feature is not known; both lists ascend.
+void pick_rows(const index_t *known, index_t n_known, const double *rows, const index_t *features, index_t count,
+               index_t tasks, double *out);
+
+// `state` is the residual (flat), which is updated with w; or, with a Gram matrix, filled with X'residual (tasks x width).
 RowReport coordinate_descent(const RowProblem &problem, double *w, double *state, index_t max_epochs, double tol);
 
 }  // namespace tasksieve

@@ -25,6 +25,7 @@ combination of the two in a few operations a feature, and only features that thi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class Anchored:
 
     def loosened(self, slack: Array) -> Anchored:
         """The same with a larger remainder in each task."""
-        return Anchored(self.coef, self.remainder + slack, self.spectral + float(np.linalg.norm(slack)))
+        return Anchored(self.coef, self.remainder + slack, self.spectral + math.sqrt(slack @ slack))
 
 
 class AnchorShelf:
@@ -81,7 +82,7 @@ class AnchorShelf:
         self._unit = _unit_of(norms, n_threads)
         self._norms = self._upwards(norms, 1.0 / self._unit)
         self._products: list[Array] = []
-        self._units: list[float] = []
+        self._units = np.empty((0, 1))
         # Memory of anchors that are gone: fresh pages cost as much as filling them.
         self._spare: list[Array] = []
         count = len(norms)
@@ -97,11 +98,11 @@ class AnchorShelf:
         stored = self._spare.pop() if self._spare else np.empty(products.shape, dtype=np.float32)
         kernels.store_single(products, 1.0 / unit, -np.inf, self._threads, stored)
         self._products.append(stored)
-        self._units.append(unit)
+        self._units = np.append(self._units, [[unit]], axis=0)
 
     def drop(self, m: int) -> None:
         self._spare.append(self._products.pop(m))
-        del self._units[m]
+        self._units = np.delete(self._units, m, axis=0)
 
     def _upwards(self, norms: Array, factor: float = 1.0) -> Array:
         """Norms in single precision, none of them smaller than ``factor norms``: a bound must not lose by that."""
@@ -146,7 +147,7 @@ class AnchorShelf:
             self._longest,
             group,
             *coefs,
-            self._units[0],
+            float(self._units[0, 0]),
             radius,
             4.0 * (self._tasks + 16) * np.finfo(np.float64).eps,
             upper,
@@ -180,7 +181,7 @@ class AnchorShelf:
             return
         kernels.anchored_ratios(
             self._products,
-            vector.coef * np.array(self._units)[:, None],
+            vector.coef * self._units,
             norms,
             remainder * self._unit,
             vector.spectral * self._unit,
@@ -210,8 +211,8 @@ class AnchorShelf:
             block = slice(start, start + _BLOCK)
             part = penalty.restrict(np.arange(start, min(start + _BLOCK, len(norms))))
             centre = np.zeros((len(norms[block]), self._tasks))
-            for products, unit, own in zip(self._products, self._units, coef, strict=True):
-                centre += (unit * own) * products[block]
+            for products, own in zip(self._products, coef * self._units, strict=True):
+                centre += own * products[block]
             sizes = norms[block].astype(np.float64) * self._unit
             estimate[block] = part.row_gauges(centre)
             if norms.shape[1] == 1:  # the remainder moves the row within a ball of its own

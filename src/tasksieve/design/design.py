@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -88,6 +89,7 @@ class Design:
         self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
         self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
         self.standardize = standardize
+        self._longest: Array | None = None
 
     # -- which shard ----------------------------------------------------------------------------------------------
 
@@ -132,6 +134,8 @@ class Design:
     @property
     def passes(self) -> float:
         """Full readings of the data, in equivalents."""
+        if len(self.shards) == 1:
+            return self.shards[0].passes
         sizes = np.diff(self._starts)
         read = sum(shard.passes * size for shard, size in zip(self.shards, sizes, strict=True))
         return float(read) / max(self.n_features, 1)
@@ -144,7 +148,7 @@ class Design:
     @property
     def finite(self) -> bool:
         """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
-        return all(shard.finite for shard in self.shards)
+        return math.isfinite(np.maximum.reduce(self.longest(), initial=0.0))
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks."""
@@ -154,7 +158,9 @@ class Design:
 
     def longest(self) -> Array:
         """Largest norm of each feature over the tasks."""
-        return self._everywhere(lambda shard, _: shard.longest())
+        if self._longest is None:
+            self._longest = self._everywhere(lambda shard, _: shard.longest())
+        return self._longest
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
@@ -203,12 +209,13 @@ class Design:
             np.empty((rows, len(features)), order="F"),
             np.empty(wide),
             np.empty(wide),
+            np.empty(wide),
             np.empty((len(self.nuisance_basis), *wide)),
         )
         for shard, own, here in self._cut_over(self.shards, features):
             part = shard.take(here)
             out.columns[:, own], out.loadings[:, own] = part.columns, part.loadings
-            out.squares[own], out.shifts[own] = part.squares, part.shifts
+            out.squares[own], out.shifts[own], out.sizes[own] = part.squares, part.shifts, part.sizes
         return out
 
     @property

@@ -69,11 +69,12 @@ class PackedColumns(ColumnBlock):
         buffer = np.empty((rows, 64), order="F")
         super().__init__(buffer, design.offsets, design.uniform and design.n_tasks > 1, design.n_threads)
         self.features = np.empty(0, dtype=np.int64)
-        self._place = np.full(design.n_features, -1, dtype=np.int32)
+        self._place = np.full(design.n_features, -1, dtype=np.int64)
         self._squares = np.empty((64, self.n_tasks))
         self._shifts, self._sizes = np.empty((64, self.n_tasks)), np.empty((64, self.n_tasks))
         self._loadings = np.empty((len(design.nuisance_basis), 64, self.n_tasks))
-        self._gram: Array | None = None
+        self._gram = np.empty((1, 0, 0))  # with room for more columns
+        self._known = 0  # columns whose inner products it has
         self._asked: Array | None = None
         self._answered = (0, np.empty(0, dtype=np.int64))
 
@@ -91,7 +92,7 @@ class PackedColumns(ColumnBlock):
 
     def loadings(self, places: Array) -> Array:
         """Coefficients of the shifted columns on the nuisance basis: (n_basis, len(places), n_tasks)."""
-        return np.asarray(self._loadings[:, places])
+        return self._loadings.take(places, axis=1)
 
     def sizes(self, places: Array) -> Array:
         """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
@@ -101,13 +102,14 @@ class PackedColumns(ColumnBlock):
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
         if features is self._asked and self.layout == self._answered[0]:
             return self._answered[1]
-        missing = features[self._place[features] < 0]
-        if len(missing):
+        found = self._place[features]
+        if len(found) and np.minimum.reduce(found) < 0:
             if len(self.features) > max(4096, 4 * len(features)):
-                self._keep(features[self._place[features] >= 0])
-            self._append(missing)
-        self._asked, self._answered = features, (self.layout, self._place[features].astype(np.int64))
-        return self._answered[1]
+                self._keep(features[found >= 0])
+            self._append(features[found < 0])
+            found = self._place[features]
+        self._asked, self._answered = features, (self.layout, found)
+        return found
 
     def _keep(self, features: Array) -> None:
         kept = self._place[features]
@@ -117,8 +119,8 @@ class PackedColumns(ColumnBlock):
         self._loadings[:, : len(kept)] = self._loadings[:, kept]
         self._place[self.features] = -1
         self.features = features.copy()
-        self._place[features] = np.arange(len(features), dtype=np.int32)
-        self._gram = None
+        self._place[features] = np.arange(len(features))
+        self._known = 0
         self.layout += 1
 
     def _append(self, features: Array) -> None:
@@ -135,22 +137,26 @@ class PackedColumns(ColumnBlock):
             self._squares, self._shifts, self._sizes = squares, shifts, sizes
         found = self.design.take(features)
         self._buffer[:, old:new], self._loadings[:, old:new] = found.columns, found.loadings
-        self._squares[old:new], self._shifts[old:new] = found.squares, found.shifts
-        self._sizes[old:new] = np.sqrt(found.squares + np.sum(np.square(found.loadings), axis=0))
-        self._place[features] = np.arange(old, new, dtype=np.int32)
+        self._squares[old:new], self._shifts[old:new], self._sizes[old:new] = found.squares, found.shifts, found.sizes
+        self._place[features] = np.arange(old, new)
         self.features = np.concatenate([self.features, features])
 
-    def gram(self, places: Array) -> Array:
-        """``X~' X~`` of packed columns of a uniform design (or a single task), extended as columns arrive."""
-        known = 0 if self._gram is None else len(self._gram)
-        total = len(self.features)
-        if known < total:
-            x = self.x
-            grown = np.empty((total, total))
-            if self._gram is not None:
-                grown[:known, :known] = self._gram
-            grown[known:] = x[:, known:].T @ x
-            grown[:known, known:] = grown[known:, :known].T
+    def grams(self) -> Array:
+        """``X~' X~`` of all packed columns of a uniform design (or a single task), in a matrix with room for more:
+        (1, room, room). It grows as columns arrive."""
+        known, total = self._known, len(self.features)
+        if total > self._gram.shape[1]:
+            room = max(total, known + known // 2)
+            grown = np.empty((1, room, room))
+            grown[0, :known, :known] = self._gram[0, :known, :known]
             self._gram = grown
-        assert self._gram is not None
-        return self._gram[np.ix_(places, places)]
+        if known < total:
+            x, gram = self.x, self._gram[0]
+            gram[known:total, :total] = x[:, known:].T @ x
+            gram[:known, known:total] = gram[known:total, :known].T
+            self._known = total
+        return self._gram
+
+    def gram(self, places: Array) -> Array:
+        """That of some columns, a copy."""
+        return self.grams()[0][np.ix_(places, places)]

@@ -58,6 +58,8 @@ class Samples:
         ``U``: flat rows, orthonormal within each task (zero where a task has fewer).
     weighted_nuisance : array of shape (n_nuisance, n_samples)
         ``diag(q) Z``.
+    from_basis : array of shape (n_tasks, n_nuisance, n_basis)
+        Turns coefficients of U into those of Z.
     nuisance_sizes : array of shape (n_nuisance, n_tasks)
         Norms of ``diag(q) Z``; infinite where a column has no coefficient in a task.
     independence : array of shape (n_tasks,)
@@ -79,64 +81,66 @@ class Samples:
         self.fit_intercept = fit_intercept
         self.n_tasks = len(self.offsets) - 1
         self.n_samples = int(self.offsets[-1])
-        self.lengths = self.offsets[1:] - self.offsets[:-1]
-        if np.any(self.lengths <= 0):
+        self._starts = self.offsets[:-1]
+        self.lengths = self.offsets[1:] - self._starts
+        if self.lengths.min() <= 0:
             raise ValueError("every task needs at least one row (a row may have weight 0)")
+        #: terms of a task's longest sum
+        self.depth = int(self.lengths.max())
         self.weights = weights
-        self.root_weights = None if weights is None or np.all(weights == 1.0) else np.sqrt(weights)
+        self.root_weights = None if weights is None or (weights == 1.0).all() else np.sqrt(weights)
+        #: the same as an array in any case
+        self.root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         #: every task sees the very same columns, weights included
         self.uniform = shared and self._same_weights_everywhere()
         raw = [np.tile(column, self.n_tasks) if shared else np.ascontiguousarray(column) for column in unpenalised.T]
         constant = [np.ones(self.n_samples)] if fit_intercept else []
-        shifts = np.array([self.means(column) for column in raw]).reshape(len(raw), self.n_tasks)
-        self.nuisance_shifts = np.vstack([np.zeros((len(constant), self.n_tasks)), shifts])
-        self.nuisance_columns = constant + [
-            column - self.per_sample(shift) for column, shift in zip(raw, shifts, strict=True)
-        ]
+        self.nuisance_shifts = np.zeros((len(constant) + len(raw), self.n_tasks))
+        self.nuisance_columns = list(constant)
+        for column, shift in zip(raw, self.nuisance_shifts[len(constant) :], strict=True):
+            shift[:] = self.means(column)
+            self.nuisance_columns.append(column - self.per_sample(shift))
+        #: norms of the weighted constant, by task
+        self.root_totals = np.sqrt(self.task_sums(np.square(self.root)))
         self.dependent: list[Dependence] = []
         self.nuisance_sizes = np.full(self.nuisance_shifts.shape, np.inf)
         self.independence = np.ones(self.n_tasks)
-        self.basis, self._from_basis = self._nuisance_basis(constant + raw)
+        self.basis, self.from_basis = self._nuisance_basis(constant + raw)
         weighted = [self.weighted(column) for column in self.nuisance_columns]
         self.weighted_nuisance = np.array(weighted).reshape(-1, self.n_samples)
-        self._used = np.isfinite(self.nuisance_sizes)
-        self._inverse_sizes = 1.0 / self.nuisance_sizes
-        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
-        #: norms of the weighted constant, by task, and of the weighted nuisance columns
-        self.root_totals = np.sqrt(self.task_sums(root * root))
-        squares = [self.task_sums(column * column) for column in weighted]
-        self.nuisance_lengths = np.sqrt(np.array(squares).reshape(-1, self.n_tasks))
+        self._inverse_sizes = 1.0 / self.nuisance_sizes  # 0 where a column has no coefficient
+        self._used_rounding = (8.0 * 2.0**-53) * (self._inverse_sizes > 0.0)
+        #: norms of the weighted nuisance columns
+        self.nuisance_lengths = np.sqrt(self.task_sums(np.square(self.weighted_nuisance)))
 
     @property
     def n_nuisance(self) -> int:
         return len(self.nuisance_columns)
 
     def task_sums(self, vector: Array) -> Array:
-        """Sum of a flat vector over each task."""
+        """Sums of a flat vector, or of several, over each task."""
         if self.n_tasks == 1:
-            return np.asarray([vector.sum()])
-        return np.add.reduceat(vector, self.offsets[:-1])
+            return np.asarray(np.add.reduce(vector, axis=-1, keepdims=True))
+        return np.asarray(np.add.reduceat(vector, self._starts, axis=-1))
 
     def exact_products(self, first: Array, second: Array) -> Array:
         """Inner products of two flat vectors in each task, as if summed in twice the precision."""
-        return self.exact_cut(first, second, self.offsets)[0]
+        return self.exact_cut(first, second, self.offsets)
 
     @staticmethod
-    def exact_cut(first: Array, second: Array, offsets: Array) -> tuple[Array, Array]:
-        """The same for vectors of any length, cut at these offsets: the products, and what rounding them left out."""
+    def exact_cut(first: Array, second: Array, offsets: Array) -> Array:
+        """The same for vectors of any length, cut at these offsets."""
         out, rest = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
         kernels.exact_products(np.ascontiguousarray(first), np.ascontiguousarray(second), offsets, out, rest)
-        return out, rest
+        return out
 
     def orthogonality(self, vector: Array) -> tuple[Array, Array]:
         """By nuisance column and task: how far a vector is from orthogonal, at most, for a column of length 1; and
         the vector's norms by task."""
         found, lengths = np.empty((self.n_nuisance, self.n_tasks)), np.empty(self.n_tasks)
-        kernels.measure_against(self.weighted_nuisance, vector, self.offsets, found, lengths)
-        np.abs(found, out=found)
-        found *= self._inverse_sizes
-        found += (8.0 * 2.0**-53) * lengths
-        found *= self._used
+        kernels.measure_against(
+            self.weighted_nuisance, vector, self.offsets, self._inverse_sizes, self._used_rounding, found, lengths
+        )
         return found, lengths
 
     def means(self, vector: Array) -> Array:
@@ -146,19 +150,18 @@ class Samples:
         """
         if not self.fit_intercept:
             return np.zeros(self.n_tasks)
-        root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
         shifts, squares = np.empty((1, self.n_tasks)), np.empty((1, self.n_tasks))
         column = np.asfortranarray(vector[:, None], dtype=np.float64)
         none = np.empty((0, self.n_samples))
         kernels.centre(
-            column, self.offsets, False, root, none, True, 1, np.empty_like(column), squares, shifts,
+            column, self.offsets, False, self.root, none, True, 1, np.empty_like(column), squares, shifts,
             np.empty((0, self.n_tasks)),
         )  # fmt: skip
         return shifts[0]
 
     def per_sample(self, values: Array) -> Array:
         """One value per task, repeated over the task's samples."""
-        return np.repeat(values, self.lengths)
+        return values.repeat(self.lengths)
 
     def project(self, vector: Array) -> Array:
         """``(I - U U') vector``: the part of a flat vector that nuisance columns cannot explain."""
@@ -178,12 +181,13 @@ class Samples:
     def nuisance_fit(self, vector: Array) -> Array:
         """Weighted least-squares coefficients of a raw flat vector on the nuisance columns: (n_nuisance, n_tasks)."""
         weighted = self.weighted(vector)
-        loadings = np.array([self.task_sums(column * weighted) for column in self.basis])
-        return self.coefficients(loadings.reshape(len(self.basis), self.n_tasks))
+        return self.coefficients(self.task_sums(self.basis * weighted))
 
     def coefficients(self, loadings: Array) -> Array:
         """Coefficients of the nuisance columns, (n_nuisance, ..., n_tasks), from those of the basis."""
-        return np.asarray(np.einsum("tzb,b...t->z...t", self._from_basis, loadings))
+        if self.from_basis.shape[1:] == (1, 1):
+            return np.asarray(self.from_basis[:, 0, 0] * loadings)
+        return np.asarray(np.einsum("tzb,b...t->z...t", self.from_basis, loadings))
 
     def _same_weights_everywhere(self) -> bool:
         if self.root_weights is None:
@@ -200,11 +204,10 @@ class Samples:
         """
         count = self.n_nuisance
         if count == 1 and self.fit_intercept:
-            root = np.ones(self.n_samples) if self.root_weights is None else self.root_weights
-            totals = np.sqrt(self.task_sums(root * root))
-            inverse = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
+            totals = self.root_totals
+            inverse = np.divide(1.0, totals, out=np.zeros(self.n_tasks), where=totals > 0.0)
             self.nuisance_sizes[0] = np.where(totals > 0.0, totals, np.inf)
-            return (root * self.per_sample(inverse))[None, :], inverse[:, None, None]
+            return (self.root * self.per_sample(inverse))[None, :], inverse[:, None, None]
         basis, backwards = np.zeros((count, self.n_samples)), np.zeros((self.n_tasks, count, count))
         for t in range(self.n_tasks):
             rows = slice(self.offsets[t], self.offsets[t + 1])

@@ -39,14 +39,15 @@ class Centred:
     columns : array, (rows, columns), Fortran order
         ``x~``. One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise
         (`Samples.uniform`) the rows of the one matrix.
-    squares, shifts : arrays, (columns, tasks)
-        ``||x~||^2`` and the shifts.
+    squares, shifts, sizes : arrays, (columns, tasks)
+        ``||x~||^2``, the shifts, and the norms of ``q x^``.
     loadings : array, (n_basis, columns, tasks)
     """
 
     columns: Array
     squares: Array
     shifts: Array
+    sizes: Array
     loadings: Array
 
 
@@ -112,12 +113,7 @@ class LocalShard:
 
     def longest(self) -> Array:
         """Largest norm of each feature over the tasks."""
-        return np.max(self._distinct_norms, axis=1)
-
-    @property
-    def finite(self) -> bool:
-        """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
-        return bool(np.isfinite(kernels.largest_magnitude(self._distinct_norms, self.n_threads)))
+        return np.maximum.reduce(self._distinct_norms, axis=1)
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
@@ -156,7 +152,8 @@ class LocalShard:
         else:
             for t in range(self.samples.n_tasks):
                 found.columns[self.samples.offsets[t] : self.samples.offsets[t + 1]] *= factor[:, t]
-        return Centred(found.columns, found.squares * factor**2, found.shifts, found.loadings * factor)
+        squares, sizes = found.squares * factor**2, found.sizes * factor
+        return Centred(found.columns, squares, found.shifts, sizes, found.loadings * factor)
 
     # -- anchors --------------------------------------------------------------------------------------------------
 
@@ -237,27 +234,32 @@ class LocalShard:
         """Columns as `Centred` has them, unscaled."""
         samples, raw = self.samples, self.storage.take(features)
         n, count, tasks = self.storage.n_rows, len(features), samples.n_tasks
-        root = np.ones(samples.n_samples) if samples.root_weights is None else samples.root_weights
-        offsets, shared, basis = samples.offsets, samples.shared, samples.basis
+        root, offsets, shared, basis = samples.root, samples.offsets, samples.shared, samples.basis
         if samples.uniform:  # the first task stands for all
             offsets, shared, root, tasks = np.array([0, n]), False, root[:n], 1
             basis = np.ascontiguousarray(basis[:, :n])
         out = np.empty((int(offsets[-1]), count), order="F")
         squares, shifts = np.empty((count, tasks)), np.empty((count, tasks))
-        loadings = np.empty((len(basis) * count, tasks))
+        flat = np.empty((len(basis) * count, tasks))
         threads = self.n_threads if raw.size > 100_000 else 1
         kernels.centre(
-            raw, offsets, shared, root, basis, samples.fit_intercept, threads, out, squares, shifts, loadings
+            raw, offsets, shared, root, basis, samples.fit_intercept, threads, out, squares, shifts, flat
         )
         # What is left of a column that unpenalised features explain is rounding: for a solver it is zero. Certificates
         # bound what is lost by that (`NOISE`).
-        whole = squares + np.sum(np.square(loadings.reshape(len(basis), count, tasks)), axis=0)
-        for k, t in np.argwhere((squares <= NOISE**2 * whole) & (squares > 0.0)):
-            out[offsets[t] : offsets[t + 1], k] = 0.0
-            squares[k, t] = 0.0
-        wide = (count, samples.n_tasks)
-        loadings = np.broadcast_to(loadings.reshape(len(basis), count, tasks), (len(basis), *wide))
-        return Centred(out, np.broadcast_to(squares, wide), np.broadcast_to(shifts, wide), loadings)
+        loadings = flat.reshape(len(basis), count, tasks)
+        whole = squares + np.add.reduce(np.square(loadings), axis=0)
+        noise = (squares <= NOISE**2 * whole) & (squares > 0.0)
+        if noise.any():
+            for k, t in np.argwhere(noise):
+                out[offsets[t] : offsets[t + 1], k] = 0.0
+                squares[k, t] = 0.0
+        sizes = np.sqrt(whole)
+        if tasks < samples.n_tasks:
+            wide = (count, samples.n_tasks)
+            squares, shifts, sizes = (np.broadcast_to(part, wide) for part in (squares, shifts, sizes))
+            loadings = np.broadcast_to(loadings, (len(basis), *wide))
+        return Centred(out, squares, shifts, sizes, loadings)
 
     def _first_pass(self, projected: Array | None) -> Array:
         """Measures the columns, and returns raw products with a projected vector if one is given.
@@ -293,8 +295,7 @@ class LocalShard:
         while loadings:  # each is freed as soon as it is used
             loading = loadings.pop()
             squares -= np.square(loading, out=loading)
-        longest = int(np.max(np.diff(self.samples.offsets))) if not self.samples.shared else self.storage.n_rows
-        self.rounding = 4.0 * (longest + 8) * _EPS
+        self.rounding = 4.0 * (self.samples.depth + 8) * _EPS
         if len(self.samples.basis):
             lost = self.rounding * raw
             self.rounding *= _FRAGILE_RATIO
@@ -306,7 +307,7 @@ class LocalShard:
             for start in range(0, len(self._fragile), _TAKE_BLOCK):
                 part = self._fragile[start : start + _TAKE_BLOCK]
                 found = self._centred(part)
-                whole = found.squares + np.sum(np.square(found.loadings), axis=0)
+                whole = np.square(found.sizes)
                 width = squares.shape[1]
                 # Beside unpenalised features little may be left of a column, and that little is rounding.
                 squares[part] = np.maximum(found.squares, whole / _FRAGILE_RATIO**2)[:, :width]

@@ -322,7 +322,7 @@ class Gathered:
         labels = np.broadcast_to(-self.label_shifts[:, None], (values, n_tasks, 1))
         two = np.concatenate([coefs, intercepts[:, :, None], labels], axis=2)
         cuts = np.arange(values * n_tasks + 1) * (d + 2)
-        left = Samples.exact_cut(one.ravel(), two.ravel(), cuts)[0].reshape(values, n_tasks)
+        left = Samples.exact_cut(one.ravel(), two.ravel(), cuts).reshape(values, n_tasks)
         gram = panels_to_square(moments.gram, d)
         total, beside = self.totals, np.broadcast_to(moments.beside[:, 0], (n_tasks, d))
         rows = coefs.transpose(1, 2, 0)  # tasks x features x values

@@ -36,26 +36,31 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: Any = None
-        self._limit: Any = None
+        self._libraries: Any = None
+        self._found: list[int] = []
 
     def enter(self) -> None:
         with self._lock:
             self._users += 1
             if self._users > 1:
                 return
-            if self._controller is None:
+            if self._libraries is None:
                 from threadpoolctl import ThreadpoolController
 
-                self._controller = ThreadpoolController().select(user_api="blas")
-            self._limit = self._controller.limit(limits=1)
-            self._limit.__enter__()
+                self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._found = [library.get_num_threads() for library in self._libraries]
+            self._set([1] * len(self._found))
 
     def leave(self) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.__exit__(None, None, None)
+                self._set(self._found)
+
+    def _set(self, wanted: list[int]) -> None:
+        for library, found, count in zip(self._libraries, self._found, wanted, strict=True):
+            if found != 1:  # else it never was another
+                library.set_num_threads(count)
 
 
 _blas_limit = _BlasLimit()

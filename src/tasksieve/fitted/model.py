@@ -210,8 +210,9 @@ class TaskLinearModel(SelectingModel):
         self.coef_[:, point.features] = point.rows.T
         self.intercept_ = np.array(point.intercept, dtype=np.float64)
         self.tasks_ = data.tasks
-        self.objective_ = float(point.objective) / self._unit(data)
-        self.dual_gap_ = float(point.dual_gap) / self._unit(data)
+        unit = self._unit(data)
+        self.objective_ = float(point.objective) / unit
+        self.dual_gap_ = float(point.dual_gap) / unit
         self.n_iter_ = max(1, int(point.n_iter))
         self._single = data.form == "single"
         if data.classes is not None:

@@ -75,11 +75,12 @@ def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None,
     features = np.flatnonzero(counted & (norms > 0.0))
     if len(features) < 2:
         return
-    small, large = features[np.argmin(norms[features])], features[np.argmax(norms[features])]
+    scales = norms[features]
+    small, large = features[scales.argmin()], features[scales.argmax()]
+    if norms[large] <= COMPARABLE * norms[small]:
+        return
     with np.errstate(over="ignore"):
         ratio = norms[large] / norms[small]
-    if ratio <= COMPARABLE:
-        return
     large_name, small_name = (
         f"feature {j}" if names is None else f"feature {j} ({str(names[j])[:60]!r})" for j in (large, small)
     )

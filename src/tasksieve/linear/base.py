@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..design import Design, ScaledStorage
+from ..design import Design, ScaledStorage, one_blas_thread
 from ..fitted.arguments import (
     check_number,
     default_grid,
@@ -249,7 +249,7 @@ class PathEstimator(TaskLinearModel):
         units = Units.of(self._member, data.y, weights)
 
         def build(exponent: int) -> Problem:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
                 design = Design(
                     data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
                     data.offsets,
@@ -335,8 +335,9 @@ class PathEstimator(TaskLinearModel):
             start=start,
             progress=progress,
         )
-        solution.points = [units.value(point) for point in solution.points]
-        solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
+        if units != Units():
+            solution.points = [units.value(point) for point in solution.points]
+            solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
     def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:

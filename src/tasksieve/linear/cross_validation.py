@@ -530,22 +530,25 @@ def path_scores(
     chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
     kept = [t for t, rows in enumerate(chosen) if len(rows)]
     support = np.unique(np.concatenate([point.features for point in points]))
-    scores = {t: np.tile([float(point.intercept[t]) for point in points], (len(chosen[t]), 1)) for t in kept}
-    step = max(1, PACKED_ENTRIES // max(1, data.n_rows))
+    intercepts = np.stack([point.intercept for point in points])
+    scores = {t: np.tile(intercepts[:, t], (len(chosen[t]), 1)) for t in kept}
+    # tasks that share a matrix and the rows they are judged on share one product
+    together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
+    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * data.n_tasks))
     for start in range(0, len(support), step):
         features = support[start : start + step]
         columns = data.storage.take(features)
-        places = [np.searchsorted(features, point.features) for point in points]
-        inside = [
-            (place < len(features)) & (features[np.minimum(place, len(features) - 1)] == point.features)
-            for place, point in zip(places, points, strict=True)
-        ]
+        coef = np.zeros((len(features), len(points), data.n_tasks))
+        for k, point in enumerate(points):
+            places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
+            inside = features[places] == point.features
+            coef[places[inside], k] = point.rows[inside]
+        if together:
+            found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
+            found = found.reshape(len(found), len(points), data.n_tasks)
         for t in kept:
             first = 0 if data.shared else data.offsets[t]
-            coef = np.zeros((len(features), len(points)))
-            for k, point in enumerate(points):
-                coef[places[k][inside[k]], k] = point.rows[inside[k], t]
-            scores[t] += columns[first + chosen[t]] @ coef
+            scores[t] += found[:, :, t] if together else columns[first + chosen[t]] @ coef[:, :, t]
     return chosen, scores
 
 

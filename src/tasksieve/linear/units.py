@@ -10,6 +10,7 @@ with f = 2y for squared errors, y for norms of residuals, 0 where labels have no
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,12 +52,15 @@ class Units:
 
     def on(self, exponent: int, standardize: bool) -> Units:
         """With X in units of this power of two."""
-        return replace(self, x=exponent, penalised=0 if standardize else exponent)
+        return Units(exponent, self.y, self.f, 0 if standardize else exponent)
 
     def inward(self, lams: np.ndarray) -> np.ndarray:
         """Strengths in these units; what is out of range is as strong, or as weak, as can be."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.clip(np.ldexp(lams, self.y - self.penalised - self.f), 1.0 / _STRONGEST, _STRONGEST)
+        exponent = self.y - self.penalised - self.f
+        if exponent:
+            with np.errstate(over="ignore", under="ignore"):
+                lams = np.ldexp(lams, exponent)
+        return np.minimum(np.maximum(lams, 1.0 / _STRONGEST), _STRONGEST)
 
     def outward(self, lam: float) -> float:
         with np.errstate(over="ignore"):
@@ -75,8 +79,6 @@ class Units:
 
     def value(self, point: Any) -> Any:
         """A value of a path in the units of the data."""
-        if self == Units():
-            return point
         with np.errstate(over="ignore", under="ignore"):
             rows = np.ldexp(point.rows, self.y - self.x)
             found = replace(
@@ -109,9 +111,10 @@ def exponent_of(storage: Any) -> int:
 
 def measured_exponent(design: Design, storage: Any) -> int:
     """The same where the columns' lengths, as they were measured, may have left the range; else 0."""
-    free = design.samples.nuisance_lengths[int(design.fit_intercept) :]
-    longest = max(float(np.max(design.longest(), initial=0.0)), float(np.max(free, initial=0.0)))
-    ordinary = np.isfinite(longest) and 2.0**-_ORDINARY < longest < 2.0**_ORDINARY
+    longest = float(np.maximum.reduce(design.longest(), initial=0.0))
+    if len(design.unpenalised):
+        longest = max(longest, float(np.max(design.samples.nuisance_lengths[int(design.fit_intercept) :])))
+    ordinary = math.isfinite(longest) and 2.0**-_ORDINARY < longest < 2.0**_ORDINARY
     return 0 if ordinary else exponent_of(storage)
 
 
@@ -127,5 +130,5 @@ def refuse_vanished(design: Design, storage: Any) -> None:
 
 
 def _exponent(values: np.ndarray) -> int:
-    largest = float(np.max(np.abs(values), initial=0.0))
-    return int(np.frexp(largest)[1]) if np.isfinite(largest) and largest > 0.0 else 0
+    largest = float(np.maximum.reduce(np.abs(values), initial=0.0))
+    return math.frexp(largest)[1] if math.isfinite(largest) and largest > 0.0 else 0

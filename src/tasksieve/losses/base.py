@@ -7,6 +7,7 @@ candidate dual point. For the row weights ``s`` the mathematics note's dual vari
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ class Evaluation:
     leak: Array | None = None
     #: by task: how far the exact dual point is from the residual, in units that the loss knows
     tilt: Array | None = None
-    #: by task: norms of the residual of a settled point
+    #: by task: norms of the residual; of a settled point always
     lengths: Array | None = None
 
 
@@ -168,8 +169,8 @@ class DataLoss:
 
     def wobble(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
-        steep = np.sqrt(self.design.task_sums(np.square(at.residual)))
-        bend = 0.5 * self.smoothness * float(error @ error) if np.isfinite(self.smoothness) else float(error.sum())
+        steep = np.sqrt(self.design.task_sums(np.square(at.residual))) if at.lengths is None else at.lengths
+        bend = 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
         return float(steep @ error) + bend
 
     def label_sizes(self) -> Array:
@@ -179,7 +180,7 @@ class DataLoss:
     @property
     def size(self) -> float:
         """How large predictions are that matter at all: for what is rounding beside them."""
-        return float(np.sqrt(2.0 * self.null.value))
+        return math.sqrt(2.0 * self.null.value)
 
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""

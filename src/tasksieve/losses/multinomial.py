@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from ..design import Design
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
@@ -53,6 +53,10 @@ class _MultinomialOnData(DataLoss):
         self._codes = np.argmax(self._y, axis=0)
         self._index = np.arange(n)
         self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
+        self._live = np.flatnonzero(~self._absent)
+        count = len(self._live)
+        # All intercepts may move together without effect: in a Newton step that direction is made harmless.
+        self._together = np.full((count, count), 1.0 / max(count, 1)) + 1e-13 * np.eye(count)
         self._buffers: tuple[Array, Array] | None = None
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
@@ -69,7 +73,7 @@ class _MultinomialOnData(DataLoss):
             b, e, totals, top = self._best_intercepts(raw, start, accuracy)
             nuisance = b[None, :]
             p = e / -totals
-            if self._absent.any():  # a class without rows has probability 0
+            if len(self._live) < self._classes:  # a class without rows has probability 0
                 live, p = p, np.zeros_like(raw)
                 p[~self._absent] = live
             own = self._picked(raw) + b[self._codes] - top
@@ -89,7 +93,7 @@ class _MultinomialOnData(DataLoss):
     def _picked(self, values: Array) -> Array:
         """The entry of each row's class; 0 where the row has weight 0."""
         picked = values[self._codes, self._index]
-        return np.where(self._weights > 0.0, picked, 0.0) if self._absent.any() else np.asarray(picked)
+        return np.where(self._weights > 0.0, picked, 0.0) if len(self._live) < self._classes else np.asarray(picked)
 
     def terms(self, at: Evaluation, scale: float) -> float:
         """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z): for each row ``c (1 - q_own) log c`` of the other
@@ -108,9 +112,10 @@ class _MultinomialOnData(DataLoss):
 
     def at_scores(self, raw: Array) -> Evaluation:
         z = raw.reshape(self._classes, -1)
-        values = logsumexp(z, axis=0) - self._picked(z)
-        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0][0])
-        away = self._root * (self._y - np.exp(z - logsumexp(z, axis=0)))
+        levels = _log_sums(z)
+        values = levels - self._picked(z)
+        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
+        away = self._root * (self._y - np.exp(z - levels))
         return Evaluation(total, away.ravel(), np.empty(0), margin=raw)
 
     def _probabilities(self, residual: Array) -> Array:
@@ -156,7 +161,7 @@ class _MultinomialOnData(DataLoss):
         z, p = primal.margin.reshape(self._classes, -1), self._probabilities(dual.residual)
         tilt = float(dual.tilt[0])
         mixed = (1.0 - scale) * self._y + scale * p
-        logs = z - logsumexp(z, axis=0)
+        logs = z - _log_sums(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             entropy, cross = xlogy(mixed, mixed), np.where(mixed > 0.0, mixed * logs, 0.0)
             slopes = np.where((p > 0.0) & (mixed > 0.0), np.abs(np.log(mixed) - logs), 0.0)
@@ -174,14 +179,11 @@ class _MultinomialOnData(DataLoss):
         self, raw: Array, start: Array | None, accuracy: float
     ) -> tuple[Array, Array, Array, Array]:
         """The best intercepts, and at them, for classes with rows: ``exp(z + b - top)``, its sums over them, top."""
-        live = np.flatnonzero(~self._absent)
-        z = raw if len(live) == self._classes else raw[live]
+        live, count = self._live, len(self._live)
+        z = raw if count == self._classes else raw[live]
         counts, s = self._counts[live], self._weights
-        if start is not None and start.shape == (1, self._classes):
-            b = start[0, live] - start[0, live].mean()
-        else:
-            b = np.log(counts)
-            b -= b.mean()
+        b = start[0, live] if start is not None and start.shape == (1, self._classes) else np.log(counts)
+        b -= np.add.reduce(b) / count
         # sum_i s_i <Y_i, z_i> does not depend on b
         fixed = float(s @ self._picked(raw))
 
@@ -207,26 +209,28 @@ class _MultinomialOnData(DataLoss):
             share = s / totals
             masses = e @ share
             gradient = masses - counts
-            before, error = error, float(np.max(np.abs(gradient)))
+            before, error = error, float(np.maximum.reduce(np.abs(gradient)))
             if error <= max(1e-15 * len(s) ** 0.5, accuracy) * self._total or (near and error >= before):
                 break  # done, or as near as rounding lets it come; far from the optimum gradients may grow
             np.multiply(e, share / totals, out=scaled)
-            hessian = np.diag(masses) - scaled @ e.T
-            size = float(np.mean(np.diag(hessian)))
+            hessian = scaled @ e.T
+            np.negative(hessian, out=hessian)
+            diagonal = hessian.ravel()[:: count + 1]
+            diagonal += masses
+            size = float(np.add.reduce(diagonal)) / count
             if not size > 1e-300:
                 break  # every row is classified beyond doubt: there is no curvature to go by
-            # All intercepts may move together without effect: that direction is made harmless.
-            hessian += size * np.ones_like(hessian) / len(live) + 1e-13 * size * np.eye(len(live))
+            hessian += size * self._together
             try:
                 move = np.linalg.solve(hessian, gradient)
             except np.linalg.LinAlgError:
                 break
-            longest = float(np.max(np.abs(move)))
+            longest = float(np.maximum.reduce(np.abs(move)))
             negligible = float(gradient @ move) <= 1e-11 * abs(value)
             scale = min(1.0, 10.0 / longest) if longest > 0.0 else 1.0
             for _ in range(60):
                 candidate = b - scale * move
-                candidate -= candidate.mean()
+                candidate -= np.add.reduce(candidate) / count
                 np.multiply(e, np.exp(candidate - at)[:, None], out=e)  # no new exponentials
                 at = candidate
                 new_value, totals = value_at(candidate)
@@ -237,6 +241,12 @@ class _MultinomialOnData(DataLoss):
             b, value, near = candidate, new_value, negligible
         out = np.empty(self._classes)
         out[live] = b
-        if len(live) < self._classes:
+        if count < self._classes:
             out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
         return out, e, totals, top
+
+
+def _log_sums(z: Array) -> Array:
+    """``log sum_k exp(z_k)`` over the classes."""
+    top = z.max(axis=0)
+    return np.asarray(np.log(np.exp(z - top).sum(axis=0)) + top)

@@ -163,7 +163,7 @@ class RowLossOnData(DataLoss):
         if not len(directions):
             return p
         down, up = self._rooms(p)
-        off = np.stack([design.task_sums(self._weights * d * p) for d in directions])
+        off = design.task_sums(directions * (self._weights * p))
         if len(directions) == 1:
             room = np.where(design.per_sample(off[0] > 0.0), down, up) if self._one_way else down
             curvature = design.task_sums(self._weights * room * directions[0] ** 2)
@@ -272,6 +272,8 @@ class RowLossOnData(DataLoss):
 
     def _combine(self, coefficients: Array) -> Array:
         """A flat vector from coefficients (directions, tasks)."""
+        if len(coefficients) == 1:
+            return np.asarray(self._directions[0] * self.design.per_sample(coefficients[0]))
         total = np.zeros(self.design.n_samples)
         for direction, values in zip(self._directions, coefficients, strict=True):
             total += direction * self.design.per_sample(values)
@@ -288,13 +290,27 @@ class RowLossOnData(DataLoss):
         seen = (loss.slope(self._y, z - h) - loss.slope(self._y, z + h)) / (2.0 * h)
         return np.where(said - seen > 1e-4 * self.smoothness, np.maximum(seen, 0.0), said)
 
+    def _newton_step(self, gradient: Array, curvature: Array) -> Array:
+        """By direction and task, from the gradient there and the second derivative by row."""
+        design, directions, k = self.design, self._directions, len(self._directions)
+        if k == 1:
+            hessian = design.task_sums(np.square(directions) * curvature)
+            return np.asarray(gradient / (hessian + (1e-14 * hessian + 1e-12)))
+        hessian = np.empty((design.n_tasks, k, k))
+        for a in range(k):
+            hessian[:, a, : a + 1] = design.task_sums(directions[a] * directions[: a + 1] * curvature).T
+            hessian[:, : a + 1, a] = hessian[:, a, : a + 1]
+        diagonal = np.einsum("taa->ta", hessian)
+        diagonal += 1e-14 * diagonal.max(axis=1, keepdims=True) + 1e-12
+        return np.asarray(np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T)
+
     def _best_nuisance(self, raw: Array, start: Array | None) -> Array:
         """What intercepts and unpenalised features add to the prediction `raw` at their optimum, a flat vector.
 
         Newton's method in each task over its few directions, with steps that neither leave the range of the
         predictions nor raise the loss: where all rows are classified beyond doubt there is no curvature to go by.
         """
-        design, loss, k = self.design, self.of, len(self._directions)
+        design, loss = self.design, self.of
         live = self._signs == 0.0
         part = np.zeros(design.n_samples)
         if start is not None:
@@ -313,22 +329,14 @@ class RowLossOnData(DataLoss):
 
         z, value = value_of(part)
         for count in range(100):
-            slope = self._weights * loss.slope(self._y, z)
-            gradient = np.stack([design.task_sums(direction * slope) for direction in self._directions])
-            size = np.stack([design.task_sums(np.abs(direction * slope)) for direction in self._directions])
-            open_ = live & np.any(np.abs(gradient) > 4e-16 * len(raw) ** 0.5 * size, axis=0)
+            pulls = self._directions * (self._weights * loss.slope(self._y, z))
+            gradient, size = design.task_sums(pulls), design.task_sums(np.abs(pulls))
+            open_ = live & (np.abs(gradient) > 4e-16 * len(raw) ** 0.5 * size).any(axis=0)
             open_ &= value > self._negligible
             if not open_.any():
                 break
             curvature = self._weights * (loss.curvature(self._y, z) if count < _TRUSTING else self._second(z))
-            hessian = np.empty((design.n_tasks, k, k))
-            for a in range(k):
-                for b in range(a + 1):
-                    entry = design.task_sums(self._directions[a] * self._directions[b] * curvature)
-                    hessian[:, a, b] = hessian[:, b, a] = entry
-            diagonal = np.einsum("taa->ta", hessian)
-            diagonal += 1e-14 * diagonal.max(axis=1, keepdims=True) + 1e-12
-            step = np.linalg.solve(hessian, gradient.T[:, :, None])[:, :, 0].T
+            step = self._newton_step(gradient, curvature)
             step[:, ~open_] = 0.0
             move = self._combine(step)
             longest = np.maximum.reduceat(np.abs(move), design.offsets[:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,18 @@ class TargetLoss(DataLoss):
         self.target = design.project(self.weighted_labels)
         self._nuisance = design.nuisance_fit(self._y)
         self._label_sizes = np.sqrt(design.task_sums(np.square(self.weighted_labels)))
+        self._size = math.sqrt(self.target @ self.target)
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     @property
     def size(self) -> float:
-        return float(np.linalg.norm(self.target))
+        return self._size
 
     def settled(self, at: Evaluation) -> Evaluation:
         """The exact dual point is the projection of the residual: as far away as that is from orthogonal."""
         residual = at.residual
         leak, lengths = self._leak(residual)
-        if np.any(leak > 1e-12 * lengths):  # a solver's own dual point, or one of a task that is fitted exactly
+        if (leak > 1e-12 * lengths).any():  # a solver's own dual point, or one of a task that is fitted exactly
             residual = self.design.project(self.design.project(residual))
             leak, lengths = self._leak(residual)
         return Evaluation(at.value, residual, at.nuisance, at.curvature, at.margin, leak, None, lengths)
@@ -82,16 +84,17 @@ class _SquaredOnData(TargetLoss):
 
     def at_scores(self, raw: Array) -> Evaluation:
         residual = self._weighted_residual(raw)
-        total = float(self.design.exact_products(residual, residual).sum())
-        return Evaluation(0.5 * total, residual, self._nuisance)
+        squares = self.design.exact_products(residual, residual)
+        return Evaluation(0.5 * float(squares.sum()), residual, self._nuisance, lengths=np.sqrt(squares))
 
     def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
         """``1/2 ||r - u||^2``."""
-        assert dual.leak is not None
+        leak, lengths = dual.leak, dual.lengths
+        assert leak is not None and lengths is not None
         away = primal.residual - scale * dual.residual
-        sizes = float(np.linalg.norm(primal.residual)) + scale * float(np.linalg.norm(dual.residual))
-        moved = float(np.linalg.norm(error)) + scale * float(np.linalg.norm(dual.leak)) + 4.0 * UNIT * sizes
-        total = float(np.linalg.norm(away)) * (1.0 + gamma(len(away) + 8)) + moved
+        sizes = math.sqrt(2.0 * primal.value) + scale * math.sqrt(lengths @ lengths)
+        moved = math.sqrt(error @ error) + scale * math.sqrt(leak @ leak) + 4.0 * UNIT * sizes
+        total = math.sqrt(away @ away) * (1.0 + gamma(len(away) + 8)) + moved
         return 0.5 * total * total * (1.0 + 8.0 * UNIT)
 
     def terms(self, at: Evaluation, scale: float) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..design import Design
 from ..design.anchored import FLOAT32_RANGE, FLOAT32_UNIT, Anchored
 from ..penalties import RowPenalty
@@ -96,30 +98,21 @@ class Anchors:
 
     def express(self, vector: Array) -> Anchored:
         """Task by task, the best combination of the anchors, and what it leaves."""
-        design = self._design
-        sums = design.task_sums
-        count, tasks = len(self), design.n_tasks
-        gram, right = self._grams(), self._task_products(vector)[:, :, None]
-        sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
-        # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
-        inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
-        scaled = gram * inverse[:, :, None] * inverse[:, None, :]
-        scaled += 1e-13 * np.eye(count)
-        solved = np.linalg.solve(scaled, right * inverse[:, :, None])[:, :, 0] * inverse
-        coef = np.ascontiguousarray(solved.T)
-        spread = np.repeat(coef, np.diff(design.offsets), axis=1)
-        rest = vector - np.einsum("mi,mi->i", spread, self.vectors)
-        length = np.sqrt(sums(vector * vector))
-        used = np.sum(np.abs(coef) * sizes.T, axis=0)
-        beyond = FLOAT32_RANGE * (sizes.max(axis=0) @ np.abs(coef))
-        rounding = FLOAT32_UNIT * used + beyond + design.rounding * (length + used)
-        remainder = np.sqrt(sums(rest * rest)) * (1.0 + 1e-10) + rounding
+        design, tasks, rounding = self._design, self._design.n_tasks, self._design.rounding
+        coef, rest = np.empty((len(self), tasks)), np.empty(design.n_samples)
+        errors, remainder = np.empty(tasks), np.empty(tasks)
+        kernels.express(
+            self.vectors, self._grams(), vector, design.offsets, FLOAT32_UNIT + rounding, rounding, FLOAT32_RANGE,
+            coef, rest, errors, remainder,
+        )  # fmt: skip
+        if tasks == 1:
+            return Anchored(coef, remainder, float(remainder[0]))
         spectral = 0.0
-        if design.uniform or tasks == 1:  # one norm a feature: one matrix for all tasks, or a single task
+        if design.uniform:  # one norm a feature, one matrix for all tasks
             block = rest.reshape(tasks, -1)
             small = block @ block.T if tasks <= block.shape[1] else block.T @ block
-            largest = np.linalg.eigvalsh(small)[-1] if len(small) > 1 else small[0, 0]
-            spectral = float(np.sqrt(max(largest, 0.0)) * (1.0 + 1e-8) + np.linalg.norm(rounding))
+            largest = np.linalg.eigvalsh(small)[-1]
+            spectral = math.sqrt(max(largest, 0.0)) * (1.0 + 1e-8) + math.sqrt(errors @ errors)
         return Anchored(coef, remainder, spectral)
 
     def anchor(self, m: int) -> Anchored:

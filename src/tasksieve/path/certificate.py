@@ -11,11 +11,13 @@ offsets, whose rounding is bounded and part of the gap (docs: The certificate).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..design import NOISE, Design
 from ..losses import DataLoss, Evaluation, gamma
 from ..penalties import RowPenalty
@@ -43,6 +45,9 @@ class Numbers:
     free : array of shape (unpenalised features, n_tasks)
     constant : (constant, error), arrays of shape (n_tasks,), optional
         Intercepts of the shifted columns and labels, and how far they may be off, where they are known.
+    known : (pulled, reach), optional
+        What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by task,
+        where they are known.
     """
 
     features: Array
@@ -50,6 +55,7 @@ class Numbers:
     intercept: Array
     free: Array
     constant: tuple[Array, Array] | None = None
+    known: tuple[Array, Array] | None = None
 
 
 @dataclass
@@ -81,20 +87,23 @@ def numbers_of(
     loss: DataLoss, columns: Any, places: Array, features: Array, rows: Array, nuisance: Array
 ) -> Numbers:
     """What to store for rows of the scaled columns and coefficients of the nuisance columns."""
-    design = loss.design
+    design, samples, tasks = loss.design, loss.design.samples, loss.design.n_tasks
     raw = design.original_units(features, rows)
-    pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
-    left = nuisance - design.coefficients(pulled)
-    first = int(design.fit_intercept)
-    free = left[first:]
-    if not first:
-        return Numbers(features, raw, np.zeros(design.n_tasks), free)
-    parts: list[tuple[Array, Any]] = [(left[:1], 1.0), (loss.shift[None, :], 1.0)]
-    parts += [(columns.shifts(places), -raw), (design.nuisance_shifts[first:], -free)]
-    intercept, rest, lost = _exact_sums(design, parts)
+    pulled, left = np.empty((len(samples.basis), tasks)), np.empty((samples.n_nuisance, tasks))
+    facts = np.empty((4, tasks))
+    kernels.stored_rows(
+        np.ascontiguousarray(rows), np.ascontiguousarray(raw), columns.shifts(places), columns.sizes(places),
+        columns.loadings(places), samples.from_basis, np.ascontiguousarray(nuisance), samples.nuisance_shifts,
+        design.fit_intercept, loss.shift, pulled, left, facts,
+    )  # fmt: skip
+    intercept, rest, spread, reach = facts
+    known = (pulled, reach) if raw is rows else None
+    if not design.fit_intercept:
+        return Numbers(features, raw, intercept, left, None, known)
+    lost = gamma(2) * np.abs(rest) + gamma(2 * (len(left) + len(rows)) + 10) ** 2 * spread
     # The stored intercept is what the exact one was rounded to: so much is missing where the shifts are taken back.
     constant = left[0] - rest, lost + gamma(2) * (np.abs(left[0]) + np.abs(rest))
-    return Numbers(features, raw, intercept, free, constant)
+    return Numbers(features, raw, intercept, left[1:], constant, known)
 
 
 def scores_of(
@@ -104,24 +113,26 @@ def scores_of(
     flat, and norms of what these scores, weighted, may be off in each task. `image` is ``X~ W`` where it is known."""
     design, first = loss.design, int(loss.design.fit_intercept)
     rows = design.scaled_units(numbers.features, numbers.rows)
-    pulled = np.einsum("bjt,jt->bt", columns.loadings(places), rows)
+    if numbers.known is not None:
+        pulled, reach = numbers.known
+    else:
+        pulled = np.add.reduce(columns.loadings(places) * rows, axis=1)
+        reach = np.add.reduce(columns.sizes(places) * np.abs(rows), axis=0)
     if numbers.constant is not None:
         constant, lost = numbers.constant
     else:
-        parts: list[tuple[Array, Any]] = [(numbers.intercept[None, :], 1.0), (loss.shift[None, :], -1.0)]
-        parts += [(columns.shifts(places), numbers.rows), (design.nuisance_shifts[first:], numbers.free)]
-        constant, _, lost = _exact_sums(design, parts)
+        terms = np.array([numbers.intercept, -loss.shift])
+        constant, _, lost = _exact_sums(design, terms, columns.shifts(places), numbers.rows, numbers.free)
     weighted = columns.combine(places, rows) if image is None else image
     root, lengths = design.root_weights, design.samples.root_totals
     if first and len(pulled) == 1:  # the basis is the weighted constant, of length 1
-        level = constant + np.divide(pulled[0], lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+        level = constant + design.coefficients(pulled)[0]
     else:
         level = constant
         for basis, part in zip(design.nuisance_basis, pulled, strict=True):
             weighted = weighted + basis * design.per_sample(part)
     raw = weighted if root is None else np.divide(weighted, root, out=np.zeros_like(weighted), where=root > 0)
     raw = raw + design.per_sample(level)
-    reach = np.sum(columns.sizes(places) * np.abs(rows), axis=0)
     error = (2 * len(pulled) + 2) * reach + np.abs(constant) * lengths
     for column, length, part in zip(
         design.nuisance_columns[first:], design.samples.nuisance_lengths[first:], numbers.free, strict=True
@@ -130,7 +141,7 @@ def scores_of(
         error = error + length * np.abs(part)
     operations = len(rows) + 2 * len(pulled) + len(numbers.free) + 24
     error = gamma(operations) * error + lost * lengths + gamma(4) * loss.label_sizes()
-    return rows, raw, error + (2.0 * NOISE * reach if len(pulled) > 1 else 0.0)
+    return rows, raw, error + 2.0 * NOISE * reach if len(pulled) > 1 else error
 
 
 def standing_of(
@@ -155,7 +166,7 @@ def certified_gap(
     dual: Evaluation,
     gauges: Array,
     own: RowPenalty,
-    products: Array | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> float:
     """Upper bound of what stored numbers are above the optimum, and their objective as it is computed, too.
 
@@ -167,33 +178,31 @@ def certified_gap(
         Upper bounds, errors included, of the gauges of its correlations, for all features that are not certainly zero.
     own : RowPenalty
         That of the features.
-    products : array, optional
-        The dual point's correlations with the features, where they are known.
+    known : (products, errors), optional
+        The dual point's correlations with the features, and what they may be off, where they are known.
     """
-    if products is None:
-        products = columns.correlate(dual.residual, places)
-    errors = product_errors(loss, columns, places, dual)
+    if known is None:
+        known = columns.correlate(dual.residual, places), product_errors(loss, columns, places, dual)
+    products, errors = known
     rounding = Rounding(standing.primal, standing.error, errors)
     gap, _ = duality_gap(loss, own, standing.rows, dual, products, (penalty, gauges, features), rounding)
-    if not np.isfinite(gap) and dual.residual.any():  # zero is a dual point as well
+    if not math.isfinite(gap) and dual.residual.any():  # zero is a dual point as well
         none = np.zeros(loss.design.n_tasks)
         nothing = replace(dual, residual=np.zeros_like(dual.residual), leak=none, tilt=none, lengths=none)
         return certified_gap(
             loss, penalty, columns, places, features, standing, nothing, np.zeros_like(gauges), own
         )
     gap = gap * (1.0 + gamma(_FINAL)) + standing.wobble
-    if not np.isfinite(gap):
+    if not math.isfinite(gap):
         raise ValueError(NOT_FINITE)
     return gap
 
 
 def product_errors(loss: DataLoss, columns: Any, places: Array, dual: Evaluation) -> Array:
     """How far correlations of packed columns with a settled dual point may be off: (len(places), n_tasks)."""
-    design = loss.design
-    assert dual.leak is not None and dual.lengths is not None
-    lengths = dual.lengths
-    depth = design.n_rows if design.shared else int(np.max(np.diff(design.offsets)))
-    errors = gamma(depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
+    design, lengths = loss.design, dual.lengths
+    assert dual.leak is not None and lengths is not None
+    errors = gamma(design.samples.depth + 4 * len(design.nuisance_basis) + 24) + 2.0 * NOISE
     # Squares below the range of double precision are lost to the sizes, not to the correlations.
     return columns.sizes(places) * (errors * lengths + dual.leak) + _LOST * lengths
 
@@ -205,17 +214,12 @@ def pass_errors(loss: DataLoss, dual: Evaluation) -> Array:
     return design.rounding * dual.lengths + (2e3 if len(design.nuisance_basis) else 1.0) * dual.leak
 
 
-def _exact_sums(design: Design, parts: list[tuple[Array, Any]]) -> tuple[Array, Array, Array]:
-    """Sums over tasks of products, (k, n_tasks) each, what rounding these left out, and bounds of what both are off."""
-    count = sum(len(a) for a, _ in parts)
-    first, second = np.empty((design.n_tasks, count)), np.empty((design.n_tasks, count))
-    start = 0
-    for a, b in parts:
-        end = start + len(a)
-        first[:, start:end] = a.T
-        second[:, start:end] = b if np.isscalar(b) else b.T
-        start = end
-    out, rest = design.samples.exact_cut(first.ravel(), second.ravel(), np.arange(design.n_tasks + 1) * count)
-    np.multiply(first, second, out=first)
-    sizes = np.abs(first, out=first).sum(axis=1)
-    return out, rest, gamma(2) * np.abs(rest) + gamma(2 * count + 8) ** 2 * sizes
+def _exact_sums(design: Design, terms: Array, shifts: Array, rows: Array, free: Array) -> tuple[Array, Array, Array]:
+    """By task: the terms and the products of shifts and coefficients, summed; what rounding the sums left out; and
+    bounds of what both are off. `free` are the coefficients of unpenalised columns, which have shifts of their own."""
+    if len(free):
+        shifts = np.vstack([shifts, design.nuisance_shifts[-len(free) :]])
+        rows = np.vstack([rows, free])
+    out, rest, sizes = np.empty((3, design.n_tasks))
+    kernels.exact_columns(terms, np.ascontiguousarray(shifts), np.ascontiguousarray(rows), out, rest, sizes)
+    return out, rest, gamma(2) * np.abs(rest) + gamma(2 * (len(terms) + len(rows)) + 8) ** 2 * sizes

@@ -8,6 +8,7 @@ from past passes leave open (`anchors`).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..losses import Evaluation, gamma
-from ..penalties import RowPenalty, row_norms
+from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
 from .certificate import (
@@ -148,7 +150,8 @@ class Engine:
         features = value.features[self.problem.penalty.penalised[value.features]]
         rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
         penalty = self.problem.penalty.at(value.lam)
-        self.pair, _, _ = self._certify(value.lam, penalty, features, Solution(rows, 0, np.inf), None, -np.inf, 0.0)
+        own, solved = penalty.restrict(features), Solution(rows, 0, np.inf)
+        self.pair, _, _ = self._certify(value.lam, penalty, own, features, solved, None, -np.inf, 0.0)
 
     # -- one value ------------------------------------------------------------------------------------------------
 
@@ -186,13 +189,15 @@ class Engine:
         for _ in range(_MAX_ROUNDS):
             allowed = self.strategy.patience(self.max_iter - tally.iterations)
             asked = self.strategy.accuracy(inner, gap, cold)
-            solved = self._solve(pair, lam, penalty, working, rows, asked, allowed, tally)
+            own = penalty.restrict(working)
+            solved = self._solve(pair, lam, penalty, own, working, rows, asked, allowed, tally)
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, rejected, tally)
+                own = penalty.restrict(working)
             hidden = rejected if safe else None
-            pair, dual_value, violators = self._certify(lam, penalty, working, solved, hidden, best_dual, goal)
+            pair, dual_value, violators = self._certify(lam, penalty, own, working, solved, hidden, best_dual, goal)
             gap = pair.gap
-            if not np.isfinite(gap):
+            if not math.isfinite(gap):
                 raise ValueError(NOT_FINITE)
             if lowest is None or pair.objective < lowest.objective:
                 lowest = pair
@@ -280,17 +285,11 @@ class Engine:
             if found.objective < standing.objective:
                 point, own, features, places = null, nothing, null.features, places[:0]
                 numbers, standing = other, found
+        known = None
+        if point is pair.dual and point.errors is not None:
+            known = point.products, point.errors
         gap = certified_gap(
-            self.loss,
-            penalty,
-            self.columns,
-            places,
-            features,
-            standing,
-            pair.dual.at,
-            pair.gauges,
-            own,
-            point.products if point is pair.dual else None,
+            self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges, own, known
         )
         if self.loss.null.value == 0.0:  # constant labels: nothing but their last digit is left to explain
             weights = np.ones(design.n_samples) if design.weights is None else design.weights
@@ -324,22 +323,20 @@ class Engine:
 
     def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
         guessed, guess = self._predict(lam)
-        keep = ~rejected[guessed]
-        guessed, guess = guessed[keep], guess[keep]
         if self._all_in:
-            chosen = np.flatnonzero(~rejected & penalty.penalised)
-        else:
-            levels = self.levels if penalty.separable else np.where(rejected, 0.0, self.levels)
-            chosen = penalty.promising(levels, self.pair.lam, lam)
-            chosen = chosen[~rejected[chosen]]
-            room = max(500, 2 * len(self.pair.primal.features))
-            if len(chosen) > room:
-                strongest = np.argpartition(levels[chosen], -room)[-room:]
-                chosen = np.sort(chosen[strongest])
-        working = np.union1d(chosen, guessed)
-        rows = np.zeros((len(working), self.design.n_tasks))
-        rows[np.searchsorted(working, guessed)] = guess
-        return working, rows
+            working = (~rejected & penalty.penalised).nonzero()[0]
+            return working, _rows_of(working, guessed, guess)
+        levels = self.levels if penalty.separable else np.where(rejected, 0.0, self.levels)
+        chosen = penalty.promising(levels, self.pair.lam, lam)
+        chosen = chosen[~rejected[chosen]]
+        room = max(500, 2 * len(self.pair.primal.features))
+        if len(chosen) > room:
+            chosen = chosen[np.argpartition(levels[chosen], -room)[-room:]]
+        inside = np.zeros(self.design.n_features, dtype=bool)
+        inside[chosen] = True
+        inside[guessed] = ~rejected[guessed]
+        working = inside.nonzero()[0]
+        return working, _rows_of(working, guessed, guess)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
         """Start of a value: the secant of the last two solutions, linear in lam.
@@ -354,9 +351,7 @@ class Engine:
         if before is None or before.lam == now.lam or len(features) == 0 or self.strategy.whole:
             return features, rows
         theta = (lam - now.lam) / (now.lam - before.lam)
-        old = np.zeros_like(rows)
-        _, here, there = np.intersect1d(features, before.primal.features, return_indices=True)
-        old[here] = before.primal.rows[there]
+        old = _rows_of(features, before.primal.features, before.primal.rows)
         if self.strategy.only_sizes:
             sizes, old_sizes = row_norms(rows), row_norms(old)
             factor = np.maximum(1.0 + theta * (1.0 - old_sizes / sizes), 0.0)
@@ -364,7 +359,7 @@ class Engine:
         ahead = rows + theta * (rows - old)
         if self.problem.penalty.positive:
             ahead = np.maximum(ahead, 0.0)
-        ahead[np.einsum("ij,ij->i", ahead, rows) <= 0.0] = 0.0
+        ahead[np.add.reduce(ahead * rows, axis=1) <= 0.0] = 0.0
         if self.problem.penalty.has_entries:  # entries leave one by one
             ahead[ahead * rows <= 0.0] = 0.0
         return features, ahead
@@ -395,13 +390,14 @@ class Engine:
         pair: Pair,
         lam: float,
         penalty: RowPenalty,
+        own: RowPenalty,
         working: Array,
         rows: Array,
         tol: float,
         max_iter: int,
         tally: _Tally,
     ) -> Solution:
-        """Solve on a working set; `pair` is the latest one, of this strength or the last."""
+        """Solve on a working set, whose penalty is `own`; `pair` is the latest one, of this strength or the last."""
         if not len(working):
             return Solution(rows, 0, 0.0)
         zero = shrink = None
@@ -417,9 +413,7 @@ class Engine:
                 if zero is not None:
                     rows[zero] = 0.0
         nuisance = pair.primal.at.nuisance
-        here = WorkingProblem(
-            self.columns, self.columns.places(working), penalty.restrict(working), self.loss, zero, nuisance, shrink
-        )
+        here = WorkingProblem(self.columns, self.columns.places(working), own, self.loss, zero, nuisance, shrink)
         solved = self.strategy.solve(here, rows, tol, max_iter, self.pair, self.previous, lam)
         tally.steps += [(tally.iterations + k, left, gap) for k, left, gap in solved.steps]
         tally.iterations += solved.n_iter
@@ -429,9 +423,7 @@ class Engine:
         """Entries of the working rows that the latest pair proves to be zero at this strength."""
         assert self._sieve is not None
         entries = self._sieve.zero_entries(pair, lam, penalty)
-        zero = np.zeros((len(working), self.design.n_tasks), dtype=bool)
-        _, here, there = np.intersect1d(working, pair.dual.features, assume_unique=True, return_indices=True)
-        zero[here] = entries[there]
+        zero = _rows_of(working, pair.dual.features, entries) > 0.0
         return zero if zero.any() else None
 
     # -- certificate ----------------------------------------------------------------------------------------------
@@ -440,6 +432,7 @@ class Engine:
         self,
         lam: float,
         penalty: RowPenalty,
+        own: RowPenalty,
         working: Array,
         solved: Solution,
         rejected: Array | None,
@@ -451,9 +444,8 @@ class Engine:
 
         `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
-        own = penalty.restrict(working)
         places = self.columns.places(working)
-        primal, dual, products = self._points(working, places, solved)
+        primal, dual, products, errors = self._points(working, places, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
         objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
@@ -463,16 +455,15 @@ class Engine:
         if self._bounds_all:
             assert dual.at.leak is not None
             followed = self.problem.anchors.follow(dual.at.residual, dual.at.leak)
-            estimate, upper = self.problem.anchors.bound(followed, penalty)
+            estimate, gauges = self.problem.anchors.bound(followed, penalty)  # ours until the next bounds
             np.multiply(estimate, lam, out=self.levels)
-            gauges = upper  # ours until the next bounds
         else:
             gauges = np.zeros(self.design.n_features)
         known = np.full(self.design.n_features, len(working) == self._n_penalised)
         known[working] = True
-        errors = product_errors(self.loss, self.columns, places, dual.at)
-        gauges[working] = own.upper_gauges(products, errors)
-        self.levels[working] = gauges[working] * lam
+        upper = own.upper_gauges(products, errors)
+        gauges[working] = upper
+        self.levels[working] = upper * lam
         if not self._lazy and self._bounds_all:
             self._measure(dual.at, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
         elif penalty.separable and not known.all():  # each row by itself: what is open stands in the way
@@ -504,12 +495,13 @@ class Engine:
             violators = leading[~inside[leading]]
         return Pair(lam, primal, objective, dual, sure, gap, counted), dual_value, violators
 
-    def _points(self, working: Array, places: Array, solved: Solution) -> tuple[Point, Point, Array]:
-        """The primal point, the point that gives the dual one, and the latter's correlations with the working set."""
+    def _points(self, working: Array, places: Array, solved: Solution) -> tuple[Point, Point, Array, Array]:
+        """The primal point, the point that gives the dual one, the latter's correlations with the working set, and
+        what these may be off."""
         at = solved.evaluation
         if at is None:
             self._clear_rounding(working, solved.rows)
-        live = np.flatnonzero(solved.rows.any(axis=1))
+        live = live_rows(solved.rows)
         features, rows = working[live], solved.rows[live]
         image = None
         if at is None:
@@ -517,28 +509,29 @@ class Engine:
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):
-            there = np.flatnonzero(other.any(axis=1))
+            there = live_rows(other)
             there_image = self.columns.combine(places[there], other[there])
             dual_at = self.loss.settled(self.loss.evaluate(there_image, at.nuisance))
             products = self.columns.correlate(dual_at.residual, places)
-            dual = Point(working[there], other[there], dual_at, products[there])
-            return Point(features, rows, at, np.empty((0, 0)), image), dual, products
+            errors = product_errors(self.loss, self.columns, places, dual_at)
+            dual = Point(working[there], other[there], dual_at, products[there], errors=errors[there])
+            return Point(features, rows, at, np.empty((0, 0)), image), dual, products, errors
         products = solved.products
         if solved.dual is not None:
             at, products = replace(at, residual=solved.dual), None
         residual, at = at.residual, self.loss.settled(at)
         if products is None or at.residual is not residual:
             products = self.columns.correlate(at.residual, places)
-        point = Point(features, rows, at, products[live], image)
-        return point, point, products
+        errors = product_errors(self.loss, self.columns, places, at)
+        point = Point(features, rows, at, products[live], image, errors[live])
+        return point, point, products, errors
 
     def _clear_rounding(self, working: Array, rows: Array) -> None:
         """Rows whose whole effect is below the rounding of the target become zero, before anything is certified.
 
         Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
         """
-        effects = row_norms(rows) * np.max(self.design.norms(working), axis=1, initial=0.0)
-        rows[effects <= _ROUNDING * self.loss.size] = 0.0
+        rows[row_norms(rows) * self.design.longest()[working] <= _ROUNDING * self.loss.size] = 0.0
 
     def _measure(
         self,
@@ -600,10 +593,15 @@ class Engine:
         return f"feature {np.concatenate([numbers.features, design.unpenalised])[worst]}"
 
 
+def _rows_of(features: Array, known: Array, rows: Array) -> Array:
+    """Rows of these features, from those of known ones; zero for others. Both ascend."""
+    out = np.empty((len(features), rows.shape[1]))
+    kernels.pick_rows(known, np.ascontiguousarray(rows, dtype=np.float64), features, out)
+    return out
+
+
 def _grown(working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
     """The working set with the worst violators."""
     room = max(100, int(np.count_nonzero(rows.any(axis=1))))
     grown = np.union1d(working, violators[:room])
-    larger = np.zeros((len(grown), rows.shape[1]))
-    larger[np.searchsorted(grown, working)] = rows
-    return grown, larger
+    return grown, _rows_of(grown, working, rows)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..design import Design, Samples
+from ..design import Design
 from ..design.memory import free_memory
 from ..design.moments import (
     PANEL_COLUMNS,
@@ -269,7 +269,8 @@ class GramWalk:
             cuts = np.concatenate([[0], ends])
             offsets = (cuts[None, :-1] + np.arange(n_tasks)[:, None] * ends[-1]).ravel()
             offsets = np.append(offsets, n_tasks * ends[-1])
-            exact, rest = Samples.exact_cut(one.T.ravel(), two.T.ravel(), offsets)
+            exact, rest = np.empty((2, len(offsets) - 1))
+            kernels.exact_products(one.T.ravel(), two.T.ravel(), offsets, exact, rest)
             total = np.add.reduceat(np.abs(one * two), head, axis=0)
             intercept, rest = exact.reshape(n_tasks, -1).T.copy(), np.abs(rest.reshape(n_tasks, -1).T)
             lost = gamma(2) * rest + np.square(gamma(1) * (2 * width + 8))[:, None] * total

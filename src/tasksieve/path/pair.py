@@ -16,13 +16,15 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Point:
-    """Some rows of W, the loss there, the correlations of its residual with those features, and ``X~ W`` if known."""
+    """Some rows of W, the loss there, the correlations of its residual with those features, and, where they are known,
+    ``X~ W`` and what the correlations may be off."""
 
     features: Array
     rows: Array
     at: Evaluation
     products: Array
     image: Array | None = None
+    errors: Array | None = None
 
 
 @dataclass

@@ -47,7 +47,6 @@ class Sieve:
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
         self._last: tuple[Pair, float, list[Ball]] | None = None
         self._cut = self._first_cut() if problem.loss.squared else None
-        self._longest: Array | None = None
         self._least: float | None = None
 
     def _first_cut(self) -> Cut | None:
@@ -87,7 +86,7 @@ class Sieve:
             bound = self._reach(ball, penalty)
             if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
                 # What was measured is sharper than the anchors know.
-                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self.longest * penalty.euclid
+                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
                 bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
             upper = bound if upper is None else np.minimum(upper, bound)
         if upper is None:
@@ -95,14 +94,9 @@ class Sieve:
         mask = penalty.inactive(upper)
         if not self.safe:  # the solution itself speaks against it
             mask[pair.dual.features] = False
-        mask[self._design.unpenalised] = False
+        if len(self._design.unpenalised):
+            mask[self._design.unpenalised] = False
         return mask
-
-    @property
-    def longest(self) -> Array:
-        if self._longest is None:
-            self._longest = self._design.longest()
-        return self._longest
 
     def _hopeful(self, ball: Ball, lam: float) -> bool:
         """Whether the ball could reject anything if its centre were zero."""
@@ -110,7 +104,7 @@ class Sieve:
             outer, self._least = self._problem.penalty.outer, 0.0
             if outer is not None:
                 live = outer > 0.0
-                self._least = float(np.min(self.longest[live] / outer[live], initial=np.inf))
+                self._least = float(np.min(self._design.longest()[live] / outer[live], initial=np.inf))
         least = 1.0
         if ball.stretch is not None and ball.slack is not None:
             least = float(np.min(ball.stretch[ball.slack == 0.0]))

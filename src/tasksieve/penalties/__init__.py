@@ -3,7 +3,7 @@
 `RowPenalty` is the base of a penalty of your own.
 """
 
-from .base import RowPenalty, row_norms
+from .base import RowPenalty, live_rows, row_norms
 from .sorted import Sorted, oscar_weights, slope_weights, tied_rows
 from .sparse_group import L11, L21, SparseGroup
 
@@ -13,6 +13,7 @@ __all__ = [
     "RowPenalty",
     "Sorted",
     "SparseGroup",
+    "live_rows",
     "oscar_weights",
     "row_norms",
     "slope_weights",

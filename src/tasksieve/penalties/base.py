@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._kernels import kernels
 from ..described import Described
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +23,14 @@ REJECT = 1.0 - 1e-9  # a bound below this is below 1 whatever rounding did
 
 def row_norms(rows: Array) -> Array:
     """Euclidean norms of the rows."""
-    return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    out = np.empty(len(rows))
+    kernels.row_norms(np.ascontiguousarray(rows, dtype=np.float64), out)
+    return out
+
+
+def live_rows(rows: Array) -> Array:
+    """Indices of the rows that are not zero."""
+    return np.asarray(rows.any(axis=1)).nonzero()[0]
 
 
 class RowPenalty(Described):
@@ -199,7 +207,7 @@ class RowPenalty(Described):
 
     def polar(self, gauges: Array) -> float:
         """The smallest v with M/v in the dual ball, from the gauges of its rows."""
-        return float(np.max(gauges, initial=0.0))
+        return float(np.maximum.reduce(gauges, initial=0.0))
 
     def certified(self, upper: Array, known: Array) -> Array:
         """Gauges that are proved by upper bounds, exact where they are known: a bound below 1 says no more than 1."""
@@ -213,7 +221,7 @@ class RowPenalty(Described):
 
     def open(self, upper: Array, known: Array) -> Array:
         """Features that are only bounded and could stand in the way of feasibility."""
-        return np.flatnonzero((upper >= 1.0) & ~known)
+        return ((upper >= 1.0) & ~known).nonzero()[0]
 
     def leading(self, gauges: Array) -> Array:
         """Rows that exceed their thresholds, worst first."""
@@ -225,7 +233,7 @@ class RowPenalty(Described):
 
         They would cross their threshold if correlations moved at 0.7 of the largest possible rate.
         """
-        return np.flatnonzero(levels >= last - 0.7 * (last - lam))
+        return (levels >= last - 0.7 * (last - lam)).nonzero()[0]
 
     def steepest(self, products: Array) -> tuple[Array, Array] | None:
         """One row of coefficients that attains the polar of M, as (feature, row): None if there is no formula."""

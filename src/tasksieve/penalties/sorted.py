@@ -10,6 +10,7 @@ zero take the smallest weights: the norm on m rows has the first m weights, whic
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Self
 
@@ -211,19 +212,27 @@ class Sorted(RowPenalty):
         return order[: k + 1] if len(order) and excess[k] > 0.0 else order[:0]
 
     def ties(self, features: Array, rows: Array) -> list[Array] | None:
-        return [features[group] for group in tied_rows(rows)]
+        return tied_rows(rows, features)
 
     def promising(self, levels: Array, last: float, lam: float) -> Array:
         return np.sort(self.leading(levels / lam))
 
 
-def tied_rows(rows: Array, tolerance: float = 1e-9) -> list[Array]:
-    """Groups of rows with the same non-zero norm (up to rounding), largest first; indices within a group ascend."""
+def tied_rows(rows: Array, names: Array | None = None, tolerance: float = 1e-9) -> list[Array]:
+    """Groups of rows with the same non-zero norm (up to rounding), largest first; ascending within a group.
+
+    By their indices, or by `names` that ascend.
+    """
     sizes = row_norms(rows)
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0.0]
     if not len(order):
         return []
     ranked = sizes[order]
-    cuts = np.flatnonzero(ranked[1:] < ranked[:-1] * (1.0 - tolerance)) + 1
-    return [np.sort(group) for group in np.split(order, cuts)]
+    smaller = ranked[1:] < ranked[:-1] * (1.0 - tolerance)
+    group = np.zeros(len(order), dtype=np.int64)
+    np.cumsum(smaller, out=group[1:])
+    order = order[np.lexsort((order, group))]
+    order = order if names is None else names[order]
+    cuts = [0, *(smaller.nonzero()[0] + 1).tolist(), len(order)]
+    return [order[low:high] for low, high in pairwise(cuts)]

@@ -51,8 +51,8 @@ class SparseGroup(RowPenalty):
 
     def _set(self) -> Self:
         """What multiplies ``||W_j||_2`` and ``||W_j||_1``, all factors included."""
-        self.group = self.group_ratio * self.weights
-        self.l1 = self.weights * self.l1_ratio if self.has_entries else np.zeros_like(self.weights)
+        self.group = self.weights if self.group_ratio == 1.0 else self.group_ratio * self.weights
+        self.l1 = self.weights * self.l1_ratio if self.has_entries else np.zeros(len(self.weights))
         return self
 
     def at(self, lam: float) -> Self:
@@ -65,7 +65,7 @@ class SparseGroup(RowPenalty):
         smaller = self._copy()
         smaller.group = self.group[features]
         if not self.has_entries and self.group_ratio == 1.0:
-            smaller.weights, smaller.l1 = smaller.group, np.zeros_like(smaller.group)
+            smaller.weights, smaller.l1 = smaller.group, self.l1[: len(smaller.group)]
             return smaller
         smaller.weights, smaller.l1 = self.weights[features], self.l1[features]
         if np.ndim(self.l1_ratio):
@@ -84,12 +84,13 @@ class SparseGroup(RowPenalty):
         return self.row_gauges(products)
 
     def row_gauges(self, products: Array) -> Array:
-        if self.has_entries:
-            out = np.empty(len(products))
-            kernels.row_gauges(np.ascontiguousarray(products), self.group, self.l1, self.positive, out)
-            return np.where(self.penalised, out, 0.0)
-        sizes = row_norms(np.maximum(products, 0.0) if self.positive else products)
-        return np.divide(sizes, self.group, out=np.zeros_like(sizes), where=self.group > 0.0)
+        return self.upper_gauges(products, None)
+
+    def upper_gauges(self, products: Array, errors: Array | None) -> Array:
+        out = np.empty(len(products))
+        errors = None if errors is None else np.ascontiguousarray(errors)
+        kernels.row_gauges(np.ascontiguousarray(products), errors, self.group, self.l1, self.positive, out)
+        return out
 
     def prox(self, rows: Array, step: float) -> Array:
         if self.has_entries:

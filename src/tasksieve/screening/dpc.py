@@ -17,6 +17,8 @@ The image a is y - residual, so that the centre is a combination of y and the re
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +29,7 @@ Array = NDArray[np.float64]
 # Rounding of inner products between vectors of sample space, relative to their norms; and that of the squared radius.
 _ROUNDING = 1e-14
 _RADIUS_ROUNDING = 4e-15
+_UNIT = 1.01 * 2.0**-53
 
 
 def rigorous_ball(state: DualState, lam: float) -> Ball:
@@ -48,42 +51,54 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     """
     ridge = state.ridge(lam)
     scale = state.feasible_scale(lam)
-    y_norm = float(np.sqrt(state.y_square))
-    r = state.y - scale * state.residual
-    if state.features.size:
-        image = state.y - state.residual
+    y_norm = math.sqrt(state.y_square)
+    own = state.features.size > 0
+    if own:
+        # All inner products follow from those of the image and the residual: r = image + short * residual.
+        image, short = state.y - state.residual, 1.0 - scale
+        image_square, along = float(image @ image), float(image @ state.residual)
+        residual_square = float(state.residual @ state.residual)
         coefficient_square = state.coefficient_square
         omega = state.penalty(state.features, state.coefficients, lam)
-        along = float(image @ state.residual) - ridge * coefficient_square
+        r_square = image_square + short * (2.0 * along + short * residual_square)
+        r_along = image_square + short * along
         # y - residual carries the rounding of y, not of the (perhaps far smaller) image
         image_rounding = y_norm
         r_ridge = scale
-    elif state.cut is not None and state.cut.features.size:
+    else:
+        r = state.y - scale * state.residual
+        r_square = float(r @ r)
+        if state.cut is None or not state.cut.features.size:
+            return Ball(math.sqrt((0.25 + _RADIUS_ROUNDING) * r_square), y_coef=0.5, residual_coef=0.5 * scale)
         image = state.cut.image
+        image_square, along = float(image @ image), float(image @ state.residual)
         coefficient_square = float(np.vdot(state.cut.rows, state.cut.rows))
         omega = state.penalty(state.cut.features, state.cut.rows, lam)
-        along = float(image @ state.residual)
-        image_rounding = float(np.linalg.norm(image))
+        r_along = float(r @ image)
+        image_rounding = math.sqrt(image_square)
         r_ridge = 0.0
-    else:
-        radius = float(np.sqrt((0.25 + _RADIUS_ROUNDING) * (r @ r)))
-        return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale)
 
     # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W.
     ridge_square = ridge * coefficient_square
-    r_square = float(r @ r) + r_ridge**2 * ridge_square
-    a_square = float(image @ image) + ridge_square
-    eps = max(omega - scale * along, 0.0)
+    a_square = image_square + ridge_square
+    eps = max(omega - scale * (along - ridge_square if own else along), 0.0)
     # ‖u*‖ <= ‖y‖, since F holds 0: an error e of the image costs at most ‖e‖ ‖y‖ in (b)
     eps += _ROUNDING * (omega + image_rounding * y_norm)
-    gain = float(r @ image) + r_ridge * ridge_square - 2.0 * eps
+    gain = r_along + r_ridge * ridge_square - 2.0 * eps
     s = gain / a_square if gain > 0.0 and a_square > 0.0 else 0.0
-    difference = r - s * image
-    square = 0.25 * (float(difference @ difference) + (r_ridge - s) ** 2 * ridge_square)
+    if own:  # ‖(1 - s) image + short * residual‖², and what the sums of its terms may be off
+        left = 1.0 - s
+        square = left * (left * image_square + 2.0 * short * along) + short * short * residual_square
+        size = abs(left) * math.sqrt(image_square) + abs(short) * math.sqrt(residual_square)
+        square = max(square, 0.0) + (len(image) + 8) * _UNIT * size * size
+    else:
+        difference = r - s * image
+        square = float(difference @ difference)
+    square = 0.25 * (square + (r_ridge - s) ** 2 * ridge_square)
     if s > 0.0:
         square += s * eps
-    radius = float(np.sqrt(square + _RADIUS_ROUNDING * r_square))
-    if state.features.size:
+    radius = math.sqrt(square + _RADIUS_ROUNDING * (r_square + r_ridge**2 * ridge_square))
+    if own:
         return Ball(radius, y_coef=0.5 * (1.0 - s), residual_coef=0.5 * (scale + s))
     return Ball(radius, y_coef=0.5, residual_coef=0.5 * scale, cut_coef=-0.5 * s)
 

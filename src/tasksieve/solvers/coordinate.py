@@ -8,13 +8,14 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import PackedColumns
-from ..penalties import SparseGroup
+from ..penalties import SparseGroup, live_rows
 from .needs import Needs
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 _GRAM_BYTES = 64 << 20
+_ROOM = 1.5  # packed columns for each one that takes part: beyond that theirs are copied out of the Gram matrix
 
 
 class CoordinateDescent:
@@ -30,6 +31,9 @@ class CoordinateDescent:
     def __init__(self) -> None:
         #: operations spent on the last problem, for choosing between solvers
         self.work = 0.0
+        self._target: Array | None = None
+        self._layout = 0
+        self._targets = np.empty((0, 0))
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         return self.minimise(
@@ -71,46 +75,58 @@ class CoordinateDescent:
             penalty.ridge,
             penalty.positive,
         )
-        one_matrix = packed.shared or tasks == 1
-        samples = len(target)
-        if self._prefers_gram(packed, count, one_matrix):
-            gram = self._gram(packed, places, one_matrix)
-            y_products = np.ascontiguousarray(packed.correlate(target, places).T)
-            if rows.any():
-                fitted = np.matmul(gram, rows.T[:, :, None])[:, :, 0] if not one_matrix else rows.T @ gram
-                state = y_products - fitted
-            else:
-                state = y_products.copy()
+        if self._prefers_gram(packed, count):
+            gram, chosen, y_products = self._gram(packed, places, target)
             epochs, gap, _ = kernels.coordinate_descent(
-                *common,
+                *common[:3],
+                chosen,
+                *common[4:],
                 rows,
-                state.ravel(),
+                np.empty(y_products.size),
                 max_iter,
                 tol,
-                gram.ravel(),
-                y_products.ravel(),
+                gram,
+                y_products,
                 float(target @ target),
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
-        live = np.flatnonzero(rows.any(axis=1))
+        live = live_rows(rows)
         residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
         epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0)
-        self.work = epochs * 4.0 * samples * count
+        self.work = epochs * 4.0 * len(target) * count
         return Solution(rows, epochs, gap)
 
     @staticmethod
-    def _prefers_gram(packed: Any, count: int, one_matrix: bool) -> bool:
-        mean_rows = len(packed.x) if one_matrix else len(packed.x) / packed.n_tasks
-        matrices = 1 if one_matrix else packed.n_tasks
-        if matrices * count * count * 8 > _GRAM_BYTES and not one_matrix:
+    def _prefers_gram(packed: Any, count: int) -> bool:
+        if packed.shared or packed.n_tasks == 1:
+            return count <= 2 * len(packed.x)
+        if packed.n_tasks * count * count * 8 > _GRAM_BYTES:
             return False
-        return bool(count <= (2.0 if one_matrix else 0.7) * mean_rows)
+        return count <= 0.7 * len(packed.x) / packed.n_tasks
 
-    @staticmethod
-    def _gram(packed: Any, places: Array, one_matrix: bool) -> Array:
-        if one_matrix:
-            return np.asarray(packed.gram(places))
-        x = packed.x[:, places]
-        blocks = [x[a:b].T @ x[a:b] for a, b in zip(packed.offsets[:-1], packed.offsets[1:], strict=True)]
-        return np.stack(blocks)
+    def _gram(self, packed: Any, places: Array, target: Array) -> tuple[Array, Array, Array]:
+        """A Gram matrix, a matrix for each task where they differ; where the columns lie in it; and their products with
+        the target. One matrix for all packed columns serves where most of them take part: no copy is made of it."""
+        if packed.shared or packed.n_tasks == 1:
+            grams, total = packed.grams(), len(packed.features)
+            if total <= _ROOM * len(places):
+                return grams, places, self._target_products(packed, target)
+            grams = np.ascontiguousarray(packed.gram(places))[None]
+        else:
+            x = packed.x[:, places]
+            blocks = [x[a:b].T @ x[a:b] for a, b in zip(packed.offsets[:-1], packed.offsets[1:], strict=True)]
+            grams = np.array(blocks)
+        y_products = np.ascontiguousarray(packed.correlate(target, places).T)
+        return grams, np.arange(len(places)), y_products
+
+    def _target_products(self, packed: Any, target: Array) -> Array:
+        """Products of all packed columns with the target, (tasks, columns): they come and stay with the columns."""
+        known, total = self._targets.shape[1], len(packed.features)
+        if self._target is not target or self._layout != packed.layout:
+            self._target, self._layout, known = target, packed.layout, 0
+        if known < total:
+            more = packed.correlate(target, np.arange(known, total)).T
+            grown = np.concatenate([self._targets[:, :known], more], axis=1) if known else more
+            self._targets = np.ascontiguousarray(grown)
+        return self._targets

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import DataLoss, Evaluation, gamma
-from ..penalties import RowPenalty
+from ..penalties import RowPenalty, live_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,7 @@ class WorkingProblem:
 
     def image(self, rows: Array) -> Array:
         """``X~ W`` as a flat vector."""
-        live = np.flatnonzero(rows.any(axis=1))
+        live = live_rows(rows)
         return np.asarray(self.columns.combine(self.places[live], rows[live]))
 
     def evaluate(self, rows: Array, nuisance: Array | None = None) -> Evaluation:
@@ -185,9 +185,11 @@ def duality_gap(
         if rounding is None:
             return loss.terms(at, c)
         # sums of one row, then of all; products of the dual point with the columns
-        known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), np.abs(rows))))
-        known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
-        known += c * float(np.vdot(rounding.products, np.abs(rows)))
+        sizes = np.abs(rows)
+        known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), sizes)))
+        if ridge:
+            known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
+        known += c * float(np.vdot(rounding.products, sizes))
         return loss.young(rounding.primal, rounding.error, at, c) + known
 
     gap = terms(scale) + max(norm - scale * inner, 0.0)

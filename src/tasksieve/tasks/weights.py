@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,6 +98,6 @@ def without_common_factor(weights: np.ndarray) -> np.ndarray:
 
     Objectives are divided by the mean weight: a common factor of all weights changes nothing.
     """
-    largest = float(np.max(weights, initial=0.0))
-    exponent = int(np.frexp(largest)[1]) if largest > 0.0 else 0
+    largest = float(np.maximum.reduce(weights, initial=0.0))
+    exponent = math.frexp(largest)[1] if largest > 0.0 else 0
     return weights if abs(exponent) <= 100 else np.ldexp(weights, -(exponent - exponent % 2))

@@ -15,9 +15,9 @@ from .algebra import (
     whiten,
     whiten_each,
 )
-from .anchors import anchored_ratios, ball_maximum, largest_magnitude, moment_bounds, store_single
-from .centring import centre, exact_products, measure_against
-from .coordinate import coordinate_descent, row_gauge, row_gauges, solve_row, solve_rows
+from .anchors import anchored_ratios, ball_maximum, express, largest_magnitude, moment_bounds, store_single
+from .centring import centre, exact_columns, exact_products, measure_against, stored_rows
+from .coordinate import coordinate_descent, pick_rows, row_gauge, row_gauges, row_norms, solve_row, solve_rows
 from .dual_averaging import DualAveraging
 from .dual_coordinate import (
     dual_descent,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .passes import segments
+
 
 def ball_maximum(a, b, kappa, radius):
     """Upper bound of ``max_{||u|| <= D} sum_t (a_t u_t + b_t)^2`` (mathematics 2.4).
@@ -31,6 +33,26 @@ def ball_maximum(a, b, kappa, radius):
         step = mu + (u @ u) / slope * (norm - radius) / radius
         mu = step if lo < step < hi else 0.5 * (mu + (hi if norm > radius else lo))
     return best
+
+
+def express(vectors, gram, vector, offsets, of_parts, of_vector, of_largest, coef, rest, errors, remainder):
+    """Task by task, a vector as (about) its best combination of others, `rest` beside it.
+
+    `errors`: what products of the others, for a column of norm 1, add to those of the vector: relative to the parts
+    used, to the vector, and to the others at their largest over the tasks. `remainder` is the rest's length, with them.
+    """
+    sizes = np.sqrt(np.maximum(np.einsum("tmm->tm", gram), 0.0))
+    inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+    largest = sizes.max(axis=0)
+    for t, rows in enumerate(segments(offsets)):
+        # Scaled to unit diagonal and slightly regularised: anchors of neighbouring values are nearly parallel.
+        scaled = gram[t] * inverse[t] * inverse[t][:, None]
+        np.fill_diagonal(scaled, 1.0 + 1e-13)
+        coef[:, t] = np.linalg.solve(scaled, (vectors[:, rows] @ vector[rows]) * inverse[t]) * inverse[t]
+        rest[rows] = vector[rows] - coef[:, t] @ vectors[:, rows]
+        used, beyond = np.abs(coef[:, t]) @ sizes[t], np.abs(coef[:, t]) @ largest
+        errors[t] = of_parts * used + of_vector * np.linalg.norm(vector[rows]) + of_largest * beyond
+        remainder[t] = np.linalg.norm(rest[rows]) * (1.0 + 1e-10) + errors[t]
 
 
 def anchored_ratios(

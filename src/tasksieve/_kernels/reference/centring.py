@@ -62,9 +62,39 @@ def exact_products(a, b, offsets, out, rest):
         rest[t] = math.fsum([*parts, -float(out[t])])
 
 
-def measure_against(z, r, offsets, products, norms):
-    """``products[k, t] = <z_k, r>`` over the rows of task t in the same way, and the norms of r."""
-    for row, out in zip(z, products, strict=True):
-        exact_products(row, r, offsets, out, np.empty(len(norms)))
+def exact_columns(terms, a, b, out, rest, sizes):
+    """``out[t] + rest[t] = sum_m terms[m, t] + sum_k a[k, t] b[k, t]`` in the same way, and the sums of their sizes."""
+    first = np.concatenate([terms, a]).T.ravel()
+    second = np.concatenate([np.ones_like(terms), b]).T.ravel()
+    exact_products(first, second, np.arange(len(out) + 1) * (len(terms) + len(a)), out, rest)
+    sizes[:] = np.abs(terms).sum(axis=0) + np.abs(a * b).sum(axis=0)
+
+
+def stored_rows(
+    rows, raw, shifts, sizes, loadings, from_basis, nuisance, nuisance_shifts, intercept, label_shift, pulled, left,
+    facts,
+):  # fmt: skip
+    """What is stored for rows of W, `raw` in the units of the data, and what is known of it.
+
+    ``pulled = sum_k loadings_k rows_k``, ``left = nuisance - from_basis pulled``; the `facts` are, with an intercept,
+    ``left_0 + label_shift - sum_k shifts_k raw_k - sum_z nuisance_shifts_z left_z`` summed in twice the precision, what
+    rounding the sum left out, the sum of the sizes of these terms; and ``sum_k sizes_k |rows_k|``.
+    """
+    pulled[:] = np.einsum("bkt,kt->bt", loadings, rows)
+    left[:] = nuisance - np.einsum("tzb,bt->zt", from_basis, pulled)
+    facts[:] = 0.0
+    if intercept:
+        terms = np.array([left[0], label_shift])
+        first, second = np.concatenate([shifts, nuisance_shifts[1:]]), -np.concatenate([raw, left[1:]])
+        exact_columns(terms, first, second, *facts[:3])
+    facts[3] = np.sum(sizes * np.abs(rows), axis=0)
+
+
+def measure_against(z, r, offsets, inverse, slack, products, norms):
+    """``|<z_k, r>| inverse[k, t] + slack[k, t] ||r||`` over the rows of task t, the inner product in twice the
+    precision, and the norms of r."""
     for t, rows in enumerate(segments(offsets)):
         norms[t] = math.sqrt(float(r[rows] @ r[rows]))
+    for row, out in zip(z, products, strict=True):
+        exact_products(row, r, offsets, out, np.empty(len(norms)))
+    products[:] = np.abs(products) * inverse + slack * norms

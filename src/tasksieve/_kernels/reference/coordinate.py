@@ -61,10 +61,23 @@ def row_gauge(m, group, l1, positive):
     return float(v)
 
 
-def row_gauges(m, group, l1, positive, out):
-    """`row_gauge` for every row."""
+def row_gauges(m, errors, group, l1, positive, out):
+    """`row_gauge` of every row, at most, where products are known up to `errors`; 0 for rows that are not penalised."""
+    sizes = (m if positive else np.abs(m)) + (0.0 if errors is None else errors)
     for j in range(len(m)):
-        out[j] = row_gauge(m[j], group[j], l1[j], positive)
+        out[j] = row_gauge(sizes[j], group[j], l1[j], positive) if group[j] > 0.0 or l1[j] > 0.0 else 0.0
+
+
+def row_norms(rows, out):
+    """Euclidean norms."""
+    out[:] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+
+def pick_rows(known, rows, features, out):
+    """Rows of some features from those of known ones, 0 where a feature is not known; both lists ascend."""
+    out[:] = 0.0
+    _, here, there = np.intersect1d(features, known, assume_unique=True, return_indices=True)
+    out[here] = rows[there]
 
 
 def coordinate_descent(
@@ -87,29 +100,31 @@ def coordinate_descent(
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
-    `state` is the residual or, with a Gram matrix, ``X'residual`` as tasks x count; it is kept in step with `w`. Where
-    the squared norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
+    `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual``, as tasks x
+    columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared
+    norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
     rows = [slice(0, x.shape[0])] * tasks if shared else segments(offsets)
     residual_rows = [slice(t * x.shape[0], (t + 1) * x.shape[0]) for t in range(tasks)] if shared else rows
     if gram is not None:
-        cells = gram.reshape(-1, count, count)
-        grams = [cells[0 if shared else t] for t in range(tasks)]
-        products = state.reshape(tasks, count)
-        y_rows = y_products.reshape(tasks, count)
+        width = y_products.shape[1]
+        grams = [gram[0 if shared else t, :width, :width] for t in range(tasks)]
+        products = state.reshape(tasks, width)
+        for t in range(tasks):
+            products[t] = y_products[t] - w[:, t] @ grams[t][columns]
 
     def correlations(k):
         if gram is not None:
-            return np.where(h[k] == 0.0, 0.0, products[:, k])
+            return np.where(h[k] == 0.0, 0.0, products[:, columns[k]])
         return np.array(
             [x[rows[t], columns[k]] @ state[residual_rows[t]] if h[k, t] else 0.0 for t in range(tasks)]
         )
 
     def loss():
         if gram is not None:
-            return max(0.5 * (y_squared - np.sum(w.T * (y_rows + products))), 0.0)
+            return max(0.5 * (y_squared - np.sum(w.T * (y_products + products)[:, columns])), 0.0)
         return 0.5 * state @ state
 
     def gap():
@@ -130,10 +145,10 @@ def coordinate_descent(
     while epochs < max_epochs and not value <= tol:
         for k in range(count):
             new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive)
-            for t in np.flatnonzero(new != w[k]):
+            for t in np.flatnonzero(new != w[k]).tolist():
                 step = new[t] - w[k, t]
                 if gram is not None:
-                    products[t] -= step * grams[t][k]
+                    products[t] -= step * grams[t][columns[k]]
                 else:
                     state[residual_rows[t]] -= step * x[rows[t], columns[k]]
             w[k] = new
