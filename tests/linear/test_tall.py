@@ -195,6 +195,69 @@ def test_what_cannot_be_proved_goes_back_to_residuals(gathered: list[Any]) -> No
     assert np.all(path.relative_gaps <= 1e-12)
 
 
+CV: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "standardize": {"standardize": True, "random_state": 3},
+    "balanced": {"task_weights": "balanced", "cv": 4},
+    "given": {"cv": ts.TaskKFold(3), "selection_rule": "1se"},
+    "no intercept": {"fit_intercept": False},
+    "early": {"early_stopping": True, "n_alphas": 60, "eps": 1e-5},
+}
+
+
+@pytest.mark.parametrize("name", CV)
+@pytest.mark.parametrize("form", ["stacked", "shared", "hidden"])
+@pytest.mark.filterwarnings("ignore::tasksieve.OrderWarning")
+def test_cross_validation_of_arrays(
+    monkeypatch: pytest.MonkeyPatch, gathered: list[Any], name: str, form: str
+) -> None:
+    """One reading for all folds: the same scores, alpha and model."""
+    X, y, task = make(500, 6, 3)
+    given: dict[str, Any] = {"task": task}
+    if form != "stacked":
+        y, given = np.stack([y, y[::-1] + 2.0 * X[:, 0]], axis=1), {}
+        if form == "hidden":
+            y[::7, 1] = np.nan
+    options = {"n_alphas": 12, "fold_tol": 1e-9, "tol": 1e-9} | CV[name]
+
+    def fitted() -> Any:
+        return ts.MultiTaskLassoCV(**options).fit(X, y, **given)
+
+    one = fitted()
+    assert not gathered
+    assert one.passes_ == 1.0
+    other = ordinarily(monkeypatch, fitted)
+    assert one.n_scored_ == other.n_scored_
+    np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, rtol=1e-5)
+    np.testing.assert_allclose(one.alpha_, other.alpha_, rtol=1e-9)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
+    assert one.cv_folds_ == other.cv_folds_
+    assert vars(one).keys() == vars(other).keys()
+    assert len(one.path_) == len(other.path_)
+
+
+def test_folds_that_overlap_and_checkpoints_go_the_ordinary_way(gathered: list[Any], tmp_path: Path) -> None:
+    X, y, task = make()
+    rows = np.random.default_rng(0).permutation(600)
+    splits = [(rows[200:], rows[:200]), (rows[:300], rows[300:]), (rows[100:], rows[:100])]
+    ts.MultiTaskLassoCV(n_alphas=5, cv=splits).fit(X, y, task)
+    assert len(gathered)
+    gathered.clear()
+    with ts.checkpoint(tmp_path):
+        ts.MultiTaskLassoCV(n_alphas=5).fit(X, y, task)
+    assert len(gathered)
+
+
+def test_held_out_errors_without_digits_are_taken_from_the_rows(gathered: list[Any]) -> None:
+    """Labels without noise: what is left of them is rounding."""
+    X, _, task = make(300, 4, 2)
+    y = X @ np.array([1.0, 2.0, 0.0, 0.0])
+    model = ts.MultiTaskLassoCV(n_alphas=30, eps=1e-9, tol=1e-16, fold_tol=1e-16, max_iter=50)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, task)
+    assert len(gathered)
+
+
 def test_memory_beside_x() -> None:
     """Counted bytes: nothing of the size of X is allocated for a path on rows that lie in any order."""
     rng = np.random.default_rng(0)

@@ -11,16 +11,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..design import one_blas_thread
 from ..design.sums import Gathered
-from ..fitted.arguments import default_grid, given_grid
-from ..fitted.folds import ShuffledFolds
+from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
+from ..fitted.checkpoint import keeping
+from ..fitted.folds import ShuffledFolds, Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.restore import DataFacts
-from ..tasks import TaskMoments, read_task_weights
+from ..fitted.scales import SMALL_TYPES
+from ..path.tall import Unusable
+from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_folds, is_task_list, read_task_weights
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV, select
 from .early_stopping import MeanCurve
-from .tall import Tall
+from .tall import Tall, is_tall, may_be_tall, suits
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 _TOGETHER = 8  # values of all folds, before they decide whether to go on
@@ -85,7 +89,55 @@ class FitsMoments(PathEstimator):
 
 
 class ComparesMoments(PathEstimatorCV):
-    """A model whose alpha is chosen by cross-validation on the moments of folds."""
+    """A model whose alpha may be chosen by cross-validation on the moments of folds."""
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        # the words are those of the class above
+        if may_be_tall(X) and not keeping() and self._fit_tall(X, y, task, sample_weight, groups):
+            return self
+        return super().fit(X, y, task, sample_weight, groups=groups)
+
+    fit.__doc__ = PathEstimatorCV.fit.__doc__
+
+    def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
+        """Tall data are read once, for all folds; False where they are better left where they are."""
+        self._check_parameters()
+        models = self._candidates()
+        data = self._read(X, y, task, sample_weight)
+        if not all(suits(model) and is_tall(model, data, 2) for model in models):
+            return False
+        found = make_folds(
+            self.cv,
+            y,
+            data,
+            groups=groups,
+            random_state=self.random_state,
+            like_scikit_learn=self._folds_of_scikit_learn,
+        )
+        fold = fold_of_samples(data, found.weights)
+        if fold is None:
+            return False
+        with one_blas_thread():
+            gathered = gather_folds(
+                data, fold, len(found.weights), models[0].fit_intercept, kernel_threads(self.n_jobs)
+            )
+        names = feature_names(X[0] if is_task_list(X) else X)
+        assert data.source is not None
+        small = data.source.dtype.type in SMALL_TYPES
+        try:
+            talls = [
+                Tall(model, gathered.whole, data, names, small=small, readings=gathered.readings) for model in models
+            ]
+        except Unusable:
+            return False
+        if not all(tall.problem.finite for tall in talls):
+            data.refuse_not_finite()
+        if not all(tall.serves for tall in talls):
+            return False
+        if not self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True):
+            return False
+        self._set_features(X, data)
+        return True
 
     def fit_moments(self, moments: TaskMoments) -> Self:
         """Choose alpha by cross-validation and fit, given the sums of products of each fold.
@@ -104,44 +156,67 @@ class ComparesMoments(PathEstimatorCV):
         if moments.n_folds is None:
             raise ValueError("moments have no folds to choose alpha by: gather them with TaskMoments(n_folds=5).")
         self._check_folds(moments)
-        models = self._candidates()
-        talls = [tall_of(model, moments) for model in models]
-        grids = [self._grid_of(tall) for tall in talls]
-        folds = moments.training()
-        for f, (training, held) in enumerate(folds):
+        talls = [tall_of(model, moments) for model in self._candidates()]
+        gathered = GatheredFolds.of(moments.parts())
+        for f, (training, held) in enumerate(gathered.folds):
             if np.any(training.totals <= 0.0):
                 name = moments.tasks_[training.totals <= 0.0].tolist()[0]
                 raise ValueError(f"fold {f} leaves task {name!r} without an observed row to learn from.")
             if not np.any(held.totals > 0.0):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
+        self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
+        remember_features(self, moments)
+        return self
+
+    def _choose(
+        self,
+        talls: list[Tall],
+        gathered: GatheredFolds,
+        form: str,
+        tasks: np.ndarray,
+        words: str,
+        exact: bool = False,
+    ) -> bool:
+        """Compares the models and keeps the best; False where statistics do not prove what is asked (`exact`)."""
+        grids = [self._grid_of(tall) for tall in talls]
+        models = [tall.model for tall in talls]
         found = [
-            self._compare(self._fold_model(model), grid, folds, moments)
+            self._compare(self._fold_model(model), grid, gathered.folds, form, tasks)
             for model, grid in zip(models, grids, strict=True)
         ]
+        if exact and (any(one.n_open for one in found) or max(one.unsure for one in found) > _UNSURE):
+            return False
         scores, n_scored = np.stack([one.scores for one in found]), [one.n_scored for one in found]
         self._warn_of_folds(found, models)
         best, k = select(scores, self.selection_rule)
         model, tall, grid = models[best], talls[best], grids[best][: n_scored[best]]
-        solution = tall.solve(grid, exact=False, progress=model._progress(f"{type(self).__name__}, all rows"))
+        progress = model._progress(f"{type(self).__name__}, all rows")
+        solution = tall.solve(grid, exact=exact, progress=progress)
+        if solution is None:
+            return False
         if solution.interrupted:
             raise KeyboardInterrupt
         self.path_ = tall.as_path(solution, grid)
         self.alpha_ = float(grid[k])
-        remember_features(self, moments)
         self._set_solution(tall.facts, solution.points[k])
         tall.set_measures(self, solution)
         self.n_scored_ = n_scored[best]
         self.path_scores_ = scores[best][: self.n_scored_]
-        self.passes_ = 1.0
-        self.cv_folds_ = moments.folds_in_words
+        self.passes_ = float(gathered.readings)
+        self.cv_folds_ = words
         self._set_scores(best, models, grids, scores)
-        return self
+        return True
 
     def _compare(
-        self, model: PathEstimator, grid: np.ndarray, folds: list[tuple[Gathered, Gathered]], moments: TaskMoments
+        self,
+        model: PathEstimator,
+        grid: np.ndarray,
+        folds: list[tuple[Gathered, Gathered]],
+        form: str,
+        tasks: np.ndarray,
     ) -> _Compared:
         """Held-out errors of a model along its path; with early stopping a few values of all folds at a time."""
-        walks = [Tall(model, training, facts_of(model, training, moments)) for training, _ in folds]
+        walks = [Tall(model, training, facts_of(model, training, form, tasks)) for training, _ in folds]
         scores = np.full((len(grid), len(folds)), np.nan)
         open_, unsure = np.zeros(scores.shape, dtype=bool), 0.0
         curve = MeanCurve(len(grid), len(folds)) if self.early_stopping and self._automatic else None
@@ -202,11 +277,10 @@ class ComparesMoments(PathEstimatorCV):
         return given_grid(self.alphas)
 
 
-def facts_of(model: Any, gathered: Gathered, moments: TaskMoments) -> DataFacts:
+def facts_of(model: Any, gathered: Gathered, form: str, tasks: np.ndarray) -> DataFacts:
     """What a solution must know of its data."""
-    per_task, form = np.array(gathered.totals), str(moments.form)
+    per_task, n_features = np.array(gathered.totals), gathered.n_features
     n_bar = float(per_task.sum()) / len(per_task)
-    tasks, n_features = moments.tasks_, gathered.n_features
     facts = DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, np.ones(len(per_task)))
     weights = read_task_weights(model.task_weights, facts)  # type: ignore[arg-type]
     return DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, weights)
@@ -225,7 +299,7 @@ def tall_of(model: Any, moments: TaskMoments) -> Tall:
         raise ValueError("screening and warm_start are for rows: from moments, models have screening='auto'.")
     whole = moments.whole()
     names = getattr(moments, "feature_names_in_", None)
-    found = Tall(model, whole, facts_of(model, whole, moments), names)
+    found = Tall(model, whole, facts_of(model, whole, str(moments.form), moments.tasks_), names)
     if not found.problem.ordinary:
         raise ValueError(
             "X, y: entries are so large or so small that their squares leave the range of double precision. Multiply "
@@ -238,6 +312,19 @@ def tall_of(model: Any, moments: TaskMoments) -> Tall:
             "give it a weight."
         )
     return found
+
+
+def fold_of_samples(data: TaskData, weights: list[Weights]) -> np.ndarray | None:
+    """The fold of each sample, the number of folds for those that none holds out; None where weights say more."""
+    fold = np.full(len(data.y), len(weights), dtype=np.int64)
+    for f, (train, test) in enumerate(weights):
+        out = test > 0.0
+        if np.any(fold[out] != len(weights)) or not np.array_equal(np.where(out, 0.0, data.weights), train):
+            return None
+        if not np.array_equal(test[out], data.weights[out]):
+            return None
+        fold[out] = f
+    return fold
 
 
 def remember_features(model: Any, moments: TaskMoments) -> None:

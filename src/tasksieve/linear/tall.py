@@ -66,7 +66,7 @@ class Tall:
         readings: int = 1,
         n_threads: int | None = None,
     ) -> None:
-        self._model, self.facts, self._names, self._readings = model, facts, names, readings
+        self.model, self.facts, self._names, self._readings = model, facts, names, readings
         penalty = penalty_of(model, facts)
         if model.task_weights is not None:
             gathered = gathered.weighted(np.asarray(facts.task_weights))
@@ -80,13 +80,19 @@ class Tall:
         self._gathered, self._small = gathered, small
         self._unit: float = model._unit(facts)
 
+    @property
+    def serves(self) -> bool:
+        """Whether the statistics tell what the rows would."""
+        problem = self.problem
+        return problem.ordinary and problem.dependent is None and problem.usable
+
     def alpha_max(self) -> float:
         """The smallest alpha whose solution is zero."""
-        return alpha_of(self.problem.lambda_max, self._model._strength() * self._unit)
+        return alpha_of(self.problem.lambda_max, self.model._strength() * self._unit)
 
     def solve(self, alphas: np.ndarray, *, exact: bool, progress: Any = None) -> Any:
         """A `PathSolution`; None where the statistics do not prove a value to `tol` and that is asked for (`exact`)."""
-        model = self._model
+        model = self.model
         lams = np.asarray(alphas, dtype=np.float64) * (model._strength() * self._unit)
         solution = self.problem.solve(
             lams, tol=model.tol, max_iter=model.max_iter, progress=progress, settle=not exact
@@ -97,7 +103,7 @@ class Tall:
 
     def fit(self, exact: bool = False) -> bool:
         """Makes the model a fitted one, but for its features; False as `solve`."""
-        model, facts = self._model, self.facts
+        model, facts = self.model, self.facts
         solution = self.solve(np.array([model.alpha]), exact=exact, progress=model._progress())
         if solution is None:
             return False
@@ -117,22 +123,22 @@ class Tall:
 
     def path(self, alphas: np.ndarray, exact: bool = False, label: str | None = None) -> RegularizationPath | None:
         """The path of the model; None as `solve`."""
-        solution = self.solve(alphas, exact=exact, progress=self._model._progress(label))
+        solution = self.solve(alphas, exact=exact, progress=self.model._progress(label))
         return None if solution is None else self.as_path(solution, alphas)
 
     def as_path(self, solution: Any, alphas: np.ndarray) -> RegularizationPath:
         """A solution as a path of the model."""
         if not solution.interrupted:
             self.warn_scales(stacklevel=4)
-        return self._model._as_path(self.facts, self.problem, solution, alphas, self._names)
+        return self.model._as_path(self.facts, self.problem, solution, alphas, self._names)
 
     def warn_scales(self, stacklevel: int) -> None:
         """Once a fit, never in its folds."""
-        if self._model.standardize or self._small:
+        if self.model.standardize or self._small:
             return
         columns, _, by_means, _ = self._gathered.squares()
-        spread = np.maximum(columns - by_means, 0.0) if self._model.fit_intercept else columns
-        weights = read_feature_weights(self._model.feature_weights, self._gathered.n_features)
+        spread = np.maximum(columns - by_means, 0.0) if self.model.fit_intercept else columns
+        weights = read_feature_weights(self.model.feature_weights, self._gathered.n_features)
         counted = np.ones(self._gathered.n_features, dtype=bool) if weights is None else weights == 1.0
         warn_norms(np.sqrt(spread.max(axis=0)), counted, self._names, stacklevel + 1)
 
@@ -160,9 +166,15 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
     return penalty.on(known, facts.n_tasks, positive=model.positive, fixed_ridge=fixed, **options)
 
 
+def may_be_tall(X: Any) -> bool:
+    """Whether it is worth a look: told before anything is read."""
+    parts = X if isinstance(X, list | tuple) else [X]
+    return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= _TALL_BYTES // 8
+
+
 def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None = None) -> Tall | None:
     """The model on tall data, after one reading of them; None where its rows are better left where they are."""
-    if not _suits(model) or not _is_tall(model, data, n_values):
+    if not suits(model) or not is_tall(model, data, n_values):
         return None
     threads = kernel_threads(model.n_jobs)
     with one_blas_thread():
@@ -175,18 +187,17 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
         return None
     if not found.problem.finite:
         data.refuse_not_finite()
-    problem = found.problem
-    return found if problem.ordinary and problem.dependent is None and problem.usable else None
+    return found if found.serves else None
 
 
-def _suits(model: Any) -> bool:
+def suits(model: Any) -> bool:
     """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
     if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
         return False
     return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
 
 
-def _is_tall(model: Any, data: TaskData, n_values: int) -> bool:
+def is_tall(model: Any, data: TaskData, n_values: int) -> bool:
     """By counted work and memory."""
     source = data.source
     if source is None or not source.dense or source.nbytes < _TALL_BYTES:

@@ -11,7 +11,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
-from .gather import gather_rows, one_matrix
+from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
 from .labels import (
     label_array,
@@ -32,10 +32,12 @@ from .weights import read_feature_weights, read_task_weights, without_common_fac
 
 __all__ = [
     "Form",
+    "GatheredFolds",
     "TaskData",
     "TaskLabels",
     "TaskMoments",
     "count_rows",
+    "gather_folds",
     "gather_rows",
     "is_task_list",
     "label_array",

@@ -10,8 +10,8 @@ import scipy.sparse
 
 from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
-from ..design.moments import leave_one_out
 from ..design.sums import Gathered, RowSums, SharedSums
+from .gather import GatheredFolds
 from .labels import label_array, read_labels
 from .matrix import is_task_list, read_matrix
 from .sample_space import Form, TaskLabels
@@ -320,21 +320,13 @@ class TaskMoments:
 
     def whole(self) -> Gathered:
         """What all rows amount to."""
-        first, *others = self.parts()
-        for part in others:
-            first.moments.add(part.moments)
+        parts = self.parts()
+        first = parts[0] if len(parts) == 1 else GatheredFolds.of(parts).whole
         counts = self._counts().sum(axis=1)
         if np.any(counts == 0):
             name = self.tasks_[counts == 0].tolist()[0]
             raise ValueError(f"task {name!r} has no rows: its labels are missing in y or have zero sample_weight.")
         return first
-
-    def training(self) -> list[tuple[Gathered, Gathered]]:
-        """For each fold what is learned from, and what is held out."""
-        *parts, never = self.parts()
-        left = leave_one_out([part.moments for part in parts], never.moments)
-        pairs = zip(parts, left, strict=True)
-        return [(Gathered(others, held.shifts, held.label_shifts), held) for held, others in pairs]
 
     @property
     def well_centred(self) -> bool:
