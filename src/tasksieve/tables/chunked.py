@@ -33,7 +33,7 @@ from .seen import SeenColumn, SeenTable
 from .table import Array, Table, TableError
 
 CHUNKED = ("csv", "parquet", "arrow")
-CELLS = 1 << 22  # of a chunk, where nobody says how many rows it has
+CELLS = 1 << 21  # of a chunk, where nobody says how many rows it has
 FEWEST_ROWS = 1000
 
 
