@@ -44,6 +44,7 @@ _HOME = {
     "ScaleWarning": "fitted.scales",
     "Storage": "design",
     "TaskKFold": "fitted.model_selection",
+    "TaskMoments": "tasks",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "task_scorer": "fitted.model_selection",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .report import write_report as write_report
+    from .tasks import TaskMoments as TaskMoments
 
 __all__ = ["__version__", *_HOME]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, StratifiedGroupKFold, TimeSeriesSplit
 
 import tasksieve as ts
-from tasksieve.fitted.deal import deal_groups, deal_rows, read_seed
+from tasksieve.fitted.deal import deal_groups, deal_rows, deal_task, read_seed
 from tasksieve.fitted.folds import ConsecutiveFolds, make_folds
 from tasksieve.tasks import read_labels
 
@@ -29,6 +29,14 @@ def fold_of(cv, rows, y, task=None, *, groups=None, targets="values", **options)
 
 
 # --- dealing ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(2, 200), st.integers(0, 5))
+def test_tasks_are_dealt_alone_as_they_are_together(sizes, n_folds, seed):
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    together = deal_rows(offsets, np.zeros(offsets[-1], dtype=int), np.ones(offsets[-1], dtype=bool), n_folds, seed)
+    alone = [deal_task(size, t, n_folds, seed) for t, size in enumerate(sizes)]
+    assert np.concatenate(alone).tolist() == together.tolist()
 
 
 @given(

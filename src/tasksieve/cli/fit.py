@@ -25,6 +25,8 @@ from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_mode
 from ..runs.folder import CONFIG, DATA, PIECES, file_digest
 from ..runs.results import row_labels, write_coefficients, write_path, write_quality, write_scores
 from ..tables import Table, TableProblem, prepare, read_table
+from ..tables.chunked import ChunkedProblem
+from .chunked import decide_chunks, quality_of, read_chunked
 from .defaults import (
     CONFIG_FORMAT,
     DEFAULTS,
@@ -53,6 +55,8 @@ from .options import (
 )
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
+
+Problem = TableProblem | ChunkedProblem
 
 
 @dataclass
@@ -106,10 +110,16 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
-    with working(f"reading {os.path.basename(config['table'])}", quiet):
-        content = read_table(config["table"], config.get("format"), config.get("separator"))
+    chunked = decide_chunks(config, kind)
+    problem: Problem
+    with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunked else ''}", quiet):
+        if chunked:
+            problem, classes = read_chunked(config), False
+        else:
+            content = read_table(config["table"], config.get("format"), config.get("separator"))
+            problem, classes = prepare_problem(kind, config, content)
+            del content
         digest = data_digest(config)
-        problem, classes = prepare_problem(kind, config, content)
     seconds_to_read = time.perf_counter() - began
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)
@@ -119,8 +129,7 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
             refuse_other_data(folder, digest)
         reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
         begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
-        describe_data(folder, content, problem, digest, reproduce)
-        del content
+        describe_data(folder, config, problem, digest, reproduce)
         for note in problem.notes:
             display.note(f"note: {note}")
         return solve(folder, config, kind, estimator, problem, seconds_to_read, call, display)
@@ -316,15 +325,15 @@ def refuse_other_data(folder: RunFolder, digest: str) -> None:
 
 
 def describe_data(
-    folder: RunFolder, table: Table, problem: TableProblem, digest: str, reproduce: str
+    folder: RunFolder, config: dict[str, Any], problem: Problem, digest: str, reproduce: str
 ) -> None:
     """Write what is known of the data before the fit."""
     data: dict[str, Any] = {
-        "name": os.path.basename(table.source),
+        "name": os.path.basename(config["table"]),
         "sha256": digest,
         "table_rows": problem.n_rows,
-        "rows": int(problem.X.shape[0]),
-        "features": int(problem.X.shape[1]),
+        "rows": problem.n_used,
+        "features": problem.n_features,
         "tasks": len(problem.tasks),
         "notes": list(problem.notes),
         "reproduce": reproduce,
@@ -335,7 +344,7 @@ def describe_data(
 # --- solving -----------------------------------------------------------------------------------------------------
 
 
-def make_estimator(config: dict[str, Any], kind: ModelKind, problem: TableProblem, classes: bool) -> Any:
+def make_estimator(config: dict[str, Any], kind: ModelKind, problem: Problem, classes: bool) -> Any:
     """The estimator that was asked for; an error, before any folder is touched, where it cannot be."""
     params, cv = estimator_parameters(config), bool(config.get("cv"))
     if config.get("graph") is not None:
@@ -368,7 +377,7 @@ def solve(
     config: dict[str, Any],
     kind: ModelKind,
     estimator: Any,
-    problem: TableProblem,
+    problem: Problem,
     seconds_to_read: float,
     call: dict[str, Any],
     display: Display,
@@ -414,20 +423,16 @@ def in_words(warning: Warning, names: Sequence[str]) -> str:
     )
 
 
-def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: TableProblem) -> Fitted:
-    rows: dict[str, Any] = {}
-    if problem.task is not None:
-        rows["task"] = problem.task
-    if problem.sample_weight is not None:
-        rows["sample_weight"] = problem.sample_weight
-    if problem.groups is not None:
-        rows["groups"] = problem.groups
+def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: Problem) -> Fitted:
+    summed = isinstance(problem, ChunkedProblem)
+    data = [problem.moments] if isinstance(problem, ChunkedProblem) else [problem.X, problem.y]
+    rows = {} if isinstance(problem, ChunkedProblem) else row_arguments(problem)
     if config["command"] == "path":
-        path = model.path(problem.X, problem.y, **rows, **read_grid(config))
+        path = (model.path_moments if summed else model.path)(*data, **rows, **read_grid(config))
         return Fitted(
             path.model(-1) if len(path) else None, path, len(path) - 1, converged=bool(path.converged.all())
         )
-    model.fit(problem.X, problem.y, **rows)
+    (model.fit_moments if summed else model.fit)(*data, **rows)
     if config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
         return Fitted(
@@ -436,6 +441,12 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
     if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))
     return Fitted(model)
+
+
+def row_arguments(problem: TableProblem) -> dict[str, Any]:
+    """What `fit` is told of the rows beside X and y."""
+    rows = {"task": problem.task, "sample_weight": problem.sample_weight, "groups": problem.groups}
+    return {name: values for name, values in rows.items() if values is not None}
 
 
 def keep_interrupted(folder: RunFolder, path: Any, display: Display) -> int:
@@ -457,7 +468,7 @@ def write_results(
     folder: RunFolder,
     config: dict[str, Any],
     kind: ModelKind,
-    problem: TableProblem,
+    problem: Problem,
     fitted: Fitted,
 ) -> None:
     model = fitted.model
@@ -481,9 +492,12 @@ def write_results(
             "converged": bool(fitted.converged),
         },
     )
-    quality = task_quality(
-        model, problem.X, problem.y, problem.task, problem.sample_weight, where="the rows learnt from"
-    )
+    if isinstance(problem, ChunkedProblem):
+        quality = quality_of(model, problem)
+    else:
+        quality = task_quality(
+            model, problem.X, problem.y, problem.task, problem.sample_weight, where="the rows learnt from"
+        )
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit", "id": config.get("id")}
@@ -501,12 +515,15 @@ SCALES = {
 }
 
 
-def comparable_strengths(model: Any, coef: np.ndarray, problem: TableProblem) -> np.ndarray:
+def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.ndarray:
     """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
     strength = np.linalg.norm(coef, axis=0)
     if getattr(model, "standardize", False):
         chosen = np.flatnonzero(strength)
-        strength[chosen] *= deviations(problem.X[:, chosen])
+        if isinstance(problem, ChunkedProblem):
+            strength[chosen] *= problem.moments.deviations()[chosen]
+        else:
+            strength[chosen] *= deviations(problem.X[:, chosen])
     return strength
 
 
@@ -520,7 +537,7 @@ def deviations(X: Any) -> np.ndarray:
 
 
 def summary(
-    folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: TableProblem, seconds: float
+    folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
 ) -> None:
     """A few lines on stdout."""
     model = fitted.model
@@ -530,7 +547,7 @@ def summary(
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
     lines = [
-        f"{type(model).__name__}: {count(problem.X.shape[0], 'row')}, {count(n_tasks, 'task')}, "
+        f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
         f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
         f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
     ]

@@ -8,7 +8,7 @@ folds add up, and rows may come in blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from .storage import DenseStorage
 Array = np.ndarray[Any, Any]
 
 PANEL_ROWS, PANEL_COLUMNS = 64, 8
+_SUMS = ("gram", "cross", "labels", "beside", "nuisance", "explained")
 _NEAR = 2.0  # means up to so many standard deviations from zero cost no digits worth a copy of the data
 
 
@@ -43,7 +44,7 @@ class Moments:
     explained : array, (n_tasks, n_nuisance)
         ``Z'y``.
     rows : int
-        The most terms of a sum.
+        The most roundings in a row that a sum has seen: terms of its longest block, and one for each block after it.
     """
 
     gram: Array
@@ -72,19 +73,20 @@ class Moments:
         n_tasks, n_features = self.cross.shape
         return Moments.zeros(len(self.gram), n_tasks, n_features, self.beside.shape[1])
 
-    def copy(self) -> Moments:
-        """A copy."""
-        other = self.empty()
-        other.add(self)
-        other.rows = self.rows
-        return other
-
     def add(self, other: Moments) -> None:
         """The rows of another one, about the same shifts."""
-        for name in ("gram", "cross", "labels", "beside", "nuisance", "explained"):
+        for name in _SUMS:
             mine = getattr(self, name)
             np.add(mine, getattr(other, name), out=mine)
-        self.rows += other.rows + 1
+        self._count(other.rows)
+
+    def _count(self, rows: int) -> None:
+        """A sum of so many roundings in a row is added."""
+        self.rows = max(self.rows, rows) + 1 if self.rows else rows
+
+    def copy(self) -> Moments:
+        """One that may be changed."""
+        return replace(self, **{name: getattr(self, name).copy() for name in _SUMS})
 
     def add_rows(self, x: Array, y: Array, z: Array, offsets: Array, n_threads: int) -> None:
         """Rows of shifted, weighted columns (rows, features) in Fortran order, cut into tasks where there are several
@@ -96,7 +98,7 @@ class Moments:
             self.beside[0] += z @ x
             self.nuisance[0] += z @ z.T
             self.explained += y.T @ z.T
-            self.rows += len(x)
+            self._count(len(x))
             return
         for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
             xt, yt, zt = x[low:high], y[low:high], z[:, low:high]
@@ -105,7 +107,36 @@ class Moments:
             self.beside[t] += zt @ xt
             self.nuisance[t] += zt @ zt.T
             self.explained[t] += zt @ yt
-        self.rows += int(np.max(np.diff(offsets)))
+        self._count(int(np.max(np.diff(offsets))))
+
+    def split(self, kept: Array, free: Array, constant: bool) -> Moments:
+        """Of some columns, others being nuisance; to be asked of moments whose only nuisance column is the constant,
+        which stays one or is left out."""
+        square = panels_to_square(self.gram, self.cross.shape[1])
+        first = int(constant)
+        beside = np.concatenate([self.beside[:, :first][:, :, kept], square[:, free][:, :, kept]], axis=1)
+        nuisance = np.empty((len(square), first + len(free), first + len(free)))
+        nuisance[:, :first, :first] = self.nuisance[:, :first, :first]
+        nuisance[:, :first, first:] = self.beside[:, :first][:, :, free]
+        nuisance[:, first:, :first] = nuisance[:, :first, first:].transpose(0, 2, 1)
+        nuisance[:, first:, first:] = square[:, free][:, :, free]
+        explained = np.concatenate([self.explained[:, :first], self.cross[:, free]], axis=1)
+        cross = np.ascontiguousarray(self.cross[:, kept])
+        gram = self.gram.copy() if len(kept) == square.shape[1] else square_to_panels(square[:, kept][:, :, kept])
+        return Moments(gram, cross, self.labels.copy(), beside, nuisance, explained, self.rows)
+
+    def weighted(self, factors: Array) -> Moments:
+        """With the rows of each task weighed by a factor; where factors differ, one matrix becomes one a task."""
+        own = factors
+        parts = [self.gram, self.beside, self.nuisance]
+        if len(self.gram) == 1 < len(factors):
+            if np.all(factors == factors[0]):
+                own = factors[:1]
+            else:
+                parts = [np.repeat(part, len(factors), axis=0) for part in parts]
+        gram, beside, nuisance = (part * own.reshape(-1, *(1,) * (part.ndim - 1)) for part in parts)
+        cross, explained = self.cross * factors[:, None], self.explained * factors[:, None]
+        return Moments(gram, cross, self.labels * factors, beside, nuisance, explained, self.rows)
 
 
 def leave_one_out(parts: Sequence[Moments], rest: Moments | None = None) -> Iterator[Moments]:
@@ -198,6 +229,16 @@ def panels_to_square(panels: Array, n_features: int) -> Array:
     blocks = panels.reshape(len(panels), -1, across, PANEL_ROWS, PANEL_COLUMNS)
     square = blocks.transpose(0, 1, 3, 2, 4).reshape(len(panels), -1, across * PANEL_COLUMNS)
     return square[:, :n_features, :n_features]
+
+
+def square_to_panels(square: Array) -> Array:
+    """The layout of the kernels for matrices given as (matrices, n_features, n_features)."""
+    matrices, count = square.shape[:2]
+    tall, across = -(-count // PANEL_ROWS), -(-count // PANEL_COLUMNS)
+    whole = np.zeros((matrices, tall * PANEL_ROWS, across * PANEL_COLUMNS))
+    whole[:, :count, :count] = square
+    blocks = whole.reshape(matrices, tall, PANEL_ROWS, across, PANEL_COLUMNS).transpose(0, 1, 3, 2, 4)
+    return blocks.reshape(matrices, -1)
 
 
 def panel_diagonal(panels: Array, n_features: int) -> Array:

@@ -63,12 +63,16 @@ def warn_scales(
     """
     if storage.sparse or storage.dtype.type in SMALL_TYPES:
         return
-    norms = design.longest()
-    counted = norms > 0.0
+    counted = np.ones(design.n_features, dtype=bool)
     counted[design.unpenalised] = False
     if feature_weights is not None:
         counted &= feature_weights == 1.0
-    features = counted.nonzero()[0]
+    warn_norms(design.longest(), counted, names, stacklevel + 1)
+
+
+def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None, stacklevel: int) -> None:
+    """The same for norms of columns about their means, of which some count."""
+    features = np.flatnonzero(counted & (norms > 0.0))
     if len(features) < 2:
         return
     scales = norms[features]

@@ -35,6 +35,7 @@ from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, read_feature_weights
+from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 __all__ = [
@@ -128,6 +129,10 @@ class PathEstimator(TaskLinearModel):
         self._check_alpha()
         self._check_parameters()
         data = self._read(X, y, task, sample_weight)
+        tall = tall_fit(self, data, 1)
+        if tall is not None and tall.fit(exact=True):
+            self._set_features(X, data)
+            return self
         problem = self._problem(data)
         solution = self._solve(
             data,
@@ -178,13 +183,17 @@ class PathEstimator(TaskLinearModel):
         """
         self._check_parameters()
         data = self._read(X, y, task, sample_weight)
-        problem = self._problem(data)
-        if alphas is None:
-            grid = default_grid(self._alpha_max(problem, data), n_alphas, eps)
-        else:
-            grid = given_grid(alphas)
-        solution = self._solve(data, problem, grid, progress=self._progress())
         names = feature_names(X[0] if is_task_list(X) else X)
+        chosen = None if alphas is None else given_grid(alphas)
+        tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
+        if tall is not None:
+            grid = default_grid(tall.alpha_max(), n_alphas, eps) if chosen is None else chosen
+            found = tall.path(grid, exact=True)
+            if found is not None:
+                return found
+        problem = self._problem(data)
+        grid = default_grid(self._alpha_max(problem, data), n_alphas, eps) if chosen is None else chosen
+        solution = self._solve(data, problem, grid, progress=self._progress())
         if not solution.interrupted:
             self._warn_scales(data, problem, names)
         return self._as_path(data, problem, solution, grid, names)
@@ -203,7 +212,8 @@ class PathEstimator(TaskLinearModel):
         """
         self._check_parameters()
         data = self._read(X, y, task, sample_weight)
-        return self._alpha_max(self._problem(data), data)
+        tall = tall_fit(self, data, 1)
+        return self._alpha_max(self._problem(data), data) if tall is None else tall.alpha_max()
 
     def _check_parameters(self) -> None:
         check_number(self.tol, "tol", low=0, closed=True)
@@ -355,11 +365,8 @@ class PathEstimator(TaskLinearModel):
         return features, np.maximum(rows, 0.0) if self.positive else rows
 
     def _alpha_max(self, problem: Problem, data: TaskData) -> float:
-        largest, unit = problem.units.outward(problem.lambda_max()), self._strength() * self._unit(data)
-        alpha = largest / unit
-        while alpha * unit < largest:  # rounding must not leave alpha a hair below the truth
-            alpha = np.nextafter(alpha, np.inf)
-        return float(alpha)
+        largest = problem.units.outward(problem.lambda_max())
+        return alpha_of(largest, self._strength() * self._unit(data))
 
     def _as_path(
         self, data: TaskData, problem: Problem, solution: Any, alphas: np.ndarray, names: np.ndarray | None
@@ -373,7 +380,7 @@ class PathEstimator(TaskLinearModel):
             n_features=data.n_features,
             feature_names=names,
             null_objective=solution.null_objective,
-            passes=problem.design.passes,  # those that found alpha_max, too
+            passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
             facts=DataFacts.of(data),

@@ -10,9 +10,10 @@ import numpy as np
 from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
+from .from_moments import ComparesMoments, FitsMoments
 
 
-class MultiTaskElasticNet(TaskRegression, PathEstimator):
+class MultiTaskElasticNet(FitsMoments, TaskRegression, PathEstimator):
     r"""Multi-task Lasso with a ridge: correlated features are kept together rather than picked by chance.
 
     .. math::
@@ -132,7 +133,7 @@ class MultiTaskElasticNet(TaskRegression, PathEstimator):
         check_number(self.l1_ratio, "l1_ratio", low=0, closed=False, high=1)
 
 
-class MultiTaskElasticNetCV(TaskRegression, PathEstimatorCV):
+class MultiTaskElasticNetCV(ComparesMoments, TaskRegression, PathEstimatorCV):
     r"""`MultiTaskElasticNet` with ``alpha``, and ``l1_ratio`` where several are given, chosen by cross-validation.
 
     .. math:: (\alpha, \rho)^\star = \arg\min_{\alpha, \rho} \frac1F \sum_f \frac1T \sum_t

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression
 from .cross_validation import PathEstimatorCV
+from .from_moments import ComparesMoments, FitsMoments
 
 
-class MultiTaskLasso(TaskRegression, PathEstimator):
+class MultiTaskLasso(FitsMoments, TaskRegression, PathEstimator):
     r"""Linear regression for several tasks that selects features for all of them together.
 
     .. math::
@@ -127,7 +128,7 @@ class MultiTaskLasso(TaskRegression, PathEstimator):
         keep_parameters(self, locals())
 
 
-class MultiTaskLassoCV(TaskRegression, PathEstimatorCV):
+class MultiTaskLassoCV(ComparesMoments, TaskRegression, PathEstimatorCV):
     r"""`MultiTaskLasso` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t

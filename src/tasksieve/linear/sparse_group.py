@@ -22,6 +22,7 @@ from .base import (
     warn_one_class,
 )
 from .cross_validation import PathEstimatorCV
+from .from_moments import ComparesMoments, FitsMoments
 
 
 def _is_classifier(model: Any) -> bool:
@@ -149,7 +150,7 @@ class _EitherLoss(TaskLinearModel):
         return tags
 
 
-class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
+class MultiTaskSparseGroupLasso(FitsMoments, _EitherLoss, PathEstimator):
     r"""Linear model of several tasks that selects features for all of them, and within each feature its tasks.
 
     .. math::
@@ -303,7 +304,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, PathEstimator):
         return tags
 
 
-class MultiTaskSparseGroupLassoCV(_EitherLoss, PathEstimatorCV):
+class MultiTaskSparseGroupLassoCV(ComparesMoments, _EitherLoss, PathEstimatorCV):
     r"""`MultiTaskSparseGroupLasso` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t

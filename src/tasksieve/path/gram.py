@@ -13,7 +13,6 @@ goes on from its last value.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import Design
+from ..design.memory import free_memory
 from ..design.moments import (
     PANEL_COLUMNS,
     PANEL_ROWS,
@@ -234,6 +234,15 @@ class GramWalk:
             )
         return values
 
+    @property
+    def dependent(self) -> int | None:
+        """The first matrix whose nuisance columns cannot be told apart."""
+        return None if np.all(self._independence > 0.0) else int(np.argmin(self._independence))
+
+    def again(self) -> None:
+        """A walk that has come to its end may be asked once more, with other goals."""
+        self._ended = False
+
     def _numbers(self, counts: Array, places: Array, rows: Array) -> _Numbers:
         """Stored numbers of several values at once, and how far they are from the best nuisance coefficients."""
         frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
@@ -358,14 +367,6 @@ def memory_allows(problem: Problem, more: int = 0) -> bool:
     room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
     needed = 8.0 * (matrices * (float(count) ** 2 * (1 + more) + room**2) + 2.0 * samples * count)
     return needed <= min(_MOST_BYTES, 0.25 * free_memory())
-
-
-def free_memory() -> float:
-    """Bytes that this machine could give, as far as it says so."""
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return float("inf")
 
 
 def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:

@@ -71,6 +71,8 @@ class DateParts:
 
 def date_ways(column: Column) -> tuple[str, ...]:
     """Ways in which all values of a column are dates: none, one, or two where day and month cannot be told apart."""
+    if column.seen is not None:
+        return tuple(column.seen.ways)
     if column.kind == "date":
         return ("",)
     if column.kind == "text":

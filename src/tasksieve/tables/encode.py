@@ -141,7 +141,8 @@ class Encoding:
         if values.dtype.kind == "f" and np.isinf(values).any():
             row = int(np.flatnonzero(np.isinf(values))[0])
             raise TableError(
-                f"{table.source}: row {row_number(row)}, column {name!r} is infinite: correct it or drop the row"
+                f"{table.source}: row {row_number(table.first + row)}, column {name!r} is infinite: correct it or drop "
+                "the row"
             )
         return values
 
@@ -152,8 +153,9 @@ class Encoding:
         strange = np.flatnonzero(codes == -1)
         if len(strange) and unknown == "error":
             raise TableError(
-                f"{table.source}: row {row_number(strange[0])}, column {name!r} is {found[strange[0]]!r}, a word that "
-                "was not there when the model was fitted; --unknown zero leaves such words out"
+                f"{table.source}: row {row_number(table.first + strange[0])}, column {name!r} is "
+                f"{found[strange[0]]!r}, a word that was not there when the model was fitted; --unknown zero leaves "
+                "such words out"
             )
         out = np.zeros((len(codes), len(words)))
         known = np.flatnonzero(codes >= 0)
@@ -240,7 +242,9 @@ def _missing_in_matrix(matrix: Any, names: Sequence[str]) -> list[tuple[str, Arr
 
 
 def as_words(column: Column) -> list[str | None]:
-    """The values as words; whole numbers without a decimal point."""
+    """The values as words; whole numbers without a decimal point. Of a column that went by, each word once."""
+    if column.seen is not None:
+        return list(column.seen.words)
     if column.kind == "text":
         return column.values.tolist()
     words: list[str | None] = []
@@ -254,10 +258,14 @@ def as_words(column: Column) -> list[str | None]:
 
 def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: bool = False) -> None:
     """Words that are mostly numbers are a column of numbers with something else in it: say where."""
-    present = [(row, word) for row, word in enumerate(column.values.tolist()) if word is not None]
-    others = [(row, word) for row, word in present if not is_number(word)]
-    if others and (all_numbers or 2 * len(others) <= len(present)):
-        row, word = others[0]
+    if column.seen is not None:
+        n_present, n_others, first = column.seen.spoilt
+    else:
+        present = [(row, word) for row, word in enumerate(column.values.tolist()) if word is not None]
+        others = [(row, word) for row, word in present if not is_number(word)]
+        n_present, n_others, first = len(present), len(others), others[0] if others else None
+    if first is not None and (all_numbers or 2 * n_others <= n_present):
+        row, word = first
         raise TableError(
             f"{source}: row {row_number(row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: correct "
             "it, leave it empty, or say --categorical if these numbers are names"

@@ -76,6 +76,7 @@ def read_frames(
     separator: str | None = None,
     chunk_rows: int | None = None,
     only: Sequence[str] | None = None,
+    text: Sequence[str] = (),
 ) -> Iterator[Any]:
     """The rows of a file as pandas data frames.
 
@@ -88,13 +89,15 @@ def read_frames(
     separator : str, optional
         Of a CSV file: a comma by default, a tab where the name ends in .tsv.
     chunk_rows : int, optional
-        Rows at a time; by default all. Arrow files are read as a whole.
+        Rows at a time; by default all.
     only : names, optional
         Columns that are wanted: a Parquet file gives no others.
+    text : names
+        Columns of a CSV file whose cells are words, whatever they look like.
     """
     name = str(source) if name is None else name
     if format == "csv":
-        frames = _csv_frames(source, name, csv_separator(name, separator), chunk_rows)
+        frames = _csv_frames(source, name, csv_separator(name, separator), chunk_rows, text)
     else:
         frames = _arrow_frames(source, name, format, chunk_rows, only)
     while True:
@@ -105,7 +108,9 @@ def read_frames(
         yield frame
 
 
-def _csv_frames(source: Any, name: str, separator: str, chunk_rows: int | None) -> Iterator[Any]:
+def _csv_frames(
+    source: Any, name: str, separator: str, chunk_rows: int | None, text: Sequence[str]
+) -> Iterator[Any]:
     pandas = need("pandas")
     if hasattr(source, "readline"):
         line = source.readline().decode("utf-8-sig")
@@ -114,7 +119,13 @@ def _csv_frames(source: Any, name: str, separator: str, chunk_rows: int | None) 
         header, first = read_header(Path(source), separator), 0
     names = check_header(header, name)
     found = pandas.read_csv(
-        source, sep=separator, header=first, names=names, chunksize=chunk_rows, low_memory=False
+        source,
+        sep=separator,
+        header=first,
+        names=names,
+        chunksize=chunk_rows,
+        low_memory=False,
+        dtype=dict.fromkeys(text, str) or None,
     )
     with nullcontext([found]) if chunk_rows is None else found as frames:
         for frame in frames:
@@ -126,7 +137,9 @@ def _arrow_frames(
     source: Any, name: str, format: str, chunk_rows: int | None, only: Sequence[str] | None
 ) -> Iterator[Any]:
     need("pandas")
-    if format == "arrow":
+    if format == "arrow" and chunk_rows is not None:
+        tables = _arrow_batches(source, chunk_rows)
+    elif format == "arrow":
         tables = iter([need("pyarrow.feather").read_table(source, memory_map=False, use_threads=False)])
     elif chunk_rows is None:
         tables = iter([need("pyarrow.parquet").read_table(source, columns=only, use_threads=False)])
@@ -139,6 +152,17 @@ def _arrow_frames(
         check_header(list(table.column_names), name)
         table.validate(full=True)  # a crafted file may point outside its buffers
         yield table.to_pandas(ignore_metadata=True)
+
+
+def _arrow_batches(source: Any, chunk_rows: int) -> Iterator[Any]:
+    """Tables of at most so many rows from an Arrow file, a batch of the file at a time."""
+    arrow, ipc = need("pyarrow"), need("pyarrow.ipc")
+    with arrow.OSFile(str(source), "rb") as opened:
+        file = ipc.open_file(opened)
+        for k in range(file.num_record_batches):
+            batch = file.get_batch(k)
+            for low in range(0, batch.num_rows, chunk_rows):
+                yield arrow.Table.from_batches([batch.slice(low, chunk_rows)])
 
 
 def read_libsvm_rows(

@@ -23,6 +23,8 @@ def why_id(name: str, column: Column) -> str | None:
     Words that all differ, whole numbers that are consecutive in whatever order, or that all differ in a column called
     id. Words that are mostly numbers are a spoilt column of numbers and no id.
     """
+    if column.seen is not None:
+        return column.seen.why_id(name)
     if column.kind == "text":
         return _words(column.values[~column.missing])
     if column.kind == "number" and column.values.dtype.kind in "iu":

@@ -56,6 +56,15 @@ class TableProblem:
     classes: bool = False
 
     @property
+    def n_used(self) -> int:
+        """Rows that are learned from."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
     def tasks(self) -> Array:
         """The labels of the tasks, as the estimators will have them."""
         if self.task is not None:
@@ -137,7 +146,7 @@ def prepare(
     if missing == "mean":
         X, fill = fill_with_means(X, encoding.feature_names)
     labels = [read_target(table.columns[name], name, table.source, classes)[rows] for name in targets]
-    weight = None if weights is None else _read_weights(table, weights)[rows]
+    weight = None if weights is None else read_weights(table, weights)[rows]
     y = labels[0] if len(labels) == 1 else np.stack(labels, axis=1)
     return TableProblem(
         X,
@@ -226,11 +235,7 @@ def _find_missing(
         for _, rows in in_features:
             unusable[rows] = True
     elif in_features:
-        count = sum(len(rows) for _, rows in in_features)
-        notes.append(
-            f"{count} missing value(s) in {len(in_features)} column(s) filled with the column's mean: "
-            + _listed(in_features)
-        )
+        notes.append(told_missing([(name, rows, len(rows)) for name, rows in in_features]))
     n_dropped = int(np.count_nonzero(unusable))
     if n_dropped:
         shown = ", ".join(str(row_number(row)) for row in np.flatnonzero(unusable)[:NAMED_PLACES])
@@ -241,18 +246,33 @@ def _find_missing(
     return unusable, notes
 
 
-def _listed(found: list[tuple[str, Array]]) -> str:
-    named = [place for name, rows in found for place in places(rows, name)][:NAMED_PLACES]
-    count = sum(len(rows) for _, rows in found)
+# Columns with missing values: the name, the first rows at least, and how many there are.
+Holes = list[tuple[str, Array, int]]
+
+
+def _listed(found: Holes) -> str:
+    named = [place for name, rows, _ in found for place in places(rows, name)][:NAMED_PLACES]
+    count = sum(count for _, _, count in found)
     return "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
 
 
-def _refuse(source: str, found: list[tuple[str, Array]], *, mean: bool) -> None:
-    count = sum(len(rows) for _, rows in found)
+def told_missing(found: Holes) -> str:
+    """A note about missing values that were filled in."""
+    count = sum(count for _, _, count in found)
+    return f"{count} missing value(s) in {len(found)} column(s) filled with the column's mean: " + _listed(found)
+
+
+def refuse_missing(source: str, found: Holes, *, mean: bool) -> None:
+    """Raise a TableError that names missing values."""
+    count = sum(count for _, _, count in found)
     filled = ", --missing mean puts the column's mean there" if mean else ""
     raise TableError(
         f"{source}: {count} missing value(s): {_listed(found)}. --missing drop leaves such rows out{filled}."
     )
+
+
+def _refuse(source: str, found: list[tuple[str, Array]], *, mean: bool) -> None:
+    refuse_missing(source, [(name, rows, len(rows)) for name, rows in found], mean=mean)
 
 
 def fill_with_means(X: Any, names: Sequence[str], fill: Array | None = None) -> tuple[Any, Array]:
@@ -304,7 +324,7 @@ def read_labels_column(column: Column, name: str, source: str, role: str = "--ta
 
 def tidy_labels(values: Array) -> Array:
     """Labels in their plainest type: words as strings, whole floats (a column with a hole was read so) as integers."""
-    if values.dtype == object and all(isinstance(value, str) for value in values):
+    if values.dtype == object and all(issubclass(kind, str) for kind in set(map(type, values))):
         return values.astype(str)
     if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(np.abs(values) < 2**53):
         whole = values.astype(np.int64)
@@ -312,7 +332,8 @@ def tidy_labels(values: Array) -> Array:
     return values
 
 
-def _read_weights(table: Table, name: str) -> Array:
+def read_weights(table: Table, name: str) -> Array:
+    """Weights of rows, NaN where they are missing."""
     column = table.columns[name]
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
@@ -322,7 +343,7 @@ def _read_weights(table: Table, name: str) -> Array:
     bad = np.flatnonzero(~np.isnan(values) & ~((values >= 0) & np.isfinite(values)))
     if len(bad):
         raise TableError(
-            f"--weights: {table.source}: row {row_number(bad[0])}, column {name!r} is {values[bad[0]]:g}; weights are "
-            "finite and >= 0"
+            f"--weights: {table.source}: row {row_number(table.first + bad[0])}, column {name!r} is "
+            f"{values[bad[0]]:g}; weights are finite and >= 0"
         )
     return values

@@ -115,7 +115,8 @@ def from_series(series: Any) -> Column:
     if len(missing) and missing.all():  # nothing at all: numbers, all of them missing
         return Column("number", np.full(len(values), np.nan))
     values[missing] = None
-    values[~missing] = [str(value) for value in values[~missing]]
+    if kinds != {str}:
+        values[~missing] = [str(value) for value in values[~missing]]
     return Column("text", values)
 
 

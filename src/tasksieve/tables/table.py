@@ -33,6 +33,8 @@ class Column:
 
     kind: Literal["number", "text", "date", "other"]
     values: Array
+    #: what is known of a column whose rows went by in chunks (`seen.SeenColumn`); then there are no values
+    seen: Any = None
 
     @property
     def missing(self) -> Array:
@@ -64,6 +66,8 @@ class Table:
     matrix_names : sequence of d names
     groups : dict of name to names
         A name that stands for several columns (the columns of a 2-D array in an npz file).
+    first : int
+        Rows of the file before these, where this is a chunk of it.
     """
 
     source: str
@@ -72,6 +76,7 @@ class Table:
     matrix: Any = None
     matrix_names: Sequence[str] = ()
     groups: dict[str, list[str]] = field(default_factory=dict)
+    first: int = 0
 
     def require(self, name: str, role: str) -> Column:
         """The column of that name; `role` says in an error what it was wanted for."""

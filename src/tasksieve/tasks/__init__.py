@@ -11,6 +11,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 """
 
 from .data import TaskData, read_tasks
+from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
 from .labels import (
     label_array,
@@ -24,24 +25,31 @@ from .labels import (
 )
 from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
+from .moments import TaskMoments
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
-from .weights import read_feature_weights, without_common_factor
+from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
     "Form",
+    "GatheredFolds",
     "TaskData",
     "TaskLabels",
+    "TaskMoments",
     "count_rows",
+    "gather_folds",
+    "gather_rows",
     "is_task_list",
     "label_array",
     "linear_scores",
     "observed_classes",
+    "one_matrix",
     "read_feature_weights",
     "read_groups",
     "read_labels",
     "read_matrix",
     "read_stacked",
+    "read_task_weights",
     "read_tasks",
     "refuse_masked",
     "refuse_not_finite",

@@ -10,14 +10,31 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
-from ..design import Storage, as_storage
+from ..design import Storage
 from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
+from .source import RowSource
 from .weights import read_task_weights
 
 # Matrices of at least so many entries are not searched for NaN when they are read.
 SEARCHED_ENTRIES = 1 << 22
+
+
+class _Storage:
+    """A field that holds a storage, or a source that makes one when somebody asks."""
+
+    def __get__(self, data: Any, owner: type) -> Any:
+        found = None if data is None else self.given(data)
+        return found.storage if isinstance(found, RowSource) else found
+
+    def __set__(self, data: Any, value: Any) -> None:
+        vars(data)["_storage"] = value
+
+    @staticmethod
+    def given(data: Any) -> Any:
+        """What was put in."""
+        return vars(data)["_storage"]
 
 
 @dataclass(frozen=True)
@@ -26,19 +43,25 @@ class TaskData(TaskLabels):
 
     Attributes
     ----------
-    storage : storage of `tasksieve.design`
-        X, stored once whatever the number of tasks.
+    storage : storage of `tasksieve.design`, or RowSource
+        X, stored once whatever the number of tasks; that of a source is made when it is first asked for.
     n_features : int
     task_weights : float64 ndarray of shape (T,)
     unsearched : list of (matrix, name)
         Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
     """
 
-    storage: Any = None
+    storage: Any = _Storage()
     n_features: int = 0
     task_weights: Any = None
     task_weights_rule: Any = None
     unsearched: Any = ()
+
+    @property
+    def source(self) -> RowSource | None:
+        """X as it was given, where that is known."""
+        given = _Storage.given(self)
+        return given if isinstance(given, RowSource) else None
 
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
@@ -54,8 +77,9 @@ class TaskData(TaskLabels):
 
     def with_weights(self, weights: np.ndarray) -> TaskData:
         """The same data under other sample weights: how folds and masks are made, without a copy of X."""
-        changed = replace(self, weights=weights)
-        return replace(changed, task_weights=read_task_weights(self.task_weights_rule, changed))
+        changed = replace(self, weights=weights, storage=_Storage.given(self))
+        task_weights = read_task_weights(self.task_weights_rule, changed)
+        return replace(changed, task_weights=task_weights, storage=_Storage.given(self))
 
 
 def read_tasks(
@@ -89,10 +113,11 @@ def read_tasks(
         matrix = _read_once(X, "X", unsearched)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
+    source = RowSource(matrix, labels.order)
     return TaskData(
         **vars(labels),
-        storage=as_storage(matrix, row_order=labels.order),
-        n_features=(matrix[0] if isinstance(matrix, list) else matrix).shape[1],
+        storage=source,
+        n_features=source.n_features,
         task_weights=read_task_weights(task_weights, labels),
         task_weights_rule=task_weights,
         unsearched=unsearched,

@@ -1,0 +1,336 @@
+"""Moments of rows that come in blocks: tall data are read once, and never held as a whole.
+
+The rows of a task are shifted by about their means: those of its first block, unless somebody knows better. What a bad
+shift costs is in the certificate, which measures columns as they were summed; `Gathered.well_centred` says whether it
+matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from .moments import Moments, panel_diagonal, panels_to_square, square_to_panels
+from .samples import Samples
+
+Array = np.ndarray[Any, Any]
+
+BLOCK_BYTES = 16 << 20  # of the rows that are shifted and summed at a time
+_FAR = 100.0  # squares of columns about their shifts, to squares about their means: digits that the certificate misses
+
+
+def block_rows(width: int) -> int:
+    """How many rows of so many numbers are taken at a time."""
+    return max(1, BLOCK_BYTES // (8 * width))
+
+
+def stable_order(cells: Array, count: int) -> Array:
+    """The permutation that sorts numbers below some count; in two bytes they are sorted without comparisons."""
+    return np.argsort(cells.astype(np.uint16) if count <= 1 << 16 else cells, kind="stable")
+
+
+def about(rows: Array) -> Array:
+    """About the mean of each column; of a constant column exactly its value."""
+    first = rows[:1].astype(np.float64)
+    return np.asarray(first[0] + (rows - first).mean(axis=0))
+
+
+class RowSums:
+    """Sums over the rows of tasks that have a matrix each, cut into folds.
+
+    Parameters
+    ----------
+    n_features : int
+    n_folds : int
+    shift : bool
+        False: sums of the columns as they are, for models without intercepts.
+    n_threads : int
+
+    Attributes
+    ----------
+    shifts, label_shifts : arrays, (n_tasks, n_features), (n_tasks,)
+    counts : array of int, (n_tasks, n_folds)
+        Rows.
+    largest_block : int
+        The most rows that were copied at a time.
+    """
+
+    def __init__(self, n_features: int, n_folds: int = 1, *, shift: bool = True, n_threads: int = 1) -> None:
+        self.n_features, self.n_folds, self.shift, self.n_threads = n_features, n_folds, shift, n_threads
+        self.shifts, self.label_shifts = np.zeros((0, n_features)), np.zeros(0)
+        self.counts = np.zeros((0, n_folds), dtype=np.int64)
+        self.largest_block = 0
+        self._begun = np.zeros(0, dtype=bool)
+        # (task, fold) after (task, fold): products of columns, labels and the constant, all at once
+        self._gram = np.zeros((0, kernels.panel_cells(n_features + 2)))
+        self._terms = np.zeros(0, dtype=np.int64)
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.shifts)
+
+    def grow(self, n_tasks: int) -> None:
+        """Make room for so many tasks."""
+        more = n_tasks - self.n_tasks
+        if more <= 0:
+            return
+
+        def longer(array: Array, count: int) -> Array:
+            return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
+
+        self.shifts, self.label_shifts = longer(self.shifts, more), longer(self.label_shifts, more)
+        self.counts, self._begun = longer(self.counts, more), longer(self._begun, more)
+        self._gram, self._terms = longer(self._gram, more * self.n_folds), longer(self._terms, more * self.n_folds)
+
+    def shift_by(self, shifts: Array, label_shifts: Array) -> None:
+        """Shifts for all tasks, known before any row is."""
+        self.grow(len(shifts))
+        self.shifts[:], self.label_shifts[:], self._begun[:] = shifts, label_shifts, True
+
+    def add(
+        self, rows: Array, y: Array, tasks: Array, folds: Array | None = None, weights: Array | None = None
+    ) -> None:
+        """Rows in any order; `tasks` and `folds` are numbers from 0."""
+        if len(tasks):
+            self.grow(int(tasks.max()) + 1)
+        step = block_rows(self.n_features + 2)
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            cells = tasks[part] * self.n_folds
+            if folds is not None:
+                cells = cells + folds[part]
+            self._add_block(rows[part], y[part], cells, None if weights is None else weights[part])
+
+    def _add_block(self, rows: Array, y: Array, cells: Array, weights: Array | None) -> None:
+        if weights is not None:
+            kept = np.flatnonzero(weights > 0.0)
+            if len(kept) < len(weights):
+                rows, y, cells, weights = rows[kept], y[kept], cells[kept], weights[kept]
+            if np.all(weights == 1.0):
+                weights = None
+        if not len(cells):
+            return
+        d = self.n_features
+        order = None if np.all(cells[1:] >= cells[:-1]) else stable_order(cells, len(self._terms))
+        counts = np.bincount(cells, minlength=len(self._terms))
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        block = np.empty((d + 2, len(cells)))
+        self.largest_block = max(self.largest_block, len(cells))
+        if order is None:
+            block[:d], block[d] = rows.T, y
+        elif rows.flags.c_contiguous:
+            block[:d], block[d] = rows[order].T, y[order]
+        else:  # columns lie together
+            block[:d], block[d] = np.take(rows.T, order, axis=1), y[order]
+        block[d + 1] = 1.0
+        if self.shift:
+            self._subtract(block, offsets[:: self.n_folds])
+        if weights is not None:
+            block *= np.sqrt(weights if order is None else weights[order])
+        kernels.add_grams(block.T, offsets, self.n_threads, self._gram)
+        self.counts += counts.reshape(self.counts.shape)
+        live = counts > 0
+        self._terms[live] = np.where(
+            self._terms[live] > 0, np.maximum(self._terms[live], counts[live]) + 1, counts[live]
+        )
+
+    def _subtract(self, block: Array, offsets: Array) -> None:
+        """Shifts of the tasks from their rows; a task that comes for the first time gets its own here."""
+        d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
+        for t in here[~self._begun[here]].tolist():
+            own = block[: d + 1, offsets[t] : offsets[t + 1]]
+            found = about(own.T)
+            found[~np.isfinite(found)] = 0.0
+            self.shifts[t], self.label_shifts[t], self._begun[t] = found[:d], found[d], True
+        if len(here) * 32 > block.shape[1]:  # few rows a task
+            tasks = np.repeat(here, offsets[here + 1] - offsets[here])
+            block[:d] -= self.shifts.T[:, tasks]
+            block[d] -= self.label_shifts[tasks]
+            return
+        for t in here.tolist():
+            block[:d, offsets[t] : offsets[t + 1]] -= self.shifts[t][:, None]
+            block[d, offsets[t] : offsets[t + 1]] -= self.label_shifts[t]
+
+    def gathered(self, fold: int, tasks: Array | None = None) -> Gathered:
+        """What one fold amounts to; tasks in another order where one is given."""
+        chosen = np.arange(self.n_tasks) if tasks is None else tasks
+        return Gathered(self._moments(fold, chosen), self.shifts[chosen], self.label_shifts[chosen])
+
+    def _moments(self, fold: int, chosen: Array) -> Moments:
+        d, cells = self.n_features, chosen * self.n_folds + fold
+        square = panels_to_square(self._gram[cells], d + 2)
+        return Moments(
+            square_to_panels(square[:, :d, :d]),
+            np.ascontiguousarray(square[:, d, :d]),
+            np.ascontiguousarray(square[:, d, d]),
+            np.ascontiguousarray(square[:, d + 1 :, :d]),
+            np.ascontiguousarray(square[:, d + 1 :, d + 1 :]),
+            np.ascontiguousarray(square[:, d, d + 1 :]),
+            int(self._terms[cells].max(initial=0)),
+        )
+
+    def take_over(self, tasks: int, parts: list[Moments], shifts: Array, label_shifts: Array, counts: Array) -> None:
+        """Rows that were summed as one matrix for all tasks: from now on each has its own."""
+        self.shift_by(np.repeat(shifts, tasks, axis=0), label_shifts)
+        d = self.n_features
+        for fold, part in enumerate(parts):
+            square = np.zeros((tasks, d + 2, d + 2))
+            square[:, :d, :d] = panels_to_square(part.gram, d)
+            square[:, d, :d] = square[:, :d, d] = part.cross
+            square[:, d, d] = part.labels
+            square[:, d + 1, :d] = square[:, :d, d + 1] = part.beside[:, 0]
+            square[:, d + 1, d + 1] = part.nuisance[:, 0, 0]
+            square[:, d, d + 1] = square[:, d + 1, d] = part.explained[:, 0]
+            cells = np.arange(tasks) * self.n_folds + fold
+            self._gram[cells], self._terms[cells] = square_to_panels(square), part.rows
+            self.counts[:, fold] = counts[fold]
+
+
+class SharedSums:
+    """Sums over the rows of one matrix that all tasks share, cut into folds; attributes as those of `RowSums`, but
+    ``shifts`` is (1, n_features) and ``counts`` (n_folds,)."""
+
+    def __init__(
+        self, n_features: int, n_tasks: int, n_folds: int = 1, *, shift: bool = True, n_threads: int = 1
+    ) -> None:
+        self.n_features, self.n_folds, self.shift, self.n_threads = n_features, n_folds, shift, n_threads
+        self.shifts, self.label_shifts = np.zeros((1, n_features)), np.zeros(n_tasks)
+        self.counts = np.zeros(n_folds, dtype=np.int64)
+        self.largest_block = 0
+        self._begun = not shift
+        self.parts = [Moments.zeros(1, n_tasks, n_features, 1) for _ in range(n_folds)]
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.label_shifts)
+
+    def shift_by(self, shifts: Array, label_shifts: Array) -> None:
+        """Shifts, known before any row is."""
+        self.shifts[:], self.label_shifts[:], self._begun = shifts, label_shifts, True
+
+    def add(self, rows: Array, y: Array, folds: Array | None = None, weights: Array | None = None) -> None:
+        """Rows in any order with their labels, (rows, n_tasks)."""
+        step = block_rows(self.n_features + self.n_tasks)
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            chosen = np.zeros(len(rows[part]), dtype=np.int64) if folds is None else folds[part]
+            for fold in np.unique(chosen).tolist():
+                own = np.flatnonzero(chosen == fold)
+                whole = len(own) == len(chosen)
+                x, labels = rows[part] if whole else rows[part][own], y[part] if whole else y[part][own]
+                self._add_block(x, labels, fold, None if weights is None else weights[part][own])
+
+    def _add_block(self, rows: Array, y: Array, fold: int, weights: Array | None) -> None:
+        self.largest_block = max(self.largest_block, len(rows))
+        if not self._begun:
+            with np.errstate(over="ignore", invalid="ignore"):
+                shifts, labels = about(rows), about(y)
+            shifts[~np.isfinite(shifts)] = 0.0
+            self.shift_by(shifts, labels)
+        x = np.empty(rows.shape, order="F")
+        np.subtract(rows, self.shifts[0], out=x)
+        labels = y - self.label_shifts
+        z = np.ones((1, len(rows)))
+        if weights is not None:
+            root = np.sqrt(weights)
+            x *= root[:, None]
+            labels *= root[:, None]
+            z *= root
+        self.parts[fold].add_rows(x, labels, z, np.array([0, len(rows)]), self.n_threads)
+        self.counts[fold] += len(rows)
+
+    def gathered(self, fold: int) -> Gathered:
+        """What one fold amounts to."""
+        return Gathered(self.parts[fold].copy(), self.shifts.copy(), self.label_shifts.copy())
+
+
+@dataclass
+class Gathered:
+    """Moments of all features and the constant, and what they are about.
+
+    Attributes
+    ----------
+    moments : Moments
+        The constant is the only nuisance column.
+    shifts, label_shifts : arrays, (matrices, n_features), (n_tasks,)
+    """
+
+    moments: Moments
+    shifts: Array
+    label_shifts: Array
+
+    @property
+    def n_features(self) -> int:
+        return int(self.shifts.shape[1])
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.label_shifts)
+
+    @property
+    def totals(self) -> Array:
+        """Weights of the rows of each task."""
+        return np.asarray(np.broadcast_to(self.moments.nuisance[:, 0, 0], (self.n_tasks,)))
+
+    @property
+    def _known(self) -> Array:
+        total = self.moments.nuisance[:, 0, 0]
+        return np.where(total > 0.0, total, 1.0)
+
+    def weighted(self, factors: Array) -> Gathered:
+        """With the rows of each task weighed by a factor."""
+        moments = self.moments.weighted(factors)
+        shifts = np.broadcast_to(self.shifts, (len(moments.gram), self.n_features))
+        return replace(self, moments=moments, shifts=np.ascontiguousarray(shifts))
+
+    def means(self) -> tuple[Array, Array]:
+        """Of columns, (matrices, n_features), and of labels, (n_tasks,)."""
+        columns = self.shifts + self.moments.beside[:, 0] / self._known[:, None]
+        return columns, self.label_shifts + self.moments.explained[:, 0] / self._known
+
+    def squares(self) -> tuple[Array, Array, Array, Array]:
+        """Sums of squares of columns and of labels about the shifts, and what the means take from them."""
+        moments = self.moments
+        columns = np.maximum(panel_diagonal(moments.gram, self.n_features), 0.0)
+        by_means = np.square(moments.beside[:, 0]) / self._known[:, None]
+        return columns, moments.labels, by_means, np.square(moments.explained[:, 0]) / self._known
+
+    @property
+    def well_centred(self) -> bool:
+        """Whether the shifts were near enough to the means: not so where the first rows are unlike the others."""
+        columns, labels, by_means, by_label_means = self.squares()
+        near = 1.0 - 1.0 / _FAR
+        return not (
+            bool(np.any((by_means > near * columns) & (by_means > 0.0)))
+            or bool(np.any((by_label_means > near * labels) & (by_label_means > 0.0)))
+        )
+
+    def residual_squares(self, coefs: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Weighted sums of squared residuals, (values, n_tasks), at coefficients (values, n_tasks, n_features) and
+        intercepts (values, n_tasks), and what rounding may have done to them.
+
+        Large numbers cancel twice: in the intercepts less the shifts, which are therefore summed in twice the
+        precision, and in ``y'y - 2 y'Xw + w'X'Xw``, whose error is relative to the sizes of its parts.
+        """
+        moments, d = self.moments, self.n_features
+        values, n_tasks = intercepts.shape
+        shifts = np.broadcast_to(self.shifts, (n_tasks, d))
+        one = np.concatenate([np.broadcast_to(shifts, coefs.shape), np.ones((values, n_tasks, 2))], axis=2)
+        labels = np.broadcast_to(-self.label_shifts[:, None], (values, n_tasks, 1))
+        two = np.concatenate([coefs, intercepts[:, :, None], labels], axis=2)
+        cuts = np.arange(values * n_tasks + 1) * (d + 2)
+        left = Samples.exact_cut(one.ravel(), two.ravel(), cuts).reshape(values, n_tasks)
+        gram = panels_to_square(moments.gram, d)
+        total, beside = self.totals, np.broadcast_to(moments.beside[:, 0], (n_tasks, d))
+        rows = coefs.transpose(1, 2, 0)  # tasks x features x values
+        fitted = np.matmul(gram, rows).transpose(2, 0, 1)  # values x tasks x features
+        found = moments.labels + np.sum(coefs * (fitted - 2.0 * moments.cross), axis=2) + np.square(left) * total
+        found += 2.0 * left * (np.sum(coefs * beside, axis=2) - moments.explained[:, 0])
+        columns, label_squares, _, _ = self.squares()
+        sizes = np.sum(np.abs(coefs) * np.sqrt(columns), axis=2) + np.sqrt(label_squares)
+        sizes += np.abs(left) * np.sqrt(total)
+        unsure = 1.01 * 2.0**-53 * (moments.rows + 4.0 * d + 32.0) * np.square(sizes)
+        return np.maximum(found, 0.0), unsure

@@ -1,0 +1,215 @@
+"""Fits from sufficient statistics: rows that were read once, in blocks, and are gone.
+
+Tall data in memory come here by themselves (`tall_fit`), sums that the user has made (`TaskMoments`) always do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..design import one_blas_thread
+from ..design.memory import free_memory
+from ..design.sums import Gathered
+from ..fitted.arguments import kernel_threads
+from ..fitted.path import RegularizationPath
+from ..fitted.scales import SMALL_TYPES, warn_norms
+from ..losses import Squared
+from ..path.tall import TallProblem, Unusable
+from ..penalties import L21, SparseGroup
+from ..tasks import TaskData, gather_rows, one_matrix, read_feature_weights
+
+_TALL_BYTES = 32 << 20  # X smaller than this may be copied
+_FEWEST_ROWS = 4.0  # of a matrix, to a feature
+_MOST_FEATURES = 3000
+_MOST_AT_ONCE = 256  # features, where a single value is asked for: a few passes over X cost less than more of them
+_MOST_WORK = 5e10  # multiplications to form the Gram matrices, and
+_WORK_A_VALUE = 2e8  # of these, for every value
+_MOST_BYTES = 1 << 30
+
+
+def alpha_of(largest: float, unit: float) -> float:
+    """The alpha of a strength in sum units: rounding must not leave it a hair below the truth."""
+    alpha = largest / unit
+    while alpha * unit < largest:
+        alpha = np.nextafter(alpha, np.inf)
+    return float(alpha)
+
+
+class Tall:
+    """A model, and what its data amount to.
+
+    Parameters
+    ----------
+    model : PathEstimator
+        With squared loss and a penalty of the sparse group family.
+    gathered : Gathered
+        Under the sample weights alone.
+    facts : TaskData or DataFacts
+    names : array of str, optional
+        Of the features.
+    small : bool
+        Whether the columns are indicators or counts, whose scales say nothing.
+    readings : int
+        Of the rows, for the path to tell.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        gathered: Gathered,
+        facts: Any,
+        names: np.ndarray | None = None,
+        *,
+        small: bool = False,
+        readings: int = 1,
+        n_threads: int | None = None,
+    ) -> None:
+        self.model, self.facts, self._names, self._readings = model, facts, names, readings
+        penalty = penalty_of(model, facts)
+        if model.task_weights is not None:
+            gathered = gathered.weighted(np.asarray(facts.task_weights))
+        self.problem = TallProblem(
+            gathered,
+            penalty,
+            fit_intercept=model.fit_intercept,
+            standardize=model.standardize,
+            n_threads=kernel_threads(model.n_jobs) if n_threads is None else n_threads,
+        )
+        self._gathered, self._small = gathered, small
+        self._unit: float = model._unit(facts)
+
+    @property
+    def serves(self) -> bool:
+        """Whether the statistics tell what the rows would."""
+        problem = self.problem
+        return problem.ordinary and problem.dependent is None and problem.usable
+
+    def alpha_max(self) -> float:
+        """The smallest alpha whose solution is zero."""
+        return alpha_of(self.problem.lambda_max, self.model._strength() * self._unit)
+
+    def solve(self, alphas: np.ndarray, *, exact: bool, progress: Any = None) -> Any:
+        """A `PathSolution`; None where the statistics do not prove a value to `tol` and that is asked for (`exact`)."""
+        model = self.model
+        lams = np.asarray(alphas, dtype=np.float64) * (model._strength() * self._unit)
+        solution = self.problem.solve(
+            lams, tol=model.tol, max_iter=model.max_iter, progress=progress, settle=not exact
+        )
+        if solution is not None:
+            solution.passes = float(self._readings)
+        return solution
+
+    def fit(self, exact: bool = False) -> bool:
+        """Makes the model a fitted one, but for its features; False as `solve`."""
+        model, facts = self.model, self.facts
+        solution = self.solve(np.array([model.alpha]), exact=exact, progress=model._progress())
+        if solution is None:
+            return False
+        if not solution.points:
+            raise KeyboardInterrupt
+        model._set_solution(facts, solution.points[0])
+        self.set_measures(model, solution)
+        self.warn_scales(stacklevel=3)
+        if not solution.points[0].converged:
+            model._warn_not_converged(solution, facts)
+        return True
+
+    def set_measures(self, model: Any, solution: Any) -> None:
+        """What a fitted model tells of the problem."""
+        model.null_objective_ = float(solution.null_objective) / self._unit
+        model._set_scale(self.problem.scale, 0)
+
+    def path(self, alphas: np.ndarray, exact: bool = False, label: str | None = None) -> RegularizationPath | None:
+        """The path of the model; None as `solve`."""
+        solution = self.solve(alphas, exact=exact, progress=self.model._progress(label))
+        return None if solution is None else self.as_path(solution, alphas)
+
+    def as_path(self, solution: Any, alphas: np.ndarray) -> RegularizationPath:
+        """A solution as a path of the model."""
+        if not solution.interrupted:
+            self.warn_scales(stacklevel=4)
+        return self.model._as_path(self.facts, self.problem, solution, alphas, self._names)
+
+    def warn_scales(self, stacklevel: int) -> None:
+        """Once a fit, never in its folds."""
+        if self.model.standardize or self._small:
+            return
+        columns, _, by_means, _ = self._gathered.squares()
+        spread = np.maximum(columns - by_means, 0.0) if self.model.fit_intercept else columns
+        weights = read_feature_weights(self.model.feature_weights, self._gathered.n_features)
+        counted = np.ones(self._gathered.n_features, dtype=bool) if weights is None else weights == 1.0
+        warn_norms(np.sqrt(spread.max(axis=0)), counted, self._names, stacklevel + 1)
+
+
+def penalty_of(model: Any, facts: Any) -> SparseGroup:
+    """The penalty of all features at unit strength; a ValueError where it is none of the family."""
+    options = model._penalty()
+    penalty = options.pop("penalty", None) or L21()
+    if type(model._member) is not Squared or not isinstance(penalty, SparseGroup):
+        raise ValueError(
+            f"{type(model).__name__} cannot be fitted from moments: sums of products determine the squared loss with "
+            f"the l21, l11, sparse group and ridge penalties only, and this is the {model._member.label} with the "
+            f"{penalty.label} penalty. Fit it to the rows."
+        )
+    if np.ndim(penalty.l1_ratio) and len(np.asarray(penalty.l1_ratio)) != facts.n_features:
+        raise ValueError(
+            f"l1 has {len(np.asarray(penalty.l1_ratio))} entries, but there are {facts.n_features} features: one per "
+            "feature, or a number."
+        )
+    weights = read_feature_weights(model.feature_weights, facts.n_features)
+    if weights is not None and model.positive and not np.all(weights):
+        raise ValueError("positive=True cannot be combined with feature_weights of 0: give them a small weight.")
+    fixed = options.pop("fixed_ridge", 0.0) * model._unit(facts)
+    known = np.ones(facts.n_features) if weights is None else weights
+    return penalty.on(known, facts.n_tasks, positive=model.positive, fixed_ridge=fixed, **options)
+
+
+def may_be_tall(X: Any) -> bool:
+    """Whether it is worth a look: told before anything is read."""
+    parts = X if isinstance(X, list | tuple) else [X]
+    return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= _TALL_BYTES // 8
+
+
+def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None = None) -> Tall | None:
+    """The model on tall data, after one reading of them; None where its rows are better left where they are."""
+    if not suits(model) or not is_tall(model, data, n_values):
+        return None
+    threads = kernel_threads(model.n_jobs)
+    with one_blas_thread():
+        gathered, readings = gather_rows(data, model.fit_intercept, threads)
+    assert data.source is not None
+    small = data.source.dtype.type in SMALL_TYPES
+    try:
+        found = Tall(model, gathered, data, names, small=small, readings=readings)
+    except Unusable:
+        return None
+    if not found.problem.finite:
+        data.refuse_not_finite()
+    return found if found.serves else None
+
+
+def suits(model: Any) -> bool:
+    """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
+    if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
+        return False
+    return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
+
+
+def is_tall(model: Any, data: TaskData, n_values: int) -> bool:
+    """By counted work and memory."""
+    source = data.source
+    if source is None or not source.dense or source.nbytes < _TALL_BYTES:
+        return False
+    count = data.n_features
+    matrices = 1 if one_matrix(data) and model.task_weights is None else data.n_tasks
+    rows = data.n_rows if matrices == 1 else len(data.y)
+    most = _MOST_FEATURES if n_values > 1 else _MOST_AT_ONCE
+    if count > most or rows < _FEWEST_ROWS * count * matrices:
+        return False
+    work = float(rows) * count * count
+    if count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values):
+        return False
+    return 8.0 * 4 * matrices * (count + 64.0) ** 2 <= min(_MOST_BYTES, 0.25 * free_memory())
+

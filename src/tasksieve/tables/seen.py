@@ -1,0 +1,181 @@
+"""What is remembered of columns that go by in chunks: enough to decide what they are, never their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .dates import FIRST_DAY, LAST_DAY, date_ways
+from .encode import as_words, is_number
+from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
+from .table import NAMED_PLACES, Array, Column, Table
+
+# Different words, or numbers of a column called id, beyond which nobody wants to know more.
+MOST_KEPT = 1 << 20
+MOST_DAYS = 1 << 17  # more than the calendar has between the first day and the last that numbers may mean
+
+
+@dataclass
+class SeenColumn:
+    """One column of a table, chunk after chunk.
+
+    Attributes
+    ----------
+    kinds : set of kinds met, chunks without any value left out
+    n_rows, n_missing : int
+    holes : list of int
+        The first rows without a value.
+    words : dict
+        The different words, as keys; of numbers only where they are names of things.
+    ways : set of str or None
+        Ways in which all values so far are dates.
+    """
+
+    coded: bool = False
+    kinds: set[str] = field(default_factory=set)
+    n_rows: int = 0
+    n_missing: int = 0
+    holes: list[int] = field(default_factory=list)
+    words: dict[str, None] = field(default_factory=dict)
+    ways: Any = None
+    different: bool = True
+    n_others: int = 0
+    first_other: tuple[int, str] | None = None
+    whole: bool = True
+    low: int = 0
+    high: int = 0
+    total: int = 0
+    squares: int = 0
+    numbers: set[int] = field(default_factory=set)
+    rising: bool = True
+    days: set[int] | None = field(default_factory=set)
+
+    def look(self, name: str, column: Column, first: int) -> None:
+        """The next rows, the first of which has this number in the file."""
+        missing = column.missing
+        self.n_rows += len(missing)
+        holes = np.flatnonzero(missing)
+        self.n_missing += len(holes)
+        self.holes += (first + holes[: max(0, NAMED_PLACES - len(self.holes))]).tolist()
+        if len(holes) == len(missing):
+            self.whole &= column.values.dtype.kind in "iu"
+            return
+        self.kinds.add(column.kind)
+        if column.kind != "number" and (self.ways is None or self.ways):
+            found = set(date_ways(column))
+            self.ways = found if self.ways is None else self.ways & found
+        if column.kind == "number":
+            self._numbers(name, column.values)
+        if column.kind == "text" or self.coded:
+            self._words([word for word in as_words(column) if word is not None], column, first)
+
+    def _words(self, words: list[str], column: Column, first: int) -> None:
+        if len(self.words) <= MOST_KEPT:
+            before = len(self.words)
+            self.words.update(dict.fromkeys(words))
+            self.different &= len(self.words) - before == len(words)
+        if column.kind != "text":
+            return
+        others = {word: count for word, count in Counter(words).items() if not is_number(word)}
+        self.n_others += sum(others.values())
+        if others and self.first_other is None:
+            row = next(row for row, word in enumerate(column.values.tolist()) if word in others)
+            self.first_other = first + row, column.values[row]
+
+    def _numbers(self, name: str, values: Array) -> None:
+        self.whole &= values.dtype.kind in "iu"
+        if not self.whole:
+            self.numbers.clear()
+            return
+        if self.days is not None:
+            self.days.update(np.unique(values).tolist())
+            if len(self.days) > MOST_DAYS or min(self.days) < FIRST_DAY or max(self.days) > LAST_DAY:
+                self.days = None
+        low, high = int(values.min()), int(values.max())
+        new = self.total == 0 and self.squares == 0 and self.n_rows == len(values)
+        # in whole numbers without end: a column that holds each number of its range once is known by these
+        shifted = values.astype(np.int64) - low if low >= -(2**62) and high < 2**62 else None
+        if shifted is None or high - low >= 2**31:
+            self.total += sum(values.tolist())
+            self.squares += sum(value * value for value in values.tolist())
+        else:
+            part, count = int(shifted.sum()), len(values)
+            parts = int(np.sum(np.square(shifted.astype(object)))) if (high - low) ** 2 * count >= 2**62 else (
+                int(np.sum(np.square(shifted)))
+            )  # fmt: skip
+            self.total += part + count * low
+            self.squares += parts + 2 * low * part + count * low * low
+        self.rising &= bool(np.all(values[1:] > values[:-1])) and (new or int(values[0]) > self.high)
+        self.low, self.high = (low, high) if new else (min(low, self.low), max(high, self.high))
+        if CALLED_ID.search(name) and self.different and len(self.numbers) <= MOST_KEPT:
+            before = len(self.numbers)
+            self.numbers.update(values.tolist())
+            self.different = len(self.numbers) - before == len(values)
+
+    @property
+    def spoilt(self) -> tuple[int, int, tuple[int, str] | None]:
+        """Rows with a value, those that are no number, and the first of these."""
+        return self.n_rows - self.n_missing, self.n_others, self.first_other
+
+    def why_id(self, name: str) -> str | None:
+        """`ids.why_id` of the whole column."""
+        count = self.n_rows - self.n_missing
+        if self.kinds == {"text"}:
+            ids = count >= FEWEST_WORDS and self.different and 2 * (count - self.n_others) < count
+            return f"{count:,} words, all different" if ids else None
+        if self.kinds != {"number"} or not self.whole or self.n_rows < FEWEST_NUMBERS:
+            return None
+        if YEARS[0] <= self.low and self.high <= YEARS[1]:
+            return None
+        n, low, high = self.n_rows, self.low, self.high
+        sums = (n * (low + high)) // 2, sum_of_squares(high) - sum_of_squares(low - 1)
+        if high - low == n - 1 and sums == (self.total, self.squares):
+            return f"whole numbers from {low} to {high}, each once"
+        if CALLED_ID.search(name) and (self.rising or (self.different and len(self.numbers) == n)):
+            return f"whole numbers from {low} to {high}, all different"
+        return None
+
+    def as_column(self) -> Column:
+        """For those who choose features."""
+        kind = "text" if "text" in self.kinds else next(iter(self.kinds), "number")
+        if kind == "number" and self.whole and self.days:
+            self.ways = set(date_ways(Column("number", np.array(sorted(self.days)))))
+        if self.ways is None:
+            self.ways = set()
+        values = np.empty(0, dtype=np.int64 if self.whole else np.float64)
+        return Column(kind, values, self)  # type: ignore[arg-type]
+
+
+def sum_of_squares(n: int) -> int:
+    """Of all whole numbers from 1 to n; for n < 0 less those from n + 1 to 0, so that differences are sums."""
+    return n * (n + 1) * (2 * n + 1) // 6
+
+
+class SeenTable:
+    """All columns of a table that goes by in chunks."""
+
+    def __init__(self, source: str, coded: Iterable[str] = ()) -> None:
+        self.source, self.n_rows = source, 0
+        self._coded = set(coded)
+        self.columns: dict[str, SeenColumn] = {}
+
+    def look(self, chunk: Table) -> None:
+        """The next chunk."""
+        for name, column in chunk.columns.items():
+            if name not in self.columns:
+                self.columns[name] = SeenColumn(name in self._coded)
+            self.columns[name].look(name, column, self.n_rows)
+        self.n_rows += chunk.n_rows
+
+    def mixed(self) -> list[str]:
+        """Columns that held numbers in some chunks and words in others."""
+        return [name for name, seen in self.columns.items() if len(seen.kinds) > 1 and "text" in seen.kinds]
+
+    def as_table(self) -> Table:
+        """A table without rows, whose columns know what they were."""
+        columns = {name: seen.as_column() for name, seen in self.columns.items()}
+        return Table(self.source, self.n_rows, columns)
