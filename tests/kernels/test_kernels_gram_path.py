@@ -150,7 +150,7 @@ def test_why_a_path_stops(rng):
     stop, values, *_ = kernels.GramPath(*given, group, l1, False, 1e-14, 1e-12, 10_000, 0.0, 1).advance(
         lams, np.zeros(12), np.full(12, 1e-9 * null), 1, 1e13
     )
-    assert stop == 0
+    assert stop == 4
     assert not values[-1][7]
     assert values[-1][2] > 1e-9 * null
 

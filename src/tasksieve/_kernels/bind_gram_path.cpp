@@ -19,6 +19,8 @@ class PyGramPath {
                       double budget) {
         const index_t count = length(lams);
         require(length(ridges) == count && length(goals) == count, "one ridge and one goal a strength");
+        for (index_t v = 0; v < count; ++v)
+            require(lams.data()[v] > 0.0 && std::isfinite(lams.data()[v]), "strengths must be positive");
         GramStop stop;
         {
             nb::gil_scoped_release release;
@@ -40,6 +42,7 @@ class PyGramPath {
         p.matrices = gram.shape(0);
         p.features = cross.shape(1);
         p.tasks = cross.shape(0);
+        require(p.features > 0 && p.tasks > 0, "there must be a feature and a task");
         require(index_t(gram.shape(1)) == panel_cells(p.features), "gram must hold the panels of square matrices");
         require(p.matrices == 1 || p.matrices == p.tasks, "one Gram matrix, or one a task");
         require(shaped(sizes, p.matrices, p.features), "sizes must be matrices x features");

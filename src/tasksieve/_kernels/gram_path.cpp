@@ -44,7 +44,7 @@ TASKSIEVE_INLINE void subtract(const double *panel, const index_t *rows, const d
     }
 }
 
-// One task: four sums side by side, since one alone would wait for itself.
+// One task: two sums side by side, since one alone would wait for itself.
 TASKSIEVE_INLINE void subtract_one(const double *panel, const index_t *rows, const double *delta, index_t stride,
                                    index_t count, double *h, index_t panels) {
     constexpr int lanes = panel_columns;
@@ -353,6 +353,14 @@ void GramPath::measure(double lam, double ridge, const double *w, const double *
             reach_[t] += p_.sizes[(p_.matrices == 1 ? 0 : t) * d + active_[k]] * std::fabs(w[k * p_.tasks + t]);
     const double g = loose * (p_.rounding + gamma(double(count) + 8.0));
     for (index_t t = 0; t < p_.tasks; ++t) kappa_[t] = g * (p_.label_sizes[t] + reach_[t]);
+    if (loose > 1.0)  // correlations carried along have the errors of the points they come from
+        for (const std::vector<double> *rows : {&w_, &w_before_})
+            for (index_t t = 0; t < p_.tasks; ++t) {
+                double reach = 0.0;
+                for (index_t k = 0; k < index_t(rows->size()) / p_.tasks; ++k)
+                    reach += p_.sizes[(p_.matrices == 1 ? 0 : t) * d + active_[k]] * std::fabs((*rows)[k * p_.tasks + t]);
+                kappa_[t] = std::max(kappa_[t], g * (p_.label_sizes[t] + reach));
+            }
     auto upper = [&](index_t t, index_t j) {
         const double v = p_.positive ? h[t * padded_ + j] : std::fabs(h[t * padded_ + j]);
         return v + kappa_[t] * p_.sizes[(p_.matrices == 1 ? 0 : t) * d + j] + lost_squares * p_.label_sizes[t];
@@ -470,19 +478,20 @@ double GramPath::certify(double lam, double ridge, const double *w, const double
     for (index_t t = 0; t < p_.tasks; ++t) {
         total += std::max(residual2[t], 0.0);
         error += kappa_[t] * reach_[t];
-        off += 4.0 * kappa_[t] * reach_[t] + 2.0 * p_.rounding * p_.label_sizes[t] * p_.label_sizes[t];
+        off += 4.0 * kappa_[t] * reach_[t];
+        off += 2.0 * (p_.rounding + gamma(double(count) + 8.0)) * p_.label_sizes[t] * p_.label_sizes[t];
     }
-    const double sums = gamma(double(count) * double(p_.tasks) + 24.0);
+    const double sums = gamma(double(count) * double(p_.tasks) + 24.0), tasks = gamma(double(p_.tasks) + 64.0);
     error += sums * (absolute + ridge * weight2);
-    const double residual = total + off + ridge * weight2 * (1.0 + sums);
+    const double residual = (total + off) * (1.0 + tasks) + ridge * weight2 * (1.0 + sums);
     const double limit = polar > 0.0 ? 1.0 / (polar * (1.0 + p_.gauge_error)) : INFINITY;
     double scale = residual > 0.0 ? (total + ridge * weight2 + inner) / residual : 1.0;
     scale = std::max(std::min(scale, ridge > 0.0 ? std::min(limit, 1.0) : limit), 0.0);
     value.objective = 0.5 * total + norm + 0.5 * ridge * weight2;
-    value.wobble = 0.5 * off + sums * (norm + ridge * weight2) + gamma(64.0) * value.objective;
+    value.wobble = 0.5 * off + sums * (norm + ridge * weight2) + tasks * value.objective;
     double gap = 0.5 * (1.0 - scale) * (1.0 - scale) * residual;
     gap += std::max(norm * (1.0 + sums) - scale * (inner - error), 0.0);
-    value.gap = gap * (1.0 + gamma(64.0)) + value.wobble;
+    value.gap = gap * (1.0 + tasks) + value.wobble;
     scale_ = scale;
     // What of this is rounding: the gauge that decides without its errors, and the errors of the sums.
     for (index_t t = 0; t < p_.tasks; ++t) {
@@ -581,6 +590,7 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
         double gap = play.gap();
         while (gap > inner && value.epochs < max_epochs) {
             play.epoch();
+            work_ += 8.0 * double(play.count) * double(p_.tasks) + 1e3;  // rows that do not move, and the gap
             ++value.epochs;
             anderson.push(play);
             if (anderson.ready()) anderson.extrapolate(play, p_.positive);
@@ -650,6 +660,7 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
         value.count = index_t(features.size()) - value.first;
         value.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
         values.push_back(value);
+        if (stop == GramStop::spent) return stop;
     }
     return GramStop::done;
 }

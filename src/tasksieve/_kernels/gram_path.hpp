@@ -43,7 +43,7 @@ enum class GramStop : int {
     paused = 1,    // enough work for one call
     crowded = 2,   // more features in play than there is room for, or than Newton's method would mind
     rounding = 3,  // what rounding may have done to the statistics is not small beside the goal
-    spent = 4,     // as many epochs as are allowed, or no progress: the value is finished as far as it got
+    spent = 4,     // as many epochs as are allowed: the last value is finished as far as it got
 };
 
 struct GramValue {
@@ -62,8 +62,8 @@ class GramPath {
   public:
     explicit GramPath(const GramProblem &problem);
 
-    // Strengths one after the other, until all are solved or something else stops it. A value that was not finished
-    // leaves no trace. `budget` counts multiplications.
+    // Strengths one after the other, until all are solved or something else stops it. A value that was not finished is
+    // not among the values. `budget` counts multiplications. Not for several threads at once.
     GramStop advance(const double *lams, const double *ridges, const double *goals, index_t count, index_t max_epochs,
                      double budget);
 

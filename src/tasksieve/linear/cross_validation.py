@@ -40,7 +40,7 @@ from .base import (
     kernel_threads,
 )
 from .early_stopping import PATIENCE, MeanCurve
-from .training_walk import TrainingWalk, gram_walks
+from .training_walk import FoldSums, TrainingWalk
 
 # Entries of X packed at a time to predict held-out rows.
 PACKED_ENTRIES = 1 << 25
@@ -383,18 +383,22 @@ class _Folds:
         self._name, self._n_jobs = type(owner).__name__, owner.n_jobs
         self._data, self._folds, self._threads, self._jobs = data, folds, threads, jobs
         self._shared, self._known_by = shared, known_by
-        self._gram: list[list[Any]] = []
+        self._sums: FoldSums | None = None
+        # Nobody has said how many: folds on sums, each on one thread, then run side by side.
+        self._side_by_side = owner.n_jobs is None and not keeping()
 
     def gather(self, models: Sequence[PathEstimator], problems: Sequence[Problem], n_values: int) -> None:
         """Sums over the rows of all folds, where walks on these are less work than on the rows."""
         trainings = [self._data.with_weights(train) for train, _ in self._folds]
-        self._gram = gram_walks(models, self._data, problems, trainings, n_values)
+        n_jobs = min(self._jobs * self._threads, len(self._folds)) if self._side_by_side else self._jobs
+        with one_blas_thread():
+            self._sums = FoldSums(models, self._data, problems, trainings, n_values, n_jobs)
 
     def one_by_one(self, models: Sequence[PathEstimator], grids: Sequence[np.ndarray]) -> list[FoldResult]:
         """Each fold of each model on its own, in threads."""
         # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
         n_jobs = self._n_jobs
-        if all(walk is not None for walks in self._gram for walk in walks):  # each on one thread
+        if self._side_by_side and self._sums is not None and self._sums.serve:
             n_jobs = min(self._jobs * self._threads, len(self._folds))
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
         solve = carried(self._solve)
@@ -472,7 +476,9 @@ class _Folds:
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         of_data = [self._known_by, data.y, data.offsets, data.form]
         # where they stop together, a fold depends on all
-        rows = fold if curve is None else ("early", PATIENCE, self._folds)
+        rows: Any = fold if curve is None else ("early", PATIENCE, self._folds)
+        if curve is None and self._sums is not None and self._sums.serve:  # sums of parts have the roundings of all
+            rows = ("sums", f, self._folds)
         facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads]
         found = kept(f"fold-{m}-{f}", facts, compute)
         if curve is not None and not spent:
@@ -501,7 +507,9 @@ class _Folds:
             assert steps is not None
             pace = _InStep(steps, curve, ahead, score, f)
         with one_blas_thread():
-            walk = TrainingWalk(model, training, len(alphas), self._threads, gram=self._gram[m][f])
+            one = self._side_by_side and steps is None
+            on_sums = None if self._sums is None else self._sums.walk(m, f, 1 if one else self._threads)
+            walk = TrainingWalk(model, training, len(alphas), self._threads, gram=on_sums)
             points = walk_along(walk, alphas, model._progress(f"{self._name}, fold {f + 1}"), pace)
         scores, open_ = np.full(len(alphas), np.nan), np.zeros(len(alphas), dtype=bool)
         scores[: len(points)] = score(points) if curve is None else curve.scores[: len(points), f]

@@ -12,7 +12,7 @@ from ..path.gram import GramWalk
 from ..path.gram_folds import fold_moments
 from ..path.problem import Problem
 from ..path.solve import Value
-from ..path.walks import PathWalk
+from ..path.walks import PathWalk, asks_for_something
 from ..penalties import SparseGroup
 from ..tasks import TaskData
 from .base import PathEstimator
@@ -47,7 +47,7 @@ class TrainingWalk:
         gram: tuple[GramWalk, Units] | None = None,
     ) -> None:
         self._model, self._data, self._n_values, self._n_threads = model, data, n_values, n_threads
-        self._problem, self._gram = problem, gram
+        self._problem, self._gram, self._tried = problem, gram, gram
         self._walk: PathWalk | None = None
         self._last: Value | None = None
         if gram is None:
@@ -64,7 +64,10 @@ class TrainingWalk:
         if self._last is not None:
             lam = units.inward(np.array([self._last.lam]))[0]
             after = replace(self._last, lam=float(lam), rows=units.rows(self._last.rows))
-        self._walk = PathWalk(self._problem, self._n_values, max_iter=model.max_iter, after=after, **options)
+        by_gram = self._tried is None
+        self._walk = PathWalk(
+            self._problem, self._n_values, max_iter=model.max_iter, after=after, by_gram=by_gram, **options
+        )
         return self._walk
 
     @property
@@ -92,28 +95,49 @@ class TrainingWalk:
         return [units.value(value) for value in ahead.values(lams, goals)]
 
 
-def gram_walks(
-    models: Sequence[PathEstimator],
-    data: TaskData,
-    problems: Sequence[Problem],
-    trainings: Sequence[TaskData],
-    n_values: int,
-) -> list[list[tuple[GramWalk, Units] | None]]:
-    """For each model and each fold a walk on the moments of its training rows, where that is less work.
+class FoldSums:
+    """Sums over the rows of all folds, made in one reading, and walks on the training rows of each.
 
-    All rows are read once, for all folds and all models.
+    Parameters
+    ----------
+    models : sequence of PathEstimator
+        All on the same rows.
+    data : TaskData
+    problems : sequence of Problem
+        Those of the models on all rows.
+    trainings : sequence of TaskData
+        The training rows of each fold.
+    n_values : int
+        Along a path.
+    n_jobs : int
+        Folds that are walked at the same time.
+
+    Attributes
+    ----------
+    serve : bool
+        Whether walks on moments are less work than on the rows.
     """
-    nobody: list[tuple[GramWalk, Units] | None] = [None] * len(trainings)
-    model = models[0]
-    asked = any(other._engine_options().get("screening", "auto") != "auto" for other in models)
-    weights = [] if asked else [model._row_weights(training) for training in trainings]
-    moments = fold_moments(problems[0], weights, n_values) if weights else None
-    if moments is None:
-        return [nobody for _ in models]
-    ratios = [model._unit(training) / model._unit(data) for training in trainings]
-    found = []
-    for problem in problems:
-        assert isinstance(problem.penalty, SparseGroup)
-        walks = moments.walks(problem.penalty, ratios, 1)
-        found.append([None if walk is None else (walk, problem.units) for walk in walks])
-    return found
+
+    def __init__(
+        self,
+        models: Sequence[PathEstimator],
+        data: TaskData,
+        problems: Sequence[Problem],
+        trainings: Sequence[TaskData],
+        n_values: int,
+        n_jobs: int,
+    ) -> None:
+        model, self._problems = models[0], problems
+        asked = any(asks_for_something(other._engine_options()) for other in models)
+        weights = [] if asked else [model._row_weights(training) for training in trainings]
+        self._moments = fold_moments(problems[0], weights, n_values, n_jobs) if weights else None
+        self._ratios = [model._unit(training) / model._unit(data) for training in trainings]
+        self.serve = self._moments is not None
+
+    def walk(self, m: int, f: int, n_threads: int) -> tuple[GramWalk, Units] | None:
+        """Of model m along the path of fold f, and its units; None where somebody else has to."""
+        problem = self._problems[m]
+        if self._moments is None or not isinstance(problem.penalty, SparseGroup):
+            return None
+        walk = self._moments.walk(f, problem.penalty, self._ratios[f], n_threads)
+        return None if walk is None else (walk, problem.units)

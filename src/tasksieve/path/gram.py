@@ -32,7 +32,7 @@ from ..design.moments import (
     subtract_outer,
 )
 from ..losses import TargetLoss, gamma
-from ..penalties import SparseGroup
+from ..penalties import L11, L21, SparseGroup
 from .engine import Value
 from .problem import Problem
 
@@ -47,8 +47,10 @@ _WIDEST = 12  # times as many features as rows: there the working sets of the en
 _ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
 _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
-_DONE, _PAUSED = 0, 1  # why the kernel returns, unless the walk is at its end
-_BUDGET = 2e9  # multiplications in one call: between calls there is time for progress and interrupts
+_DONE, _PAUSED, _SPENT = 0, 1, 4  # why the kernel returns, unless the walk is at its end
+_PATIENCE = 300  # epochs at one value, after which the engine has better means
+_ORDINARY = 2.0**100  # sizes up to this, and down to its inverse, can be squared twice
+_BUDGET = 5e8  # multiplications in one call: between calls there is time for progress and interrupts
 
 
 @dataclass
@@ -59,8 +61,6 @@ class Frame:
     ----------
     features : array of int
         The penalised features, which the moments are about.
-    n_features : int
-        Of the data.
     unpenalised : array of int
     fit_intercept : bool
     shifts : array, (matrices, features)
@@ -73,7 +73,6 @@ class Frame:
     """
 
     features: Array
-    n_features: int
     unpenalised: Array
     fit_intercept: bool
     shifts: Array
@@ -96,10 +95,21 @@ class GramWalk:
     n_rows : float
         Rows of a matrix, on average.
     n_threads : int
+    patience : int, optional
+        Epochs at one value after which the walk ends, since somebody else has better means; None: nobody has.
     """
 
-    def __init__(self, moments: Moments, penalty: SparseGroup, frame: Frame, n_rows: float, n_threads: int) -> None:
-        self.frame, self.penalty = frame, penalty
+    def __init__(
+        self,
+        moments: Moments,
+        penalty: SparseGroup,
+        frame: Frame,
+        n_rows: float,
+        n_threads: int,
+        patience: int | None = _PATIENCE,
+    ) -> None:
+        self._patience = patience
+        self.frame = frame
         self._own = own = penalty.restrict(frame.features)
         gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
         count = len(frame.features)
@@ -107,6 +117,10 @@ class GramWalk:
         squares = np.maximum(panel_diagonal(gram, count), 0.0)
         self._label_sizes = np.sqrt(moments.labels)
         self._nuisance_sizes = np.sqrt(np.maximum(np.einsum("mzz->mz", moments.nuisance), 0.0))
+        # Errors of sums are relative only where squares are not below the range of double precision.
+        lengths = np.concatenate([np.sqrt(squares).ravel(), self._nuisance_sizes.ravel(), self._label_sizes])
+        live = lengths[lengths != 0.0]
+        self._ordinary = bool(np.all((live < _ORDINARY) & (live > 1.0 / _ORDINARY)))
         self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
         # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
         self._sums = gamma(moments.rows + 16)
@@ -143,9 +157,10 @@ class GramWalk:
 
     @property
     def usable(self) -> bool:
-        """Whether the nuisance columns can be told apart, and what is to be explained is more than rounding."""
+        """Whether numbers are of ordinary sizes, the nuisance columns can be told apart, and what is to be explained is
+        more than rounding."""
         least = 1e4 * self._rounding * float(np.sum(np.square(self._label_sizes)))
-        return bool(np.all(self._independence > 0.0)) and self.null_value > least
+        return self._ordinary and bool(np.all(self._independence > 0.0)) and self.null_value > least
 
     def _eliminate(self, moments: Moments) -> float:
         """Takes what nuisance columns explain out of the moments; returns the relative error of what is left.
@@ -196,10 +211,11 @@ class GramWalk:
         ridges = self._own.ridges(np.asarray(lams))
         if self._ended:
             return []
+        allowed = max_iter if self._patience is None else min(max_iter, self._patience)
         stop, found, places, rows = self._path.advance(
-            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), max_iter, _BUDGET
+            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), allowed, _BUDGET
         )
-        self._ended = stop not in (_DONE, _PAUSED)
+        self._ended = stop not in (_DONE, _PAUSED) and not (stop == _SPENT and allowed == max_iter)
         if not found:
             return []
         counts = np.array([value[6] for value in found])
@@ -211,7 +227,7 @@ class GramWalk:
             part = slice(int(ends[k]) - count, int(ends[k]))
             gap += numbers.lost[k]
             if not gap <= goals[k] and epochs < max_iter:
-                self._ended = True  # numbers as they are stored fall short of the goal
+                self._ended = True  # too slow, or numbers as they are stored fall short of the goal
                 return values
             features, coefs = self.frame.features[places[part]], numbers.raw[part]
             if len(self.frame.unpenalised):
@@ -263,7 +279,7 @@ class GramWalk:
         for z, part in enumerate(self._coefficients.transpose(1, 0, 2)):
             left[:, z] = self._fit[:, z] - sums(part[self._of_task].T[places] * rows)
         free = left[:, first:]
-        away = self._away(left, rows, places, sums, reach)
+        away = self._away(left, rows, places, sums, reach, int(np.max(counts)))
         intercept, added = np.zeros((n_values, n_tasks)), np.zeros((n_values, n_tasks))
         if first:
             # Where large numbers cancel they are summed in twice the precision, task by task and value by value.
@@ -292,12 +308,12 @@ class GramWalk:
         dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
         return _Numbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
 
-    def _away(self, left: Array, rows: Array, places: Array, sums: Any, reach: Array) -> Array:
+    def _away(self, left: Array, rows: Array, places: Array, sums: Any, reach: Array, most: int) -> Array:
         """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
         n_values, count, n_tasks = left.shape
         if not count:
             return np.zeros((n_values, n_tasks))
-        terms = gamma(len(rows) + 2 * count + 16) + self._sums
+        terms = gamma(most + 2 * count + 16) + self._sums
         if count == 1:  # one column is independent: the best coefficient is a quotient of sums, with their errors
             return np.asarray(2.0 * terms * (self._label_sizes + reach))
         sizes = self._nuisance_sizes[self._of_task]  # (tasks, nuisance)
@@ -339,9 +355,9 @@ def _scale(gram: Array, scale: Array) -> None:
 
 
 def serves(problem: Problem, n_values: int) -> bool:
-    """Whether the Gram way is there for a problem, and less work than the engine: counted, never timed."""
+    """Whether the Gram way is there for a problem, less work than the engine by counting, and fits into memory."""
     design, loss, penalty = problem.design, problem.loss, problem.penalty
-    if loss.name != "squared" or not isinstance(penalty, SparseGroup) or len(design.shards) != 1:
+    if loss.name != "squared" or type(penalty) not in (SparseGroup, L21, L11) or len(design.shards) != 1:
         return False
     if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
@@ -358,14 +374,15 @@ def serves(problem: Problem, n_values: int) -> bool:
     return memory_allows(problem)
 
 
-def memory_allows(problem: Problem, more: int = 0) -> bool:
-    """Whether Gram matrices, features in play and a copy of the columns have room, with so many more matrices."""
+def memory_allows(problem: Problem, more: int = 0, n_walks: int = 1) -> bool:
+    """Whether there is room for the walks of a problem, each with Gram matrices and features in play, for a copy of the
+    columns, and for so many more sets of matrices."""
     design = problem.design
     count = design.n_features - len(design.unpenalised)
     matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
     samples = design.n_rows if matrices == 1 else design.n_samples
     room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
-    needed = 8.0 * (matrices * (float(count) ** 2 * (1 + more) + room**2) + 2.0 * samples * count)
+    needed = 8.0 * (matrices * (float(count) ** 2 * (n_walks + more) + n_walks * room**2) + 2.0 * samples * count)
     return needed <= min(_MOST_BYTES, 0.25 * free_memory())
 
 
@@ -374,7 +391,6 @@ def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: 
     design = problem.design
     return Frame(
         features,
-        design.n_features,
         design.unpenalised,
         design.fit_intercept,
         columns.shifts,
@@ -394,8 +410,14 @@ def penalised_features(design: Design) -> Array:
 
 def gram_walk(problem: Problem) -> GramWalk | None:
     """The walk along a problem's path; None where its statistics are no good."""
-    design, loss = problem.design, problem.loss
+    loss = problem.loss
     assert isinstance(loss, TargetLoss) and isinstance(problem.penalty, SparseGroup)
+    with np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
+        return _walk_of(problem, problem.penalty, loss)
+
+
+def _walk_of(problem: Problem, penalty: SparseGroup, loss: TargetLoss) -> GramWalk | None:
+    design = problem.design
     features = penalised_features(design)
     columns = shifted_columns(design, features)
     moments = gather(design, columns, loss.weighted_labels)
@@ -404,5 +426,5 @@ def gram_walk(problem: Problem) -> GramWalk | None:
     if scale is not None:
         scale = np.ascontiguousarray(scale[features].T[:matrices])
     rows = len(columns.x) / matrices
-    walk = GramWalk(moments, problem.penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
+    walk = GramWalk(moments, penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
     return walk if walk.usable else None

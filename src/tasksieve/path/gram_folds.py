@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design.moments import Moments, leave_one_out, panel_diagonal, shifted_columns
+from ..design.moments import Moments, panel_diagonal, shifted_columns
 from ..losses import TargetLoss, gamma
 from ..penalties import SparseGroup
 from .gram import GramWalk, frame_of, memory_allows, penalised_features, serves
@@ -53,30 +53,30 @@ class FoldMoments:
                 z = np.ascontiguousarray(design.samples.weighted_nuisance[:, rows])
                 part.add_rows(x, y, z, np.searchsorted(rows, columns.offsets), design.n_threads)
             parts.append(part)
-        self._rest = parts.pop()
         self._parts, self._n_folds = parts, len(held_out)
 
-    def walks(self, penalty: SparseGroup, unit_ratios: Sequence[float], n_threads: int) -> list[GramWalk | None]:
-        """A walk for each fold; None where its statistics are no good.
+    def walk(self, fold: int, penalty: SparseGroup, unit_ratio: float, n_threads: int) -> GramWalk | None:
+        """Along the path of a fold; None where its statistics are no good.
 
-        `unit_ratios` are the units of the folds' objectives over that of all rows.
+        `unit_ratio` is the unit of the fold's objective over that of all rows.
         """
-        return [
-            self._walk(moments, penalty.with_fixed_ridge(ratio), n_threads)
-            for moments, ratio in zip(leave_one_out(self._parts, self._rest), unit_ratios, strict=True)
-        ]
-
-    def _walk(self, moments: Moments, penalty: SparseGroup, n_threads: int) -> GramWalk | None:
         design, frame = self._design, self._frame
+        moments = self._parts[fold].empty()
+        for f, part in enumerate(self._parts):
+            if f != fold:
+                moments.add(part)
         totals = moments.nuisance[:, 0, 0] if design.fit_intercept else np.ones(len(moments.gram))
         totals = np.broadcast_to(totals, design.n_tasks) if len(totals) == 1 else totals
         scale = self._scale(moments, totals) if design.standardize else None
+        if scale is not None and not np.all(np.isfinite(scale)):
+            return None
         rows = self._rows * (self._n_folds - 1) / self._n_folds
+        penalty = penalty.with_fixed_ridge(unit_ratio)
         walk = GramWalk(moments, penalty, replace(frame, totals=np.array(totals), scale=scale), rows, n_threads)
         return walk if walk.usable else None
 
     def _scale(self, moments: Moments, totals: Array) -> Array:
-        """Standard deviations of the training rows; 1 of columns that are constant there."""
+        """Standard deviations of the training rows, 1 of columns that are zero there; NaN where rounding hides them."""
         count, matrices = len(self._frame.features), len(moments.gram)
         squares = panel_diagonal(moments.gram, count)
         weights = totals[:matrices, None]
@@ -84,15 +84,21 @@ class FoldMoments:
         if self._design.fit_intercept:
             sums = np.square(moments.beside[:, 0])
             spread = squares - np.divide(sums, weights, out=np.zeros_like(squares), where=weights > 0)
-        constant = (spread <= 32.0 * gamma(moments.rows + 16) * squares) | (weights <= 0.0)
+        hidden = spread <= 32.0 * gamma(moments.rows + 16) * squares
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / weights))
+            scale = np.where(hidden, np.nan, np.sqrt(np.maximum(spread, 0.0) / weights))
+        return np.where((squares == 0.0) | (weights <= 0.0), 1.0, scale)
 
 
-def fold_moments(problem: Problem, trainings: Sequence[Array], n_values: int) -> FoldMoments | None:
-    """Moments of folds, given the row weights of their training rows; None where the Gram way does not serve them."""
+def fold_moments(
+    problem: Problem, trainings: Sequence[Array], n_values: int, n_jobs: int
+) -> FoldMoments | None:
+    """Moments of folds, given the row weights of their training rows; None where the Gram way does not serve them.
+
+    `n_jobs` folds are walked at the same time.
+    """
     design = problem.design
-    if not serves(problem, n_values) or not memory_allows(problem, 2 * len(trainings)):
+    if not serves(problem, n_values) or not memory_allows(problem, len(trainings) + 1, n_jobs):
         return None
     if design.standardize and not design.fit_intercept:
         return None  # standard deviations are about zero there, and totals are not among the moments

@@ -69,7 +69,6 @@ class TallProblem:
         nuisance_shifts = np.concatenate([constant, gathered.shifts[of_task][:, free].T])
         frame = Frame(
             kept,
-            gathered.n_features,
             free,
             fit_intercept,
             np.ascontiguousarray(gathered.shifts[:, kept]),
@@ -87,7 +86,7 @@ class TallProblem:
             return
         if not count:
             raise Unusable("every feature has weight 0 in feature_weights: nothing is penalised")
-        self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads)
+        self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads, patience=None)
         self.null_value = self._walk.null_value
         if self.null_value == 0.0 and len(free):
             raise Unusable("features of weight 0 in feature_weights explain the labels exactly")

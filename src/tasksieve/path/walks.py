@@ -78,7 +78,9 @@ class PathWalk(Walk):
         That will be asked for.
     max_iter : int
     after : Value, optional
-        A value that somebody else has solved by the Gram way, from which the engine goes on.
+        A value that somebody else has solved, from which to go on.
+    by_gram : bool
+        False: with the engine alone.
     options
         Of `EngineWalk`; the Gram way is there for those who ask for nothing in particular.
     """
@@ -90,6 +92,7 @@ class PathWalk(Walk):
         *,
         max_iter: int = 10_000,
         after: Value | None = None,
+        by_gram: bool = True,
         **options: Any,
     ) -> None:
         self._problem, self._max_iter, self._options = problem, max_iter, options
@@ -97,7 +100,7 @@ class PathWalk(Walk):
         self._gram: gram.GramWalk | None = None
         self._engine: EngineWalk | None = None
         self._last = after
-        if after is None and not _asks_for_something(options) and gram.serves(problem, n_values):
+        if by_gram and after is None and not asks_for_something(options) and gram.serves(problem, n_values):
             self._gram = gram.gram_walk(problem)
         if self._gram is None:
             self._begin_engine()
@@ -128,7 +131,8 @@ class PathWalk(Walk):
         return (self._engine or self._begin_engine()).values(lams, goals)
 
 
-def _asks_for_something(options: dict[str, Any]) -> bool:
+def asks_for_something(options: dict[str, Any]) -> bool:
+    """Whether options of `EngineWalk` are other than the usual ones."""
     plain = {"screening": "auto", "solver": "auto", "working_set": True, "lazy": True, "start": None}
     return any(options.get(name, usual) != usual for name, usual in plain.items())
 
