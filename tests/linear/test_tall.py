@@ -146,13 +146,22 @@ def test_fit_sets_what_fit_sets(monkeypatch: pytest.MonkeyPatch, gathered: list[
     np.testing.assert_allclose(one.alpha_max(frame, y, task), largest)
 
 
-def test_scales_are_warned_of(gathered: list[Any]) -> None:
+def test_scales_are_warned_of_where_the_user_asks(gathered: list[Any]) -> None:
     X, y, task = make()
     X[:, 3] *= 1e4
-    with pytest.warns(ts.ScaleWarning, match="feature 3"):
-        ts.MultiTaskLasso().path(X, y, task=task, n_alphas=3)
-    with pytest.warns(ts.ScaleWarning, match="feature 3"):
-        ts.MultiTaskLasso().fit(X, y, task=task)
+    moments = ts.TaskMoments(n_folds=3).add(X, y, task)
+    for ask in (
+        lambda: ts.MultiTaskLasso().path(X, y, task=task, n_alphas=3),
+        lambda: ts.MultiTaskLasso().fit(X, y, task=task),
+        lambda: ts.MultiTaskLassoCV(n_alphas=3).fit(X, y, task=task),
+        lambda: ts.MultiTaskLasso().path_moments(moments, n_alphas=3),
+        lambda: ts.MultiTaskLasso().fit_moments(moments),
+        lambda: ts.MultiTaskLassoCV(n_alphas=3).fit_moments(moments),
+    ):
+        with pytest.warns(ts.ScaleWarning, match="feature 3") as caught:
+            ask()
+        assert [warning.filename for warning in caught] == [__file__]
+    assert not gathered
 
 
 def test_nan_is_named(gathered: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

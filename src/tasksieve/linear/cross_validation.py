@@ -153,6 +153,8 @@ class PathEstimatorCV(TaskLinearModel):
         self
         """
         self._check_parameters()
+        if self._fit_tall(X, y, task, sample_weight, groups):
+            return self
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
         found = make_folds(
@@ -220,6 +222,10 @@ class PathEstimatorCV(TaskLinearModel):
         self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)
         return self
+
+    def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
+        """Whether the model was fitted from sums over rows, which tall data are read for only once."""
+        return False
 
     def _fold_model(self, model: PathEstimator) -> PathEstimator:
         """The model as folds solve it."""

@@ -13,7 +13,7 @@ from .cross_validation import PathEstimatorCV
 from .from_moments import ComparesMoments, FitsMoments
 
 
-class MultiTaskElasticNet(FitsMoments, TaskRegression, PathEstimator):
+class MultiTaskElasticNet(TaskRegression, FitsMoments):
     r"""Multi-task Lasso with a ridge: correlated features are kept together rather than picked by chance.
 
     .. math::
@@ -133,7 +133,7 @@ class MultiTaskElasticNet(FitsMoments, TaskRegression, PathEstimator):
         check_number(self.l1_ratio, "l1_ratio", low=0, closed=False, high=1)
 
 
-class MultiTaskElasticNetCV(ComparesMoments, TaskRegression, PathEstimatorCV):
+class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
     r"""`MultiTaskElasticNet` with ``alpha``, and ``l1_ratio`` where several are given, chosen by cross-validation.
 
     .. math:: (\alpha, \rho)^\star = \arg\min_{\alpha, \rho} \frac1F \sum_f \frac1T \sum_t

@@ -91,17 +91,10 @@ class FitsMoments(PathEstimator):
 class ComparesMoments(PathEstimatorCV):
     """A model whose alpha may be chosen by cross-validation on the moments of folds."""
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
-        # the words are those of the class above
-        if may_be_tall(X) and not keeping() and self._fit_tall(X, y, task, sample_weight, groups):
-            return self
-        return super().fit(X, y, task, sample_weight, groups=groups)
-
-    fit.__doc__ = PathEstimatorCV.fit.__doc__
-
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Tall data are read once, for all folds; False where they are better left where they are."""
-        self._check_parameters()
+        if not may_be_tall(X) or keeping():
+            return False
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
         if not all(suits(model) and is_tall(model, data, 2) for model in models):
@@ -196,7 +189,7 @@ class ComparesMoments(PathEstimatorCV):
             return False
         if solution.interrupted:
             raise KeyboardInterrupt
-        self.path_ = tall.as_path(solution, grid)
+        self.path_ = tall.as_path(solution, grid, stacklevel=5 if exact else 4)  # a step more from rows
         self.alpha_ = float(grid[k])
         self._set_solution(tall.facts, solution.points[k])
         tall.set_measures(self, solution)

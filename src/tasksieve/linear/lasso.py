@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from ..fitted.parameters import keep_parameters
-from .base import PathEstimator, TaskRegression
+from .base import TaskRegression
 from .cross_validation import PathEstimatorCV
 from .from_moments import ComparesMoments, FitsMoments
 
 
-class MultiTaskLasso(FitsMoments, TaskRegression, PathEstimator):
+class MultiTaskLasso(TaskRegression, FitsMoments):
     r"""Linear regression for several tasks that selects features for all of them together.
 
     .. math::
@@ -128,7 +128,7 @@ class MultiTaskLasso(FitsMoments, TaskRegression, PathEstimator):
         keep_parameters(self, locals())
 
 
-class MultiTaskLassoCV(ComparesMoments, TaskRegression, PathEstimatorCV):
+class MultiTaskLassoCV(TaskRegression, ComparesMoments):
     r"""`MultiTaskLasso` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t

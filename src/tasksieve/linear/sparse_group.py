@@ -13,7 +13,6 @@ from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData
 from .base import (
-    PathEstimator,
     TaskClassification,
     TaskLinearModel,
     TaskRegression,
@@ -21,7 +20,6 @@ from .base import (
     warn_column,
     warn_one_class,
 )
-from .cross_validation import PathEstimatorCV
 from .from_moments import ComparesMoments, FitsMoments
 
 
@@ -150,7 +148,7 @@ class _EitherLoss(TaskLinearModel):
         return tags
 
 
-class MultiTaskSparseGroupLasso(FitsMoments, _EitherLoss, PathEstimator):
+class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
     r"""Linear model of several tasks that selects features for all of them, and within each feature its tasks.
 
     .. math::
@@ -304,7 +302,7 @@ class MultiTaskSparseGroupLasso(FitsMoments, _EitherLoss, PathEstimator):
         return tags
 
 
-class MultiTaskSparseGroupLassoCV(ComparesMoments, _EitherLoss, PathEstimatorCV):
+class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
     r"""`MultiTaskSparseGroupLasso` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t

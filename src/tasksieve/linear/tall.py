@@ -124,12 +124,12 @@ class Tall:
     def path(self, alphas: np.ndarray, exact: bool = False, label: str | None = None) -> RegularizationPath | None:
         """The path of the model; None as `solve`."""
         solution = self.solve(alphas, exact=exact, progress=self.model._progress(label))
-        return None if solution is None else self.as_path(solution, alphas)
+        return None if solution is None else self.as_path(solution, alphas, stacklevel=4)
 
-    def as_path(self, solution: Any, alphas: np.ndarray) -> RegularizationPath:
-        """A solution as a path of the model."""
+    def as_path(self, solution: Any, alphas: np.ndarray, stacklevel: int) -> RegularizationPath:
+        """A solution as a path of the model; warnings are about a line so far up."""
         if not solution.interrupted:
-            self.warn_scales(stacklevel=4)
+            self.warn_scales(stacklevel)
         return self.model._as_path(self.facts, self.problem, solution, alphas, self._names)
 
     def warn_scales(self, stacklevel: int) -> None:
