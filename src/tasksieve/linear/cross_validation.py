@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -402,17 +403,19 @@ class _Folds:
 
     def one_by_one(self, models: Sequence[PathEstimator], grids: Sequence[np.ndarray]) -> list[FoldResult]:
         """Each fold of each model on its own, in threads."""
-        # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
-        n_jobs = self._n_jobs
-        if self._side_by_side and self._sums is not None and self._sums.serve:
-            n_jobs = min(self._jobs * self._threads, len(self._folds))
-        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-        solve = carried(self._solve)
-        found: list[FoldResult] = parallel(
-            delayed(solve)(m, f, model, grid)
+        folds = [
+            (m, f, model, grid)
             for m, (model, grid) in enumerate(zip(models, grids, strict=True))
             for f in range(len(self._folds))
-        )
+        ]
+        if self._side_by_side and self._sums is not None and self._sums.serve:
+            slots = min(self._jobs * self._threads, len(self._folds))
+            side_by_side: list[FoldResult] = Lockstep(slots).run([partial(self._solve, *fold) for fold in folds])
+            return side_by_side
+        # require="sharedmem" means threads: the kernels let them run side by side, and X is in memory once
+        parallel = Parallel(n_jobs=self._n_jobs, require="sharedmem")
+        solve = carried(self._solve)
+        found: list[FoldResult] = parallel(delayed(solve)(*fold) for fold in folds)
         return found
 
     def in_step(
