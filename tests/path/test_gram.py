@@ -19,6 +19,7 @@ OPTIONS = {
     "unpenalised, no intercept": {"unpenalised": np.array([2, 7]), "fit_intercept": False},
     "positive": {"positive": True},
     "ridge": {"ridge_ratio": 0.7},
+    "a little ridge": {"ridge_ratio": 0.05},
     "entries": {"l1": 0.3},
     "independent": {"l1": 1.0, "group": 0.0},
     "everything": {"standardize": True, "unpenalised": np.array([0, 3]), "ridge_ratio": 0.2, "l1": 0.2},

@@ -198,6 +198,7 @@ struct GramPath::Play {
         const double residual2 = 2.0 * loss() + ridge * weight2;
         double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
         if (polar > 0.0) scale = std::min(scale, 1.0 / polar);
+        if (ridge > 0.0) scale = std::min(scale, 1.0);  // as the certificate has it
         scale = std::max(scale, 0.0);
         return 0.5 * (1.0 - scale) * (1.0 - scale) * residual2 + penalties - scale * products;
     }
