@@ -325,7 +325,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         How the folds were made, in words.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
-    path_scores_ : ndarray of shape (n_scored_, n_folds)
+    path_scores_ : ndarray of shape (`n_scored_`, n_folds)
         ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
     n_scored_ : int
         Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
