@@ -132,8 +132,13 @@ def test_ctrl_c_ends_all():
         steps.wait_until(lambda: False)
         after.append(True)
 
-    with pytest.raises(KeyboardInterrupt):
-        steps.run([work, asking(steps, [1])])
+    # Where the tests run in the background of a shell, nobody listens to Ctrl-C unless told so.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            steps.run([work, asking(steps, [1])])
+    finally:
+        signal.signal(signal.SIGINT, usual)
     assert not after
 
 
