@@ -154,6 +154,9 @@ def test_the_gram_way_is_asked_for_by_nothing_but_auto(rng, monkeypatch):
     ts.MultiTaskOWL().path(X, Y, n_alphas=3)
     ts.CalibratedMultiTaskLasso().path(X, Y, n_alphas=3)
     model = ts.MultiTaskLasso(0.1, warm_start=True).fit(X, Y)
+    assert counts == []  # so small a fit is the engine's
+    monkeypatch.setattr(gram, "_LEAST_SINGLE", 0.0)
+    model = ts.MultiTaskLasso(0.1, warm_start=True).fit(X, Y)
     assert counts == [1]
     model.fit(X, Y)  # from the last solution: the engine's
     assert counts == [1]

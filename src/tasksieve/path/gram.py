@@ -42,6 +42,7 @@ _MOST_FEATURES = 3000  # beyond, working sets are less work than a Gram matrix
 _MOST_WORK = 5e10  # multiplications to form the Gram matrices
 _WORK_A_VALUE = 2e8  # of these, for every strength after the first
 _WORK_AT_ONCE = 2e7  # for the first
+_LEAST_SINGLE = 4e4  # products of one pass, below which a single strength is left to the engine
 _MOST_BYTES = 1 << 30
 _WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
 _ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
@@ -368,6 +369,8 @@ def serves(problem: Problem, n_values: int) -> bool:
     samples = design.n_rows if matrices == 1 else design.n_samples
     if not 0 < count <= min(_MOST_FEATURES, max(_WIDEST * samples / matrices, _LEAST_ROOM)):
         return False
+    if n_values == 1 and (matrices > 1 or float(samples) * count * design.n_tasks < _LEAST_SINGLE):
+        return False  # a small fit is over before statistics pay
     work = float(samples) * count * count
     if work > min(_MOST_WORK, _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)):
         return False
