@@ -7,7 +7,7 @@ their order in the user's data. Several vectors, of one design or of many, share
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -95,6 +95,23 @@ def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
     """Places of those who ask for all columns, and of those who ask for some."""
     everything = [k for k, a in enumerate(asked) if a.columns is None]
     return everything, [k for k, a in enumerate(asked) if a.columns is not None]
+
+
+def read_grouped(
+    asked: Sequence[Asked], n_features: int, together: Callable[[list[Asked]], list[Array]]
+) -> Reading:
+    """A reading for each way to cut the rows, and one more for squares; ``together`` serves those who ask alike."""
+    everything, some = split_asked(asked)
+    products: list[Any] = [None] * len(asked)
+    spent = 0.0
+    for squares in (True, False):
+        groups = alike(asked, [k for k in everything if asked[k].squares == squares])
+        for group in [*groups, *([k] for k in some if asked[k].squares == squares)]:
+            own = [asked[k] for k in group]
+            for k, found in zip(group, together(own), strict=True):
+                products[k] = found
+            spent += part_read(own, n_features)
+    return Reading(products, spent)
 
 
 def alike(asked: Sequence[Asked], places: Sequence[int]) -> list[list[int]]:

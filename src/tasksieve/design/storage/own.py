@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading, alike, part_read, split_asked
+from .base import Asked, ColumnStorage, Reading, read_grouped
 
 Array = np.ndarray[Any, Any]
 
@@ -126,17 +126,7 @@ class OwnStorage(ColumnStorage):
         return self._together([Asked(vector, offsets, shared, columns, squares)])[0]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        everything, some = split_asked(asked)
-        products: list[Any] = [None] * len(asked)
-        spent = 0.0
-        for squares in (True, False):
-            groups = alike(asked, [k for k in everything if asked[k].squares == squares])
-            for group in [*groups, *([k] for k in some if asked[k].squares == squares)]:
-                own = [asked[k] for k in group]
-                for k, found in zip(group, self._together(own), strict=True):
-                    products[k] = found
-                spent += part_read(own, self.n_features)
-        return Reading(products, spent)
+        return read_grouped(asked, self.n_features, self._together)
 
     def _together(self, asked: list[Asked]) -> list[Array]:
         """Products with vectors that cut the rows alike, of the same columns, all with squares or none."""
