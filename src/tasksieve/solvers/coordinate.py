@@ -114,7 +114,7 @@ class CoordinateDescent:
                 return grams, places, self._target_products(packed, target)
             grams = np.ascontiguousarray(packed.gram(places))[None]
         else:
-            x = packed.x[:, places]
+            x = packed.x if len(places) == len(packed.features) and _in_order(places) else packed.x[:, places]
             blocks = [x[a:b].T @ x[a:b] for a, b in zip(packed.offsets[:-1], packed.offsets[1:], strict=True)]
             grams = np.array(blocks)
         y_products = np.ascontiguousarray(packed.correlate(target, places).T)
@@ -130,3 +130,7 @@ class CoordinateDescent:
             grown = np.concatenate([self._targets[:, :known], more], axis=1) if known else more
             self._targets = np.ascontiguousarray(grown)
         return self._targets
+
+
+def _in_order(places: Array) -> bool:
+    return bool((np.diff(places) == 1).all())
