@@ -133,14 +133,15 @@ class PathEstimator(TaskLinearModel):
         if tall is not None and tall.fit(exact=True):
             self._set_features(X, data)
             return self
-        problem = self._problem(data)
-        solution = self._solve(
-            data,
-            problem,
-            np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
-            start=self._last_solution(problem) if self.warm_start else None,
-            progress=self._progress(),
-        )
+        with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
+            problem = self._problem(data)
+            solution = self._solve(
+                data,
+                problem,
+                np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
+                start=self._last_solution(problem) if self.warm_start else None,
+                progress=self._progress(),
+            )
         if not solution.points:
             raise KeyboardInterrupt
         point = solution.points[0]
