@@ -54,6 +54,67 @@ def test_solve_rows(rng, tasks, group, l1, ridge, positive):
     assert np.all(np.linalg.norm(np.maximum(off[~live] - l1, 0.0), axis=1) <= group + 1e-9)
 
 
+def norm_of(kind, w, group, l1):
+    """The norms of rows, from their definitions."""
+    return np.array([reference.coordinate.row_norm(row, group, l1, kind) for row in w])
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize(("kind", "group", "l1"), [(1, 1.1, 0.0), (2, 1.2, 0.8), (2, 0.5, 0.8), (2, 3.0, 0.8)])
+@pytest.mark.parametrize("tasks", [1, 2, 7])
+def test_solve_rows_of_other_kinds(rng, tasks, kind, group, l1, ridge, positive):
+    count = 60
+    c, h = 2 * rng.standard_normal((count, tasks)), rng.random((count, tasks)) * 3
+    c[0] = 0.0
+    h[1] = 2.0
+    h[2, 0] = c[2, 0] = 0.0
+    h[3] = c[3] = 0.0
+    h[4] *= np.geomspace(1e-2, 1e2, tasks)
+    c[5] = 1.5  # ties
+    groups, l1s = np.full(count, group), np.full(count, l1)
+    ours, twin = (np.empty((count, tasks)) for _ in range(2))
+    kernels.solve_rows(c, h, groups, l1s, ridge, positive, ours, kind)
+    reference.solve_rows(c, h, groups, l1s, ridge, positive, twin, kind)
+    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-12)
+    assert not (positive and (ours < 0).any())
+    # optimality: the slope lies in the dual ball, and is attained
+    slope = c - (h + ridge) * ours
+    gauges = [reference.row_gauge(row, group, l1, positive, kind) for row in slope]
+    assert np.all(np.array(gauges) <= 1.0 + 1e-10)
+    np.testing.assert_allclose(np.sum(slope * ours, axis=1), norm_of(kind, ours, group, l1), atol=1e-9)
+
+
+@pytest.mark.parametrize("use_gram", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "group", "l1", "ridge"), [(1, 1.5, 0.0, 0.1), (2, 0.7, 0.55, 0.0), (2, 0.7, 0.55, 0.4)]
+)
+def test_coordinate_descent_of_other_kinds(rng, kind, group, l1, ridge, positive, use_gram):
+    count, lengths = 10, (6, 7, 9)
+    x, offsets, columns, h, y = row_problem(rng, lengths, False, count)
+    blocks = blocks_of(x, offsets, False, columns)
+    parts = [y[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    groups, l1s = np.full(count, group), np.full(count, l1)
+    gram = np.array([b.T @ b for b in blocks]) if use_gram else None
+    y_products = np.array([b.T @ p for b, p in zip(blocks, parts, strict=True)]) if use_gram else None
+    places = np.arange(count) if use_gram else columns
+    values = []
+    for module in (kernels, reference):
+        w = np.zeros((count, 3))
+        state = np.empty(3 * count) if use_gram else y.copy()
+        _, gap, objective = module.coordinate_descent(
+            x, offsets, False, places, h, groups, l1s, ridge, positive, w, state, 20_000, 1e-12,
+            gram, y_products, float(y @ y), kind,
+        )  # fmt: skip
+        residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])
+        value = 0.5 * residual @ residual + norm_of(kind, w, group, l1).sum() + 0.5 * ridge * np.sum(w * w)
+        assert objective == pytest.approx(value, rel=1e-11)
+        assert gap <= 1e-12
+        values.append(value)
+    assert values[0] == pytest.approx(values[1], rel=1e-10)
+
+
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(
     ("group", "l1"), [(1.3, 0.0), (0.0, 0.4), (0.7, 0.5), (1e-6, 2.0), (2.0, 1e-6), (0.0, 0.0)]

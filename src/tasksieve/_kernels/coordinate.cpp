@@ -6,12 +6,16 @@
 namespace tasksieve {
 
 void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
-               double *w) {
-    solve_row_inline(c, h, tasks, group, l1, ridge, positive, w);
+               double *w, int kind) {
+    solve_row_of_kind(kind, c, h, tasks, group, l1, ridge, positive, w);
 }
 
-double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive) {
-    return row_gauge_inline(m, tasks, group, l1, positive);
+double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive, int kind) {
+    return row_gauge_of_kind(kind, m, tasks, group, l1, positive);
+}
+
+double row_norm(const double *w, index_t tasks, double group, double l1, int kind) {
+    return row_norm_of_kind(kind, w, tasks, group, l1);
 }
 
 TASKSIEVE_MULTIVERSION void row_gauges(const double *m, const double *errors, index_t count, index_t tasks,
@@ -87,7 +91,7 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
         double *w = weights + k * p.tasks;
         const double *h = p.h + k * p.tasks;
         for (index_t t = 0; t < p.tasks; ++t) c[t] = product(p, k, t, state) + h[t] * w[t];
-        solve_row_inline(c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
+        solve_row_of_kind(p.kind, c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
         for (index_t t = 0; t < p.tasks; ++t) {
             const double step = row[t] - w[t];
             if (step == 0.0) continue;
@@ -142,7 +146,7 @@ class Descent {
             weight2 += square;
             ridges += 0.5 * p_.ridge * square;
             penalties += penalty(k) - 0.5 * p_.ridge * square;
-            const double gauge = row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive);
+            const double gauge = row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive, p_.kind);
             polar = std::max(polar, gauge);
             if (square > 0.0 || gauge > 1.0) live_.push_back(k);
         }
@@ -172,6 +176,10 @@ class Descent {
 
     double penalty(index_t k) const {
         const double *w = w_ + k * p_.tasks;
+        if (p_.kind != ROW_SUM) {
+            const double norm = row_norm(w, p_.tasks, p_.group[k], p_.l1[k], p_.kind);
+            return norm + 0.5 * p_.ridge * dot(w, w, p_.tasks);
+        }
         double square = 0.0, absolute = 0.0;
         for (index_t t = 0; t < p_.tasks; ++t) {
             square += w[t] * w[t];

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..penalties import RowPenalty, row_norms
 from .claims import at_most, claim, close, unchanged
 from .penalty_cases import Case, bind, cases, ranges
@@ -33,7 +34,7 @@ def check_penalty(
     - P5: prox is optimal;
     - P6: no point of a ball has a larger gauge than `reach` says, and no row called inactive is active;
     - P7: what the penalty claims beside its four methods (`euclid`, `outer`, `thresholds`, `steepest`,
-      `zero_entries`, `leading`, `open`) is true;
+      `zero_entries`, `leading`, `open`, `row_form`, `split`) is true;
     - P8: rows that are dropped do not raise the value; `restrict`, `at` and `times` mean what they say.
 
     Parameters
@@ -477,6 +478,47 @@ def p7_steepest(case: Case) -> None:
     )
 
 
+def p7_row_form(case: Case) -> None:
+    """Compiled row updates are those of the penalty: optimal, whatever the curvatures."""
+    penalty, rng = case.penalty, case.rng
+    form = penalty.row_form()
+    if form is None:
+        return
+    curvatures = 10.0 ** rng.uniform(-2.0, 2.0, case.products.shape)
+    rows = np.empty_like(case.products)
+    kernels.solve_rows(
+        case.products, curvatures, form.group, form.l1, penalty.ridge, penalty.positive, rows, form.code
+    )
+    dual = case.products - (curvatures + penalty.ridge) * rows
+    polar, inner, value = case.polar(dual), float(np.vdot(dual, rows)), penalty.value(rows)
+    claim(
+        polar <= 1.0 + 1e-9 and abs(inner - value) <= 1e-9 * (1.0 + value),
+        "P7",
+        "`row_form` is that of another penalty: its row updates are not optimal.",
+        kind=form.kind,
+        polar=polar,
+        inner_product=inner,
+        value=value,
+        **case.tells,
+    )
+
+
+def p7_split(case: Case) -> None:
+    """Parts add up."""
+    parts = case.free.split(case.rows)
+    if parts is None:
+        return
+    together = np.sum(list(parts.values()), axis=0)
+    values = sum(case.penalty.value(part) for part in parts.values())
+    claim(
+        close(together, case.rows) and close(values, case.penalty.value(case.rows)),
+        "P7",
+        "`split` must give parts whose sum the rows are, and whose values are together no more than that of the rows.",
+        parts=parts,
+        **case.tells,
+    )
+
+
 def p7_features(case: Case) -> None:
     """Which features stand in the way of feasibility."""
     penalty = case.penalty
@@ -584,6 +626,8 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     p6_inactive,
     p7_euclid,
     p7_steepest,
+    p7_row_form,
+    p7_split,
     p7_features,
     p8_parts,
 )

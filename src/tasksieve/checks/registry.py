@@ -37,7 +37,7 @@ from ..losses import Logistic, Loss, Multinomial, Squared, SquareRoot
 from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from ..losses.hinge import Hinge, SquaredHinge
 from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
-from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
+from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
 from ..solvers import (
     Accelerated,
     CoordinateDescent,
@@ -54,6 +54,9 @@ PENALTIES: dict[str, RowPenalty] = {
     "L1,1": L11(),
     "sparse group": SparseGroup(0.2),
     "sparse group, mostly entries": SparseGroup(1.0, 0.3),
+    "L1,inf": LInf(),
+    "dirty": Dirty(),
+    "dirty, near L1,1": Dirty(1.35),
     "sorted, OSCAR": Sorted(),
     "sorted, SLOPE": Sorted("slope", fdr=0.3),
     "sorted, Bao's test": Sorted(test="bao"),
@@ -110,9 +113,13 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "accelerated, sorted": (Accelerated, Squared(), Sorted()),
     "coordinate descent": (CoordinateDescent, Squared(), L21()),
     "coordinate descent, sparse group": (CoordinateDescent, Squared(), SparseGroup(0.2)),
+    "coordinate descent, L1,inf": (CoordinateDescent, Squared(), LInf()),
+    "coordinate descent, dirty": (CoordinateDescent, Squared(), Dirty()),
     "variational Newton": (VariationalNewton, Squared(), L21()),
     "proximal Newton": (ProximalNewton, Logistic(), L21()),
     "proximal Newton, sparse group": (ProximalNewton, Logistic(), SparseGroup(0.2)),
+    "proximal Newton, L1,inf": (ProximalNewton, Logistic(), LInf()),
+    "proximal Newton, dirty": (ProximalNewton, Logistic(), Dirty()),
     "sorted FISTA": (SortedFista, Squared(), Sorted()),
     "stochastic gradient": (StochasticGradient, Squared(), Sorted()),
 }
@@ -136,6 +143,8 @@ ESTIMATORS: dict[str, Any] = {
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
     "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
     "any members, sorted": MultiTaskRegressor(penalty="owl", alpha=0.1),
+    "any members, L1,inf": MultiTaskRegressor(penalty="linf", alpha=0.1),
+    "any members, dirty": MultiTaskRegressor(penalty="dirty", alpha=0.1, ridge=0.1),
     "lasso, cross-validated": MultiTaskLassoCV(**_FEW),
     "elastic net, cross-validated": MultiTaskElasticNetCV(**_FEW),
     "sparse group lasso, cross-validated": MultiTaskSparseGroupLassoCV(l1=0.2, **_FEW),

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
-from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
+from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
 from ..tasks import is_task_list
 from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
 
 LOSSES = ("squared", "square-root")
-PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
+PENALTIES: dict[str, type[RowPenalty]] = {
+    "l21": L21,
+    "l11": L11,
+    "sparse_group": SparseGroup,
+    "linf": LInf,
+    "dirty": Dirty,
+    "owl": Sorted,
+}
 
 
 class _AnyMembers(TaskRegression, TaskLinearModel):
@@ -27,8 +36,34 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
         return as_loss(self.loss)
 
     def _penalty(self) -> dict[str, Any]:
-        penalty = PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
-        return {"penalty": penalty, "fixed_ridge": float(self.ridge)}
+        return {"penalty": self._norm, "fixed_ridge": float(self.ridge)}
+
+    @property
+    def _norm(self) -> RowPenalty:
+        """The penalty, without data."""
+        return PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
+
+    @property
+    def shared_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that tasks share."""
+        return self._part("shared")
+
+    @property
+    def specific_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that is of single tasks."""
+        return self._part("specific")
+
+    def _part(self, name: str) -> np.ndarray:
+        """A part of the coefficients, where the penalty is a minimum over parts."""
+        rows = self._learned().coef.T
+        scale = self.scale_.T if self.standardize else np.ones_like(rows)
+        parts = self._norm.split(np.ascontiguousarray(rows * scale))
+        if parts is None or name not in parts:
+            raise AttributeError(
+                f"{type(self).__name__} has {name}_coef_ only with a penalty that splits coefficients into parts "
+                "(penalty='dirty')."
+            )
+        return np.ascontiguousarray((parts[name] / scale).T)
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
@@ -66,7 +101,7 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
     ----------
     loss : {"squared", "square-root"} or Loss, default="squared"
         f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
-    penalty : {"l21", "l11", "sparse_group", "owl"} or RowPenalty, default="l21"
+    penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
         :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     alpha : float, default=1.0
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
@@ -100,6 +135,8 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
     ----------
     coef_ : ndarray of shape (T, d)
         Coefficients W', a row per task.
+    shared_coef_, specific_coef_ : ndarray of shape (T, d)
+        Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
     intercept_ : ndarray of shape (T,)
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
@@ -214,6 +251,8 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
+    shared_coef_, specific_coef_
+        As in `MultiTaskRegressor`, with a penalty that has parts.
     coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
 

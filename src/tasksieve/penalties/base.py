@@ -9,7 +9,7 @@ which features must be looked at. The mathematics is in `docs/develop/mathematic
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +31,27 @@ def row_norms(rows: Array) -> Array:
 def live_rows(rows: Array) -> Array:
     """Indices of the rows that are not zero."""
     return np.asarray(rows.any(axis=1)).nonzero()[0]
+
+
+class RowForm(NamedTuple):
+    """A norm of rows whose minimiser along one row is compiled (`_kernels/row_update.hpp`).
+
+    Attributes
+    ----------
+    kind : {"sum", "largest", "split"}
+        ``group ||w||_2 + l1 ||w||_1``; ``group max_t |w_t|``; ``min group ||p||_2 + l1 ||q||_1`` over ``p + q = w``.
+    group, l1 : arrays, one entry a row
+        Strengths.
+    """
+
+    kind: Literal["sum", "largest", "split"]
+    group: Array
+    l1: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return ("sum", "largest", "split").index(self.kind)
 
 
 class RowPenalty(Described):
@@ -247,11 +268,23 @@ class RowPenalty(Described):
         """Features grouped by equal norms of their rows, where the penalty draws rows together."""
         return None
 
+    def split(self, rows: Array) -> dict[str, Array] | None:
+        """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
+        return None
+
     # -- what particular algorithms make use of -------------------------------------------------------------------
 
     def thresholds(self) -> tuple[Array, Array | None] | None:
         """(group, l1): the gauge test is ``||soft(m, l1)|| < group``. None: another kind of gauge."""
         return None
+
+    def row_form(self) -> RowForm | None:
+        """The norm of a row, if it is one whose exact row updates are compiled: coordinate descent is for those."""
+        form = self.thresholds() if self.separable else None
+        if form is None:
+            return None
+        group, l1 = form
+        return RowForm("sum", group, np.zeros(len(group)) if l1 is None else l1)
 
     @property
     def euclid(self) -> Array | float | None:

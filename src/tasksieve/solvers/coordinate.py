@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import PackedColumns
-from ..penalties import SparseGroup, live_rows
+from ..penalties import RowPenalty, live_rows
 from .needs import Needs
 from .working import Solution, WorkingProblem
 
@@ -19,14 +19,14 @@ _ROOM = 1.5  # packed columns for each one that takes part: beyond that theirs a
 
 
 class CoordinateDescent:
-    """One row of W at a time, each solved exactly: all penalties of the family, positivity included.
+    """One row of W at a time, each solved exactly: all penalties that have a row form, positivity included.
 
     Works on the residual, or on a Gram matrix where that is cheaper: an epoch costs ``4 N |A|`` operations on the
     residual and ``2 T |A|`` per *changed* row with a Gram matrix.
     """
 
     name = "cd"
-    needs = Needs(losses=("squared",), thresholds=True, packed=True)
+    needs = Needs(losses=("squared",), row_form=True, packed=True)
 
     def __init__(self) -> None:
         #: operations spent on the last problem, for choosing between solvers
@@ -51,7 +51,7 @@ class CoordinateDescent:
         self,
         packed: PackedColumns,
         places: Array,
-        penalty: SparseGroup,
+        penalty: RowPenalty,
         target: Array,
         start: Array,
         tol: float,
@@ -61,6 +61,8 @@ class CoordinateDescent:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns; `zero` where W is known to be zero."""
         rows = np.ascontiguousarray(start)
         tasks, count = packed.n_tasks, len(places)
+        form = penalty.row_form()
+        assert form is not None
         squares = packed.squared_norms[places]
         if zero is not None:
             squares = np.where(zero, 0.0, squares)  # as if those columns were empty
@@ -70,8 +72,8 @@ class CoordinateDescent:
             packed.shared,
             places,
             squares,
-            penalty.group,
-            penalty.l1,
+            form.group,
+            form.l1,
             penalty.ridge,
             penalty.positive,
         )
@@ -88,12 +90,13 @@ class CoordinateDescent:
                 gram,
                 y_products,
                 float(target @ target),
+                form.code,
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
         live = live_rows(rows)
         residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
-        epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0)
+        epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0, form.code)
         self.work = epochs * 4.0 * len(target) * count
         return Solution(rows, epochs, gap)
 

@@ -30,7 +30,7 @@ class ProximalNewton:
     """
 
     name = "prox-newton"
-    needs = Needs(curved=True, thresholds=True, packed=True)
+    needs = Needs(curved=True, row_form=True, packed=True)
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
@@ -46,7 +46,7 @@ class ProximalNewton:
         epochs, share = 0, 0.03
         gap = least = np.inf
         stalled = 0
-        may_use_newton = not penalty.has_entries and not penalty.positive
+        may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None
         while True:
             products = packed.correlate(at.residual, places)
             gap, _ = problem.gap(rows, at, products)
@@ -61,6 +61,8 @@ class ProximalNewton:
             near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
+            form = part.row_form()
+            assert form is not None
             columns, squares, right = self._model(places[chosen], w, at.residual)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
@@ -71,8 +73,8 @@ class ProximalNewton:
                 False,
                 np.arange(len(chosen)),
                 squares,
-                part.group,
-                part.l1,
+                form.group,
+                form.l1,
                 part.ridge,
                 part.positive,
                 proposal,
@@ -82,6 +84,7 @@ class ProximalNewton:
                 None,
                 None,
                 0.0,
+                form.code,
             )
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more

@@ -6,9 +6,16 @@ import numpy as np
 
 from .passes import segments
 
+ROW_SUM, ROW_LARGEST, ROW_SPLIT = range(3)  # kinds of rows: `row_update.hpp`
 
-def solve_row(c, h, group, l1, ridge, positive):
-    """``argmin_w sum_t (h_t/2 w_t^2 - c_t w_t) + ridge/2 ||w||^2 + l1 ||w||_1 + group ||w||_2`` (mathematics 2.7)."""
+
+def solve_row(c, h, group, l1, ridge, positive, kind=ROW_SUM):
+    """``argmin_w sum_t (h_t/2 w_t^2 - c_t w_t) + ridge/2 ||w||^2 + l1 ||w||_1 + group ||w||_2`` (mathematics 2.7).
+
+    Or another norm of the row: `kind`.
+    """
+    if kind != ROW_SUM:
+        return _solve_largest_or_split(c, h + ridge, group, l1, positive, kind)
     c = np.maximum(c - l1, 0.0) if positive else np.sign(c) * np.maximum(np.abs(c) - l1, 0.0)
     curvature = h + ridge
     c = np.where(curvature > 0.0, c, 0.0)
@@ -34,17 +41,69 @@ def solve_row(c, h, group, l1, ridge, positive):
     return w
 
 
-def solve_rows(c, h, group, l1, ridge, positive, out):
+def _solve_largest_or_split(c, h, group, l1, positive, kind):
+    """Bisection where the compiled twin has Newton's method."""
+    c = np.where((h > 0.0) & ~(positive & (c < 0.0)), c, 0.0)
+    size, curvature = np.abs(c), np.where(h > 0.0, h, 1.0)
+    if kind == ROW_LARGEST:
+        if size.sum() <= group:
+            return np.zeros_like(c)
+        cut_off = lambda nu: np.sum(np.maximum(size - curvature * nu, 0.0)) > group  # noqa: E731
+        nu = _where_false(cut_off, np.max(size / curvature))
+        return np.sign(c) * np.minimum(size / curvature, nu)
+    slope = lambda mu: np.minimum(size / (1.0 + mu * curvature), l1)  # noqa: E731
+    mu = 0.0
+    if np.linalg.norm(slope(0.0)) > group:
+        least = np.min(curvature[size > 0.0])
+        mu = _where_false(lambda mu: np.linalg.norm(slope(mu)) > group, np.linalg.norm(size) / (group * least))
+    free = size <= l1 * (1.0 + mu * curvature)
+    return np.sign(c) * np.where(free, size * mu / (1.0 + mu * curvature), (size - l1) / curvature)
+
+
+def _where_false(above, high):
+    """The number up to which a condition holds, to the last digits."""
+    low = 0.0
+    for _ in range(2000):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high
+
+
+def solve_rows(c, h, group, l1, ridge, positive, out, kind=ROW_SUM):
     """`solve_row` for every row."""
     for j in range(len(c)):
-        out[j] = solve_row(c[j], h[j], group[j], l1[j], ridge, positive)
+        out[j] = solve_row(c[j], h[j], group[j], l1[j], ridge, positive, kind)
 
 
-def row_gauge(m, group, l1, positive):
-    """Smallest ``v`` with ``||soft(m, v l1)|| <= v group``: the dual norm of ``group ||.||_2 + l1 ||.||_1``."""
+def row_norm(w, group, l1, kind=ROW_SUM):
+    """The norm of a row, strengths included."""
+    size = np.abs(w)
+    if kind == ROW_LARGEST:
+        return float(group * size.max(initial=0.0))
+    if kind == ROW_SPLIT:  # the best of all heights at which the row can be cut
+        ranked = np.sort(size)[::-1]
+        kept = np.sqrt(np.cumsum(np.square(ranked)[::-1])[::-1])  # of what is not above each entry
+        left = group**2 - l1**2 * np.arange(len(size))
+        heights = np.append(l1 * kept[left > 0.0] / np.sqrt(left[left > 0.0]), 0.0)
+        return float(min(group * np.linalg.norm(np.minimum(size, a)) + l1 * np.maximum(size - a, 0.0).sum()
+                         for a in heights))  # fmt: skip
+    return float(group * np.linalg.norm(size) + l1 * size.sum())
+
+
+def row_gauge(m, group, l1, positive, kind=ROW_SUM):
+    """Smallest ``v`` with ``||soft(m, v l1)|| <= v group``: the dual norm of ``group ||.||_2 + l1 ||.||_1``.
+
+    Or of another norm of the row: `kind`.
+    """
     size = np.maximum(m, 0.0) if positive else np.abs(m)
     if not size.any():
         return 0.0
+    if kind == ROW_LARGEST:
+        return float(size.sum() / group)
+    if kind == ROW_SPLIT:
+        return float(max(np.linalg.norm(size) / group, size.max() / l1))
     if l1 == 0.0:
         return float(np.linalg.norm(size) / group) if group > 0.0 else float("inf")
     if group == 0.0:
@@ -97,6 +156,7 @@ def coordinate_descent(
     gram,
     y_products,
     y_squared,
+    kind=ROW_SUM,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
@@ -129,10 +189,10 @@ def coordinate_descent(
 
     def gap():
         c = np.array([correlations(k) for k in range(count)]).reshape(count, tasks) - ridge * w
-        penalties = group @ np.linalg.norm(w, axis=1) + l1 @ np.abs(w).sum(axis=1)
+        penalties = sum(row_norm(w[k], group[k], l1[k], kind) for k in range(count))
         weight2, inner = np.sum(w * w), np.sum(c * w)
         residual2 = 2.0 * loss() + ridge * weight2
-        polar = max((row_gauge(c[k], group[k], l1[k], positive) for k in range(count)), default=0.0)
+        polar = max((row_gauge(c[k], group[k], l1[k], positive, kind) for k in range(count)), default=0.0)
         scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
         if polar > 0.0:
             scale = min(scale, 1.0 / polar)
@@ -144,7 +204,7 @@ def coordinate_descent(
     epochs = 0
     while epochs < max_epochs and not value <= tol:
         for k in range(count):
-            new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive)
+            new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive, kind)
             for t in np.flatnonzero(new != w[k]).tolist():
                 step = new[t] - w[k, t]
                 if gram is not None:
