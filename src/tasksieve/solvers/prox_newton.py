@@ -10,6 +10,7 @@ from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
 from .needs import Needs
 from .newton import VariationalNewton
+from .rotations import coupled_rows
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class ProximalNewton:
     """
 
     name = "prox-newton"
-    needs = Needs(curved=True, thresholds=True, packed=True)
+    needs = Needs(curved=True, thresholds=True, packed=True, quadratic="graph")
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
@@ -46,7 +47,7 @@ class ProximalNewton:
         epochs, share = 0, 0.03
         gap = least = np.inf
         stalled = 0
-        may_use_newton = not penalty.has_entries and not penalty.positive
+        may_use_newton = not penalty.has_entries and not penalty.positive and penalty.coupling is None
         while True:
             products = packed.correlate(at.residual, places)
             gap, _ = problem.gap(rows, at, products)
@@ -58,7 +59,7 @@ class ProximalNewton:
                 break  # as far as double precision goes
             assert at.curvature is not None
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
-            near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR
+            near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
             columns, squares, right = self._model(places[chosen], w, at.residual)
@@ -82,6 +83,7 @@ class ProximalNewton:
                 None,
                 None,
                 0.0,
+                *coupled_rows(part, squares),
             )
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more
