@@ -24,7 +24,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _common import TOL, Report, Run, alternate, arguments, library, median_seconds, ratio_cell, rows_of, say, timed
+from _common import (
+    TOL,
+    Report,
+    Run,
+    alternate,
+    arguments,
+    library,
+    median_seconds,
+    ratio_cell,
+    rows_of,
+    say,
+    timed,
+)
 from scipy.special import expit, logsumexp, xlogy
 
 AIM = 5.0

@@ -9,7 +9,7 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     Columns<double> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
     Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
     double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared,
-    int kind) {
+    int kind, Maybe<Rows<double>> coupling, Maybe<Rows<double>> curvatures, Maybe<Cube<double>> rotations) {
     RowProblem p;
     p.x = x.data();
     p.rows = x.shape(0);
@@ -28,6 +28,13 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     const index_t cells = p.count * p.tasks;
     require(length(h) == cells && length(w) == cells, "h and w must be count x tasks");
     require(length(group) == p.count && length(l1) == p.count, "one weight a column");
+    require(!coupling || shaped(*coupling, p.tasks, p.tasks), "coupling must be tasks x tasks");
+    require(!rotations || (coupling && shaped(*rotations, p.count, p.tasks, p.tasks) && curvatures &&
+                           shaped(*curvatures, p.count, p.tasks)),
+            "rotations must be count x tasks x tasks, curvatures count x tasks");
+    p.coupling = data_or_null(coupling);
+    p.curvatures = data_or_null(curvatures);
+    p.rotations = data_or_null(rotations);
     if (gram) {
         require(y_products && index_t(y_products->shape(0)) == p.tasks, "y_products must be tasks x columns");
         p.width = y_products->shape(1);
@@ -86,7 +93,8 @@ void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<
 void bind_coordinate(nb::module_ &m) {
     m.def("coordinate_descent", &py_coordinate_descent, array("x"), array("offsets"), "shared"_a, array("columns"),
           array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a,
-          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM));
+          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM),
+          maybe("coupling") = nb::none(), maybe("curvatures") = nb::none(), maybe("rotations") = nb::none());
     m.def("row_gauges", &py_row_gauges, array("m"), maybe("errors"), array("group"), array("l1"), "positive"_a,
           array("out"));
     m.def("row_norms", &py_row_norms, array("rows"), array("out"));

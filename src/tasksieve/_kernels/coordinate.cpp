@@ -83,6 +83,68 @@ void fill_state(const RowProblem &p, const double *w, double *state) {
                 axpy(-w[k * p.tasks + t], gram_row(p, k, t), p.width, state + t * p.width);
 }
 
+// (w L)_t of the graph of tasks: by differences, so that nothing cancels.
+double pulled(const RowProblem &p, const double *w, index_t t) {
+    const double *weights = p.coupling + t * p.tasks;
+    double sum = 0.0;
+    for (index_t s = 0; s < p.tasks; ++s) sum += weights[s] * (w[t] - w[s]);
+    return sum;
+}
+
+// <w L, w>.
+double coupled(const RowProblem &p, const double *w) {
+    if (!p.coupling) return 0.0;
+    double sum = 0.0;
+    for (index_t t = 0; t < p.tasks; ++t)
+        for (index_t s = 0; s < t; ++s) sum += p.coupling[t * p.tasks + s] * (w[t] - w[s]) * (w[t] - w[s]);
+    return sum;
+}
+
+constexpr int majorised_steps = 10;
+
+// The best multiple >= 0 of a row: where the graph is strong, tasks that hang together move only together.
+double best_multiple(const RowProblem &p, index_t k, const double *c, const double *row) {
+    const double *h = p.h + k * p.tasks;
+    double along = -row_norm(row, p.tasks, p.group[k], p.l1[k], p.kind), curvature = coupled(p, row);
+    for (index_t t = 0; t < p.tasks; ++t) {
+        along += c[t] * row[t];
+        curvature += (h[t] + p.ridge) * row[t] * row[t];
+    }
+    return along > 0.0 && curvature > 0.0 ? along / curvature : 0.0;
+}
+
+// The row with a graph of tasks, from c = products + h w: in the coordinates in which its curvature is diagonal, or by
+// steps on the majoriser with curvatures h_t + 2 sum_s A_ts, each followed by the best step along the row.
+void solve_coupled_row(const RowProblem &p, index_t k, const double *c, const double *w, double *row) {
+    const index_t tasks = p.tasks;
+    std::vector<double> b(tasks), found(tasks);
+    if (p.rotations) {
+        const double *v = p.rotations + k * tasks * tasks;
+        for (index_t i = 0; i < tasks; ++i) {
+            b[i] = 0.0;
+            for (index_t t = 0; t < tasks; ++t) b[i] += v[t * tasks + i] * c[t];
+        }
+        solve_row(b.data(), p.curvatures + k * tasks, tasks, p.group[k], 0.0, p.ridge, false, found.data());
+        for (index_t t = 0; t < tasks; ++t) row[t] = dot(v + t * tasks, found.data(), tasks);
+        return;
+    }
+    const double *h = p.h + k * tasks;
+    std::vector<double> steep(tasks);
+    for (index_t t = 0; t < tasks; ++t) {
+        steep[t] = h[t];
+        for (index_t s = 0; s < tasks; ++s) steep[t] += 2.0 * p.coupling[t * tasks + s];
+    }
+    std::copy_n(w, tasks, row);
+    for (int step = 0; step < majorised_steps; ++step) {
+        for (index_t t = 0; t < tasks; ++t) b[t] = c[t] - pulled(p, row, t) + (steep[t] - h[t]) * row[t];
+        solve_row(b.data(), steep.data(), tasks, p.group[k], p.l1[k], p.ridge, p.positive, found.data(), p.kind);
+        const double multiple = best_multiple(p, k, c, found.data());
+        for (double &value : found) value *= multiple;
+        if (std::equal(found.begin(), found.end(), row)) break;
+        std::copy_n(found.data(), tasks, row);
+    }
+}
+
 // One sweep over the rows listed in `live`, each solved exactly in turn.
 TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, index_t count, double *weights,
                                   double *state, double *c, double *row) {
@@ -91,7 +153,10 @@ TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, inde
         double *w = weights + k * p.tasks;
         const double *h = p.h + k * p.tasks;
         for (index_t t = 0; t < p.tasks; ++t) c[t] = product(p, k, t, state) + h[t] * w[t];
-        solve_row_of_kind(p.kind, c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
+        if (p.coupling)
+            solve_coupled_row(p, k, c, w, row);
+        else
+            solve_row_of_kind(p.kind, c, h, p.tasks, p.group[k], p.l1[k], p.ridge, p.positive, row);
         for (index_t t = 0; t < p.tasks; ++t) {
             const double step = row[t] - w[t];
             if (step == 0.0) continue;
@@ -129,9 +194,10 @@ class Descent {
         return value;
     }
 
-    // Duality gap of the problem restricted to these columns; the ridge enters as extra rows of squared loss.
+    // Duality gap of the problem restricted to these columns; the ridge, and the graph, enter as extra rows of squared
+    // loss.
     double gap(double *objective_out) {
-        double products = 0.0, weight2 = 0.0, penalties = 0.0, ridges = 0.0, polar = 0.0;
+        double products = 0.0, weight2 = 0.0, joined = 0.0, penalties = 0.0, ridges = 0.0, polar = 0.0;
         live_.clear();
         for (index_t k = 0; k < p_.count; ++k) {
             const double *w = w_ + k * p_.tasks;
@@ -139,18 +205,21 @@ class Descent {
             double square = 0.0, inner = 0.0;
             for (index_t t = 0; t < p_.tasks; ++t) {
                 c_[t] -= p_.ridge * w[t];
+                if (p_.coupling) c_[t] -= pulled(p_, w, t);
                 square += w[t] * w[t];
                 inner += c_[t] * w[t];
             }
+            const double own = coupled(p_, w);
             products += inner;
             weight2 += square;
-            ridges += 0.5 * p_.ridge * square;
-            penalties += penalty(k) - 0.5 * p_.ridge * square;
+            joined += own;
+            ridges += 0.5 * p_.ridge * square + 0.5 * own;
+            penalties += penalty(k) - 0.5 * p_.ridge * square - 0.5 * own;
             const double gauge = row_gauge(c_.data(), p_.tasks, p_.group[k], p_.l1[k], p_.positive, p_.kind);
             polar = std::max(polar, gauge);
             if (square > 0.0 || gauge > 1.0) live_.push_back(k);
         }
-        const double value = loss(), residual2 = 2.0 * value + p_.ridge * weight2;
+        const double value = loss(), residual2 = 2.0 * value + p_.ridge * weight2 + joined;
         if (objective_out) *objective_out = value + penalties + ridges;
         double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
         if (polar > 0.0) scale = std::min(scale, 1.0 / polar);
@@ -185,7 +254,7 @@ class Descent {
             square += w[t] * w[t];
             absolute += std::fabs(w[t]);
         }
-        return p_.group[k] * std::sqrt(square) + p_.l1[k] * absolute + 0.5 * p_.ridge * square;
+        return p_.group[k] * std::sqrt(square) + p_.l1[k] * absolute + 0.5 * p_.ridge * square + 0.5 * coupled(p_, w);
     }
 
     const RowProblem &p_;

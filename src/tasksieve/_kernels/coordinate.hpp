@@ -25,6 +25,11 @@ struct RowProblem {
     index_t width = 0, stride = 0;
     const double *y_products = nullptr;  // tasks x width, <x_jt, y_t>; with gram
     double y_squared = 0.0;              // with gram
+    // Weights A of a graph of tasks (tasks x tasks, a zero diagonal), or null: 1/2 sum_j sum_{s<t} A_st (w_js - w_jt)^2.
+    const double *coupling = nullptr;
+    // With it, where the group norm is all the penalty: eigenvalues (count x tasks) and eigenvectors (count x tasks x
+    // tasks, one a column) of diag(h_j) + its Laplacian. Rows are then solved exactly, else by a few majorised steps.
+    const double *curvatures = nullptr, *rotations = nullptr;
 };
 
 struct RowReport {

@@ -142,6 +142,8 @@ ESTIMATORS: dict[str, Any] = {
     "any members": MultiTaskRegressor(alpha=0.1),
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
     "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
+    "any members, task graph": MultiTaskRegressor(alpha=0.1, task_graph="chain", graph_strength=0.5),
+    "any members, entries and task graph": MultiTaskRegressor(penalty="l11", alpha=0.1, task_graph="chain", ridge=0.1),
     "any members, sorted": MultiTaskRegressor(penalty="owl", alpha=0.1),
     "any members, L1,inf": MultiTaskRegressor(penalty="linf", alpha=0.1),
     "any members, dirty": MultiTaskRegressor(penalty="dirty", alpha=0.1, ridge=0.1),

@@ -34,7 +34,7 @@ from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, is_task_list, read_feature_weights
+from ..tasks import TaskData, is_task_list, read_feature_weights, read_task_graph
 from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
@@ -81,6 +81,9 @@ class PathEstimator(TaskLinearModel):
     warm_start: bool
     n_jobs: int | None
     verbose: int
+    #: of models that take them: a graph of tasks beside the penalty
+    task_graph: Any = None
+    graph_strength: float = 1.0
 
     def _penalty(self) -> dict[str, Any]:
         """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
@@ -291,6 +294,9 @@ class PathEstimator(TaskLinearModel):
             penalty["ridge_ratio"] = units.ratio(penalty["ridge_ratio"])
         if "fixed_ridge" in penalty:
             penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
+        if self.task_graph is not None and self.graph_strength > 0.0:
+            graph = read_task_graph(self.task_graph, data.tasks)
+            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * graph
         problem = Problem(
             design,
             np.ldexp(data.y, -units.y) if units.y else data.y,

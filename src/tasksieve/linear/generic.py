@@ -30,6 +30,8 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
     loss: Any
     penalty: Any
     ridge: float
+    task_graph: Any
+    graph_strength: float
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -67,6 +69,7 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
+        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         if not isinstance(self.loss, Loss) and self.loss not in LOSSES:
             raise ValueError(
                 f"The 'loss' parameter must be one of {', '.join(map(repr, LOSSES))} or a tasksieve.losses.Loss; "
@@ -91,9 +94,11 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
 
         \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t)
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
+        + \frac{\gamma}{2} \sum_j \sum_{s<t} A_{st} (W_{js} - W_{jt})^2
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and v, s the weights of tasks and samples (the square-root loss:
+    labels / the number of tasks, v, s the weights of tasks and samples, and
+    A the weights of a graph of tasks, :math:`\gamma` its strength (the square-root loss:
     :math:`1/\sqrt{\bar n}` and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths,
     every storage, cross-validation and the certificate come with every pair.
 
@@ -107,6 +112,13 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
     ridge : float, default=0.0
         Strength of the ridge beside it, >= 0.
+    task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
+        A: symmetric weights >= 0 of the edges between tasks, whose coefficients become similar. Rows are in the order
+        of ``tasks_``; the nodes of a networkx graph are the labels of tasks, all of them and no others. "chain": each
+        task beside the next in ``tasks_``, as for time points. Any loss but the square-root one.
+    graph_strength : float, default=1.0
+        :math:`\gamma` >= 0. Like the ridge it does not grow with alpha; features that are never penalised are not
+        coupled.
     fit_intercept : bool, default=True
         One intercept per task, not penalised.
     positive : bool, default=False
@@ -178,6 +190,8 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         *,
         alpha: float = 1.0,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,
@@ -208,7 +222,7 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
 
     Parameters
     ----------
-    loss, penalty, ridge
+    loss, penalty, ridge, task_graph, graph_strength
         As in `MultiTaskRegressor`.
     alphas : array or int, optional
         Values to compare; an integer is another way to give ``n_alphas``.
@@ -281,6 +295,8 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         *,
         alphas: Any = None,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,

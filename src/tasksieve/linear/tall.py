@@ -194,6 +194,8 @@ def suits(model: Any) -> bool:
     """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
     if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
         return False
+    if model.task_graph is not None:
+        return False
     return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
 
 

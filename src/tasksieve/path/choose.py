@@ -64,7 +64,11 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
         for kind, make in _AUTOMATIC:
             if unmet(kind) is None:
                 return make(problem)
-        raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
+        beside = "" if penalty.coupling is None else " and a task graph"
+        raise ValueError(
+            f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}{beside}: choose another loss"
+            f"{', or leave task_graph out' if beside else ''}"
+        )
     by_name = _CALIBRATED if loss.name == "square-root" else _BY_NAME
     if solver not in by_name:
         raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")

@@ -356,6 +356,8 @@ def serves(problem: Problem, n_values: int) -> bool:
     design, loss, penalty = problem.design, problem.loss, problem.penalty
     if loss.name != "squared" or type(penalty) not in (SparseGroup, L21, L11) or len(design.shards) != 1:
         return False
+    if penalty.coupling is not None:
+        return False
     if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
     if design.n_nuisance > 1 and not np.all(np.isfinite(design.nuisance_sizes)):

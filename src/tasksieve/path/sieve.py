@@ -1,8 +1,10 @@
 """Screening along a path: balls that hold the dual optimum, tested on all features through the anchors, without a pass.
 
-A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a ridge
-too: where a row of the optimum is not zero, its correlations ``c = ridge w + s`` with ``<s, w> = Omega(w)`` have gauge
-``>= <c, w>/Omega(w) >= 1``; so neither the correlations nor the norms need to know of the ridge.
+A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a
+quadratic part ``1/2 <W R, W>`` too (a ridge, a graph of tasks; R positive semidefinite): where a row w of the optimum
+is not zero, its correlations ``c = w R + s`` with ``<s, w> = Omega(w)`` have gauge ``>= <c, w>/Omega(w) >= 1``; so
+neither the correlations nor the norms need to know of it. Single entries, though, may then be pulled away from zero by
+their neighbours: with a graph they are not tested.
 
 Rows are tested wherever they are. Single entries, where the penalty has an l1 part, are tested in the rows that carry
 weight: those are the rows in which a solver spends its time.
@@ -159,6 +161,7 @@ class Sieve:
             rows=point.rows,
             positive=penalty.positive,
             ridge_ratio=penalty.ridge / lam,
+            coupled=None if penalty.coupling is None else penalty.coupling.quadratic,
             squared=self._loss.squared,
             smoothness=self._loss.smoothness,
             gap=gap,

@@ -155,7 +155,7 @@ def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
         loss="squared" if loss.squared else loss.name,
         l1=float(penalty.has_entries),
         positive=penalty.positive,
-        ridge_ratio=penalty.ridge,
+        ridge_ratio=float(penalty.curved),
         plain=thresholds is not None and thresholds[1] is None,
     )
     return [] if isinstance(rule, NoScreening) else [rule]

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._kernels import kernels
 from ..described import Described
+from .coupling import Coupling
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +69,8 @@ class RowPenalty(Described):
         Only W >= 0. The methods of a subclass need not know: they are asked about positive parts.
     ridge : float
         Strength of ``ridge/2 ||W||_F^2`` beside the norm.
+    coupling : Coupling, optional
+        A graph of tasks beside it. Together they are the quadratic part ``1/2 <W R, W>``, ``R = ridge I + L``.
     """
 
     #: words for reports
@@ -75,6 +78,7 @@ class RowPenalty(Described):
     weights: Array
     positive: bool = False
     ridge: float = 0.0
+    coupling: Coupling | None = None
     #: single entries of a row may be zero while the others are not
     has_entries: bool = False
     #: dual feasibility is a matter of each row alone
@@ -123,6 +127,7 @@ class RowPenalty(Described):
         positive: bool = False,
         ridge_ratio: float = 0.0,
         fixed_ridge: float = 0.0,
+        coupling: Coupling | None = None,
     ) -> Self:
         """The penalty of given features at unit strength.
 
@@ -134,6 +139,8 @@ class RowPenalty(Described):
         positive : bool
         ridge_ratio, fixed_ridge : float
             The ridge at strength lam is ``lam ridge_ratio + fixed_ridge``.
+        coupling : Coupling, optional
+            Whatever the strength.
         """
         require_own(type(self))  # type: ignore[arg-type]
         bound = self._copy()
@@ -141,6 +148,7 @@ class RowPenalty(Described):
         bound.positive = positive
         bound._ridge_ratio, bound._fixed_ridge = ridge_ratio, fixed_ridge
         bound.ridge = ridge_ratio + fixed_ridge
+        bound.coupling = coupling
         return bound
 
     def at(self, lam: float) -> Self:
@@ -181,7 +189,7 @@ class RowPenalty(Described):
     def without_ridge(self) -> Self:
         """The norm alone."""
         plain = self._copy()
-        plain.ridge = 0.0
+        plain.ridge, plain.coupling = 0.0, None
         return plain
 
     @property
@@ -189,12 +197,27 @@ class RowPenalty(Described):
         """Which rows are penalised at all."""
         return self.weights > 0.0
 
-    # -- with positivity and the ridge ----------------------------------------------------------------------------
+    # -- with positivity and the quadratic part -------------------------------------------------------------------
+
+    @property
+    def curved(self) -> bool:
+        """Whether there is a quadratic part: a ridge, a graph of tasks."""
+        return self.ridge != 0.0 or self.coupling is not None
+
+    def pull(self, rows: Array) -> Array:
+        """``W R``: what the quadratic part takes from the correlations."""
+        pulled = self.ridge * rows
+        return pulled if self.coupling is None else pulled + self.coupling.pull(rows)
+
+    def quadratic(self, rows: Array) -> float:
+        """``<W R, W>``."""
+        square = self.ridge * float(np.vdot(rows, rows)) if self.ridge else 0.0
+        return square if self.coupling is None else square + self.coupling.quadratic(rows)
 
     def total(self, rows: Array) -> float:
-        """The norm and the ridge."""
+        """The norm and the quadratic part."""
         value = self.value(rows)
-        return value + 0.5 * self.ridge * float(np.vdot(rows, rows)) if self.ridge else value
+        return value + 0.5 * self.quadratic(rows) if self.curved else value
 
     def row_gauges(self, products: Array) -> Array:
         """Gauge of each row; 0 if unpenalised. With W >= 0 negative parts do not count."""
@@ -207,7 +230,10 @@ class RowPenalty(Described):
         return self.row_gauges((products if self.positive else np.abs(products)) + errors)
 
     def proximal(self, rows: Array, step: float) -> Array:
-        """``argmin_V 1/2 ||V - rows||^2 + step total(V)``: a norm's prox commutes with scaling."""
+        """``argmin_V 1/2 ||V - rows||^2 + step (value(V) + ridge/2 ||V||^2)``: a norm's prox commutes with scaling.
+
+        A graph of tasks belongs to the smooth part of a problem.
+        """
         rows = self.prox(np.maximum(rows, 0.0) if self.positive else rows, step)
         return rows / (1.0 + step * self.ridge) if self.ridge else rows
 
@@ -261,7 +287,10 @@ class RowPenalty(Described):
         return None
 
     def zero_entries(self, centre: Array, errors: Array, norms: Array, radius: float) -> Array | None:
-        """Single coefficients that are zero over such a ball; None where entries are never zero by themselves."""
+        """Single coefficients that are zero over such a ball; None where entries are never zero by themselves.
+
+        Never with a `coupling`: neighbours pull an entry away from zero that has no correlation of its own.
+        """
         return None
 
     def ties(self, features: Array, rows: Array) -> list[Array] | None:

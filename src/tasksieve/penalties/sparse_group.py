@@ -112,7 +112,7 @@ class SparseGroup(RowPenalty):
         return steepest_row(products, self.group, self.l1, self.positive)
 
     def zero_entries(self, centre: Array, errors: Array, norms: Array, radius: float) -> Array | None:
-        if not self.has_entries:
+        if not self.has_entries or self.coupling is not None:
             return None
         return zero_entries(centre, norms, radius, self.l1, self.positive, errors)
 

@@ -49,7 +49,6 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     -------
     Ball
     """
-    ridge = state.ridge(lam)
     scale = state.feasible_scale(lam)
     y_norm = math.sqrt(state.y_square)
     own = state.features.size > 0
@@ -58,7 +57,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
         image, short = state.y - state.residual, 1.0 - scale
         image_square, along = float(image @ image), float(image @ state.residual)
         residual_square = float(state.residual @ state.residual)
-        coefficient_square = state.coefficient_square
+        ridge_square = state.quadratic(state.coefficients, lam)
         omega = state.penalty(state.features, state.coefficients, lam)
         r_square = image_square + short * (2.0 * along + short * residual_square)
         r_along = image_square + short * along
@@ -72,14 +71,13 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
             return Ball(math.sqrt((0.25 + _RADIUS_ROUNDING) * r_square), y_coef=0.5, residual_coef=0.5 * scale)
         image = state.cut.image
         image_square, along = float(image @ image), float(image @ state.residual)
-        coefficient_square = float(np.vdot(state.cut.rows, state.cut.rows))
+        ridge_square = state.quadratic(state.cut.rows, lam)
         omega = state.penalty(state.cut.features, state.cut.rows, lam)
         r_along = float(r @ image)
         image_rounding = math.sqrt(image_square)
         r_ridge = 0.0
 
-    # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W.
-    ridge_square = ridge * coefficient_square
+    # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W; a graph of tasks has blocks like them.
     a_square = image_square + ridge_square
     eps = max(omega - scale * (along - ridge_square if own else along), 0.0)
     # ‖u*‖ <= ‖y‖, since F holds 0: an error e of the image costs at most ‖e‖ ‖y‖ in (b)

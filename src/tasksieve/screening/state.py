@@ -85,6 +85,8 @@ class DualState:
         Whether W >= 0 is required.
     ridge_ratio : float
         Ridge strength divided by lam.
+    coupled : callable, optional
+        ``coupled(rows)``: ``<W L, W>`` where ``1/2 <W L, W>`` joins the ridge, L positive semidefinite.
     correlation_errors : array of shape (d,), optional
         Proven bounds on the Euclidean error of each row of `correlations`, where those are approximate.
     rounding : float, optional
@@ -120,6 +122,7 @@ class DualState:
     group: float = 1.0
     positive: bool = False
     ridge_ratio: float = 0.0
+    coupled: Callable[[Array], float] | None = None
     correlation_errors: Array | None = None
     rounding: float | None = None
     squared: bool = True
@@ -164,6 +167,11 @@ class DualState:
     def y_square(self) -> float:
         """‖y‖²."""
         return float(self.y @ self.y)
+
+    def quadratic(self, rows: Array, lam: float) -> float:
+        """Squared norm of the ridge's block for some rows, and of what joins it."""
+        square = self.ridge(lam) * float(np.vdot(rows, rows))
+        return square if self.coupled is None else square + self.coupled(rows)
 
     def ridge(self, lam: float) -> float:
         return lam * self.ridge_ratio

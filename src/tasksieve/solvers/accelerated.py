@@ -31,7 +31,7 @@ class Accelerated:
     """
 
     name = "apgd"
-    needs = Needs(smooth=True)
+    needs = Needs(smooth=True, quadratic="graph")
 
     def __init__(self, adaptive: bool = False) -> None:
         self._adaptive = adaptive
@@ -82,6 +82,7 @@ def accelerated(
     bound = loss.smoothness * curvature
     squared = loss.squared
     sketch = loss.sketch  # a step needs less than a certificate
+    coupling = working.penalty.coupling  # part of what is smooth
     momentum, beta = 1.0, 0.0
     decay = 0.9 if squared else 0.75
     every = 5 if adaptive else CHECK_EVERY
@@ -127,11 +128,12 @@ def accelerated(
             nuisance = here.nuisance
             products = working.correlate(here.residual)
         known = False
+        slopes = products if coupling is None else products - coupling.pull(point)
         # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
         # of all classes: every third step stands for all.
         probe, raised = iterations % 3 == 0, False
         for _ in range(60):
-            following = working.penalty.proximal(point + products / bound, 1.0 / bound)
+            following = working.penalty.proximal(point + slopes / bound, 1.0 / bound)
             following_image = working.image(following)
             move = following - point
             length = float(np.vdot(move, move))
@@ -145,6 +147,8 @@ def accelerated(
             else:
                 there = sketch(following_image, nuisance)
                 risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
+            if coupling is not None:
+                risen += coupling.quadratic(move)
             if risen <= bound * length * (1.0 + 1e-9) + 1e-14 * abs(here.value):
                 break
             bound, raised = max(1.02 * risen / length, 1.1 * bound), True

@@ -10,6 +10,7 @@ from .._kernels import kernels
 from ..design import PackedColumns
 from ..penalties import RowPenalty, live_rows
 from .needs import Needs
+from .rotations import Rotations
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +27,7 @@ class CoordinateDescent:
     """
 
     name = "cd"
-    needs = Needs(losses=("squared",), row_form=True, packed=True)
+    needs = Needs(losses=("squared",), row_form=True, packed=True, quadratic="graph")
 
     def __init__(self) -> None:
         #: operations spent on the last problem, for choosing between solvers
@@ -34,6 +35,7 @@ class CoordinateDescent:
         self._target: Array | None = None
         self._layout = 0
         self._targets = np.empty((0, 0))
+        self._rotations = Rotations()
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         return self.minimise(
@@ -77,6 +79,7 @@ class CoordinateDescent:
             penalty.ridge,
             penalty.positive,
         )
+        coupled = self._rotations.of(penalty, squares, places, packed.layout)
         if self._prefers_gram(packed, count):
             gram, chosen, y_products = self._gram(packed, places, target)
             epochs, gap, _ = kernels.coordinate_descent(
@@ -91,12 +94,15 @@ class CoordinateDescent:
                 y_products,
                 float(target @ target),
                 form.code,
+                *coupled,
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
         live = live_rows(rows)
         residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
-        epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0, form.code)
+        epochs, gap, _ = kernels.coordinate_descent(
+            *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, *coupled
+        )
         self.work = epochs * 4.0 * len(target) * count
         return Solution(rows, epochs, gap)
 

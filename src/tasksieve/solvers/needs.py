@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..losses import DataLoss
 from ..penalties import RowPenalty
@@ -30,6 +31,8 @@ class Needs:
         A penalty that sorts the rows.
     packed : bool
         Columns packed in memory.
+    quadratic : {"none", "ridge", "graph"}
+        How much of a quadratic part beside the norm the solver can deal with.
     """
 
     losses: tuple[str, ...] = ()
@@ -40,6 +43,7 @@ class Needs:
     group: bool = False
     sorted_rows: bool = False
     packed: bool = False
+    quadratic: Literal["none", "ridge", "graph"] = "ridge"
 
     def unmet(self, loss: DataLoss, penalty: RowPenalty, packed: bool = True) -> str | None:
         """What is missing, in words; None if nothing is."""
@@ -61,4 +65,8 @@ class Needs:
             return "is for penalties that sort the rows"
         if self.packed and not packed:
             return "is for dense columns"
+        if penalty.ridge and self.quadratic == "none":
+            return "is for problems without a ridge"
+        if penalty.coupling is not None and self.quadratic != "graph":
+            return "is for problems without a task graph"
         return None

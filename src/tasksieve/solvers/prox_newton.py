@@ -10,6 +10,7 @@ from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
 from .needs import Needs
 from .newton import VariationalNewton
+from .rotations import coupled_rows
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class ProximalNewton:
     """
 
     name = "prox-newton"
-    needs = Needs(curved=True, row_form=True, packed=True)
+    needs = Needs(curved=True, row_form=True, packed=True, quadratic="graph")
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
@@ -58,7 +59,7 @@ class ProximalNewton:
                 break  # as far as double precision goes
             assert at.curvature is not None
             w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
-            near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR
+            near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
             form = part.row_form()
@@ -85,6 +86,7 @@ class ProximalNewton:
                 None,
                 0.0,
                 form.code,
+                *coupled_rows(part, squares),
             )
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more

@@ -28,6 +28,7 @@ from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_
 from .moments import TaskMoments
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
+from .task_graph import read_graph, read_task_graph
 from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
@@ -45,10 +46,12 @@ __all__ = [
     "observed_classes",
     "one_matrix",
     "read_feature_weights",
+    "read_graph",
     "read_groups",
     "read_labels",
     "read_matrix",
     "read_stacked",
+    "read_task_graph",
     "read_task_weights",
     "read_tasks",
     "refuse_masked",

@@ -157,12 +157,17 @@ def coordinate_descent(
     y_products,
     y_squared,
     kind=ROW_SUM,
+    coupling=None,
+    curvatures=None,
+    rotations=None,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
     `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual``, as tasks x
     columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared
     norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
+    With the weights A of a graph of tasks, ``1/2 sum_j sum_{s<t} A_st (w_js - w_jt)^2`` is added: rows are solved in
+    the coordinates of `rotations`, in which ``diag(h_j)`` plus the Laplacian is diagonal, or by a few majorised steps.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
@@ -187,24 +192,46 @@ def coordinate_descent(
             return max(0.5 * (y_squared - np.sum(w.T * (y_products + products)[:, columns])), 0.0)
         return 0.5 * state @ state
 
+    def pulled(w):
+        if coupling is None:
+            return np.zeros_like(w)
+        return np.stack([(w[..., t : t + 1] - w) @ coupling[t] for t in range(tasks)], axis=-1)
+
+    def solved(k, c):
+        """Row k from ``c = products + h w``."""
+        if coupling is None:
+            return solve_row(c, h[k], group[k], l1[k], ridge, positive, kind)
+        if rotations is not None:
+            return rotations[k] @ solve_row(rotations[k].T @ c, curvatures[k], group[k], 0.0, ridge, False)
+        steep, row = h[k] + 2.0 * coupling.sum(axis=1), w[k]
+        for _ in range(10):
+            b = c - pulled(row) + (steep - h[k]) * row
+            row = solve_row(b, steep, group[k], l1[k], ridge, positive, kind)
+            # the best multiple: where the graph is strong, tasks that hang together move only together
+            along = c @ row - row_norm(row, group[k], l1[k], kind)
+            curvature = (h[k] + ridge) @ row**2 + pulled(row) @ row
+            row = row * (along / curvature if along > 0.0 and curvature > 0.0 else 0.0)
+        return row
+
     def gap():
-        c = np.array([correlations(k) for k in range(count)]).reshape(count, tasks) - ridge * w
+        c = np.array([correlations(k) for k in range(count)]).reshape(count, tasks) - ridge * w - pulled(w)
         penalties = sum(row_norm(w[k], group[k], l1[k], kind) for k in range(count))
         weight2, inner = np.sum(w * w), np.sum(c * w)
-        residual2 = 2.0 * loss() + ridge * weight2
+        quadratic = ridge * weight2 + np.sum(pulled(w) * w)
+        residual2 = 2.0 * loss() + quadratic
         polar = max((row_gauge(c[k], group[k], l1[k], positive, kind) for k in range(count)), default=0.0)
         scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
         if polar > 0.0:
             scale = min(scale, 1.0 / polar)
         scale = max(scale, 0.0)
-        objective = loss() + penalties + 0.5 * ridge * weight2
+        objective = loss() + penalties + 0.5 * quadratic
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
 
     value, objective = gap()
     epochs = 0
     while epochs < max_epochs and not value <= tol:
         for k in range(count):
-            new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive, kind)
+            new = solved(k, correlations(k) + h[k] * w[k])
             for t in np.flatnonzero(new != w[k]).tolist():
                 step = new[t] - w[k, t]
                 if gram is not None:
