@@ -247,7 +247,7 @@ class Descent {
         const double *w = w_ + k * p_.tasks;
         if (p_.kind != ROW_SUM) {
             const double norm = row_norm(w, p_.tasks, p_.group[k], p_.l1[k], p_.kind);
-            return norm + 0.5 * p_.ridge * dot(w, w, p_.tasks);
+            return norm + 0.5 * p_.ridge * dot(w, w, p_.tasks) + 0.5 * coupled(p_, w);
         }
         double square = 0.0, absolute = 0.0;
         for (index_t t = 0; t < p_.tasks; ++t) {
