@@ -22,6 +22,8 @@ _HOME = {
     "FoldStore": "fitted.checkpoint",
     "GraphSVC": "graph",
     "GraphSVR": "graph",
+    "MultiTaskClassifier": "linear",
+    "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
     "MultiTaskLasso": "linear",
@@ -87,6 +89,8 @@ if TYPE_CHECKING:
     from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
     from .linear import MultinomialOWL as MultinomialOWL
     from .linear import MultinomialOWLCV as MultinomialOWLCV
+    from .linear import MultiTaskClassifier as MultiTaskClassifier
+    from .linear import MultiTaskClassifierCV as MultiTaskClassifierCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .linear import MultiTaskLasso as MultiTaskLasso

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..tasks import label_array
 from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
@@ -39,6 +40,8 @@ class RegularizationPath:
     estimator : estimator with ``alpha``, optional
         Whose path it is, and with it ``facts`` about the data: what `model` makes estimators of.
     facts : DataFacts, optional
+    classes : array of labels, or list of such (one per task), optional
+        Of more than two: there is a row of coefficients for each class of each task.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class RegularizationPath:
         interrupted: bool = False,
         estimator: Any = None,
         facts: DataFacts | None = None,
+        classes: Any = None,
     ) -> None:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.tasks = tasks
@@ -125,6 +129,7 @@ class RegularizationPath:
         self._points = tuple(points)
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
+        self._classes = classes
 
     @property
     def relative_gaps(self) -> np.ndarray:
@@ -156,20 +161,21 @@ class RegularizationPath:
         Returns
         -------
         scipy.sparse.csr_array of shape (T, d)
+            More than two classes: a row for each class of each task, task after task.
         """
         point = self._points[k]
-        n_tasks, n_selected = len(self.tasks), len(point.features)
-        columns = np.tile(np.asarray(point.features, dtype=np.int64), n_tasks)
-        starts = n_selected * np.arange(n_tasks + 1)
+        n_rows, n_selected = point.rows.shape[1], len(point.features)
+        columns = np.tile(np.asarray(point.features, dtype=np.int64), n_rows)
+        starts = n_selected * np.arange(n_rows + 1)
         coef = scipy.sparse.csr_array(
             (np.asarray(point.rows, dtype=np.float64).T.ravel(), columns, starts),
-            shape=(n_tasks, self.n_features),
+            shape=(n_rows, self.n_features),
         )
         coef.eliminate_zeros()  # a task may have a zero in a selected row (positive=True)
         return coef
 
     def intercept(self, k: int) -> np.ndarray:
-        """Intercepts at value k, of shape (T,)."""
+        """Intercepts at value k, of shape (T,); more than two classes: in the order of the rows of `coef`."""
         return np.array(self._points[k].intercept, dtype=np.float64)
 
     def model(self, k: int) -> Any:
@@ -220,7 +226,10 @@ class RegularizationPath:
         Returns
         -------
         ndarray of shape (n,) with ``task``, (n, T) without; a list of 1-D arrays for a list
+            More than two classes: as `decision_function` of the model.
         """
+        if self._classes is not None:
+            return self.model(k).decision_function(X, task=task)
         state = LinearState(
             self.coef(k).toarray(), self.intercept(k), self.tasks, owner=type(self).__name__
         )
@@ -234,7 +243,8 @@ class RegularizationPath:
         kind : {"values", "coefficients"}
             "values": one row per value of alpha: alpha, objective, dual_gap, n_selected, rejection_ratio,
             seconds, n_iter, converged.
-            "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient.
+            "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient; with more than two
+            classes there is a column class, too.
 
         Returns
         -------
@@ -266,14 +276,24 @@ class RegularizationPath:
         def joined(parts: list[np.ndarray]) -> np.ndarray:
             return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
+        rows = joined([coef.row for coef in entries])
+        named = {"task": self.tasks[rows]} if self._classes is None else self._row_names(rows)
         return pandas.DataFrame(
             {
                 "alpha": np.repeat(self.alphas, counts),
-                "task": self.tasks[joined([coef.row for coef in entries])],
+                **named,
                 "feature": names[joined([coef.col for coef in entries])],
                 "coefficient": joined([coef.data for coef in entries]),
             }
         )
+
+    def _row_names(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Task and class of some rows of coefficients."""
+        n_tasks = len(self.tasks)
+        classes = self._classes if isinstance(self._classes, list) else [self._classes] * n_tasks
+        tasks = np.repeat(np.arange(n_tasks), [len(own) for own in classes])
+        labels = label_array([label for own in classes for label in own.tolist()])
+        return {"task": self.tasks[tasks[rows]], "class": labels[rows]}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the path in four panels: coefficient row norms, selected features, rejection ratio, gap.

@@ -1,6 +1,7 @@
 """Linear models of several tasks."""
 
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
+from .classifier import MultiTaskClassifier, MultiTaskClassifierCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
@@ -11,6 +12,8 @@ from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 __all__ = [
     "CalibratedMultiTaskLasso",
     "CalibratedMultiTaskLassoCV",
+    "MultiTaskClassifier",
+    "MultiTaskClassifierCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
     "MultiTaskLasso",

@@ -34,7 +34,7 @@ from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, is_task_list, read_feature_weights, read_task_graph
+from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
 from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
@@ -251,20 +251,22 @@ class PathEstimator(TaskLinearModel):
                 "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
             )
         units = Units.of(self._member, data.y, weights)
+        layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:
             with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
                 design = Design(
-                    data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
-                    data.offsets,
-                    shared=data.shared,
-                    weights=weights,
+                    layout.storage if exponent == 0 else ScaledStorage(layout.storage, exponent),
+                    layout.offsets,
+                    shared=layout.shared,
+                    weights=layout.weights,
                     fit_intercept=self.fit_intercept,
                     unpenalised=free,
                     standardize=self.standardize,
                     n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
+                    blocks=layout.blocks,
                 )
-                found = self._state(design, data, feature_weights, units.on(exponent, self.standardize))
+                found = self._state(design, data, layout.y, feature_weights, units.on(exponent, self.standardize))
                 found.null_levels()  # norms come along in the same reading of the data
             return found
 
@@ -286,7 +288,7 @@ class PathEstimator(TaskLinearModel):
         return problem
 
     def _state(
-        self, design: Design, data: TaskData, feature_weights: np.ndarray | None, units: Units
+        self, design: Design, data: TaskData, y: np.ndarray, feature_weights: np.ndarray | None, units: Units
     ) -> Problem:
         """The problem on a design, X and y in some units."""
         penalty = self._penalty()
@@ -299,8 +301,8 @@ class PathEstimator(TaskLinearModel):
             penalty["task_graph"] = units.ridge(float(self.graph_strength)) * graph
         problem = Problem(
             design,
-            np.ldexp(data.y, -units.y) if units.y else data.y,
-            loss=self._member,
+            np.ldexp(y, -units.y) if units.y else y,
+            loss=self._loss_of(data),
             feature_weights=feature_weights,
             positive=self.positive,
             unit=self._unit(data),
@@ -347,8 +349,9 @@ class PathEstimator(TaskLinearModel):
             solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
-    def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
-        """What is certain about any coefficients and intercepts, in sum units."""
+    def _proof_of(self, data: TaskData) -> Proof:
+        """What is certain about the coefficients and intercepts on these data, in sum units."""
+        coef, intercept = self._learned().rows, np.ravel(self.intercept_, order="F")
         problem = self._problem(data)
         units = problem.units
         lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
@@ -361,8 +364,10 @@ class PathEstimator(TaskLinearModel):
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""
         design = problem.design
-        coef = getattr(self, "coef_", None)
-        if coef is None or coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
+        if not hasattr(self, "coef_"):
+            return None
+        coef = self._learned().rows
+        if coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
             return None
         features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
         rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
@@ -375,6 +380,10 @@ class PathEstimator(TaskLinearModel):
         largest = problem.units.outward(problem.lambda_max())
         return alpha_of(largest, self._strength() * self._unit(data))
 
+    def _path_rows(self, data: TaskData) -> dict[str, Any]:
+        """What a path's rows of coefficients belong to."""
+        return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
+
     def _as_path(
         self, data: TaskData, problem: Problem, solution: Any, alphas: np.ndarray, names: np.ndarray | None
     ) -> RegularizationPath:
@@ -383,7 +392,7 @@ class PathEstimator(TaskLinearModel):
             solution.points,
             alphas=alphas[:n_solved],
             unit=self._unit(data),
-            tasks=data.tasks,
+            **self._path_rows(data),
             n_features=data.n_features,
             feature_names=names,
             null_objective=solution.null_objective,

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -127,7 +127,7 @@ class PathEstimatorCV(TaskLinearModel):
     @property
     def cv_measure(self) -> str:
         """What ``cv_scores_`` are, in words: the smaller, the better."""
-        return f"held-out {self._member.label}"
+        return f"held-out {self._fitted_loss.label}"
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
@@ -164,7 +164,6 @@ class PathEstimatorCV(TaskLinearModel):
             data,
             groups=groups,
             random_state=self.random_state,
-            joint=self._member.joint,
             like_scikit_learn=self._folds_of_scikit_learn,
         )
         folds = found.weights
@@ -531,9 +530,7 @@ def held_out_losses(
     model: PathEstimator, data: TaskData, weights: np.ndarray, points: Sequence[Value]
 ) -> np.ndarray:
     """The mean over tasks of the held-out loss at each point of a path (K,)."""
-    loss = model._member
-    if loss.joint:
-        return path_log_losses(data, weights, points)
+    loss = model._loss_of(data)
     return path_losses(data, weights, points, loss.deviance, root=loss.rooted)
 
 
@@ -542,30 +539,41 @@ def path_scores(
 ) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
     """Rows of each task with a positive weight, and for tasks that have any x . w_t + b_t at each point (rows x K).
 
+    More than two classes: a last axis for those of the task.
+
     The columns of all features selected anywhere on the path are read once, a bounded number at a time.
     """
     chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
     kept = [t for t, rows in enumerate(chosen) if len(rows)]
     support = np.unique(np.concatenate([point.features for point in points]))
     intercepts = np.stack([point.intercept for point in points])
-    scores = {t: np.tile(intercepts[:, t], (len(chosen[t]), 1)) for t in kept}
+    width = intercepts.shape[1]
+    own: list[Any] = list(range(data.n_tasks))  # the columns of coefficients of each task
+    if data.class_counts is not None:
+        own = [slice(*pair) for pair in pairwise([0, *np.cumsum(data.class_counts).tolist()])]
+    scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
     # tasks that share a matrix and the rows they are judged on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
-    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * data.n_tasks))
+    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))
     for start in range(0, len(support), step):
         features = support[start : start + step]
         columns = data.storage.take(features)
-        coef = np.zeros((len(features), len(points), data.n_tasks))
+        coef = np.zeros((len(features), len(points), width))
         for k, point in enumerate(points):
             places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
             inside = features[places] == point.features
             coef[places[inside], k] = point.rows[inside]
         if together:
             found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
-            found = found.reshape(len(found), len(points), data.n_tasks)
+            found = found.reshape(len(found), len(points), width)
         for t in kept:
+            if together:
+                scores[t] += found[:, :, own[t]]
+                continue
             first = 0 if data.shared else data.offsets[t]
-            scores[t] += found[:, :, t] if together else columns[first + chosen[t]] @ coef[:, :, t]
+            part = coef[:, :, own[t]]
+            found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
+            scores[t] += found.reshape(len(found), *part.shape[1:])
     return chosen, scores
 
 
@@ -584,15 +592,6 @@ def path_losses(
         own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
         losses += np.sqrt(own) if root else own
     return losses / len(kept)
-
-
-def path_log_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
-    """Weighted mean over rows of -log p(class), classes being the tasks of a shared matrix with one-hot labels."""
-    chosen, scores = path_scores(data, weights, points)
-    z = np.stack([scores[t] for t in range(data.n_tasks)])  # classes x rows x K
-    labels = np.stack([data.y[part][chosen[0]] for part in data.per_task()])
-    picked = np.einsum("ci,cik->ik", labels, z)
-    return np.average(logsumexp(z, axis=0) - picked, axis=0, weights=weights[: data.n_rows][chosen[0]])
 
 
 def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:

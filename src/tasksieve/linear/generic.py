@@ -24,14 +24,17 @@ PENALTIES: dict[str, type[RowPenalty]] = {
 }
 
 
-class _AnyMembers(TaskRegression, TaskLinearModel):
-    """A regression whose loss and penalty are parameters."""
+class AnyMembers(TaskLinearModel):
+    """A model whose loss and penalty are parameters."""
 
     loss: Any
     penalty: Any
     ridge: float
     task_graph: Any
     graph_strength: float
+
+    def _named_losses(self) -> tuple[str, ...]:
+        return LOSSES
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -69,10 +72,12 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
-        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
-        if not isinstance(self.loss, Loss) and self.loss not in LOSSES:
+        if hasattr(self, "graph_strength"):
+            check_number(self.graph_strength, "graph_strength", low=0, closed=True)
+        names = self._named_losses()
+        if not isinstance(self.loss, Loss) and self.loss not in names:
             raise ValueError(
-                f"The 'loss' parameter must be one of {', '.join(map(repr, LOSSES))} or a tasksieve.losses.Loss; "
+                f"The 'loss' parameter must be one of {', '.join(map(repr, names))} or a tasksieve.losses.Loss; "
                 f"got {self.loss!r}."
             )
         if not isinstance(self.penalty, RowPenalty) and self.penalty not in PENALTIES:
@@ -81,13 +86,19 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
                 f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."
             )
 
+
+class _AnyRegression(TaskRegression, AnyMembers):
+    """A regression whose loss and penalty are parameters."""
+
+    _loss = AnyMembers._loss
+
     def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
         scores = super()._predict(X, task, state)
         link = self._loss.link
         return [link(part) for part in scores] if is_task_list(X) else link(scores)
 
 
-class MultiTaskRegressor(_AnyMembers, PathEstimator):
+class MultiTaskRegressor(_AnyRegression, PathEstimator):
     r"""Linear regression for several tasks with any loss and any penalty, yours included.
 
     .. math::
@@ -211,7 +222,7 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         self._check_members()
 
 
-class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
+class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     r"""`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
-from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked
+from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked, with_class_weight
 from .base import (
     LossName,
     PathEstimator,
@@ -303,7 +303,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
 class ManyClasses(ClassifierMixin):
     """Any number of classes, one matrix: multinomial loss, accuracy.
 
-    Inside, classes are the tasks of a shared matrix with one-hot labels, so every storage and the whole engine serve.
+    One task of many classes: every storage and the whole engine serve.
     """
 
     _loss: ClassVar[LossName | Loss] = "multinomial"
@@ -313,6 +313,11 @@ class ManyClasses(ClassifierMixin):
     _skip_checks: ClassVar[dict[str, str]] = {"tasks": "one matrix for all classes: there are no tasks"}
 
     classes_: np.ndarray
+    class_weight: Any
+    coef_: Any
+    intercept_: Any
+    tasks_: np.ndarray
+    _single: bool
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         name = type(self).__name__
@@ -338,11 +343,21 @@ class ManyClasses(ClassifierMixin):
             raise ValueError(
                 f"y has one class only ({classes[0]!r}): {name} needs rows of at least two classes to learn from."
             )
-        one_hot = np.zeros((rows, len(classes)))
-        one_hot[np.flatnonzero(seen), np.searchsorted(classes, labels.y[seen])] = 1.0
-        weights = np.repeat(labels.weights[:, None], len(classes), axis=1)
-        data = read_tasks(X, one_hot, None, weights)
-        return replace(data, tasks=classes, classes=classes)
+        codes = np.zeros(rows)
+        codes[seen] = np.searchsorted(classes, labels.y[seen])
+        data = read_tasks(X, codes, None, labels.weights)
+        counts = np.array([len(classes)])
+        data = replace(data, classes=classes, class_counts=counts, storage=data.source)
+        return with_class_weight(data, self.class_weight)
+
+    def _path_rows(self, data: TaskData) -> dict[str, Any]:
+        return {"tasks": data.classes}
+
+    def _set_solution(self, data: TaskData, point: Any) -> None:
+        super()._set_solution(data, point)
+        # a row per class, and no tasks
+        self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
+        self.tasks_, self._single = data.classes, False
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores x . w_k + b_k of the classes.
@@ -444,6 +459,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     standardize : bool, default=False
         Penalise the coefficients of columns scaled to unit standard deviation. ``coef_`` is in the units of X all the
         same; norms are tied in the scaled units.
+    class_weight : dict or "balanced", optional
+        Factors of the sample weights, by label (1 for those not named), or such that every class counts alike.
     tol : float, default=1e-6
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
@@ -524,6 +541,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         fdr: float = 0.1,
         fit_intercept: bool = True,
         standardize: bool = False,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 10_000,
         screening: str | None = "auto",
@@ -566,7 +584,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     early_stopping : bool, default=False
         All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
         Values given in ``alphas`` are all solved.
-    weights, oscar_ratio, fdr, fit_intercept, standardize, tol, max_iter, screening, solver
+    weights, oscar_ratio, fdr, fit_intercept, standardize, class_weight, tol, max_iter, screening, solver
         As in `MultinomialOWL`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
@@ -631,6 +649,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         fdr: float = 0.1,
         fit_intercept: bool = True,
         standardize: bool = False,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 10_000,
         screening: str | None = "auto",

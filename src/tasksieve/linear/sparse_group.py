@@ -292,7 +292,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         data = self._read(X, y, task, sample_weight)
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
-        return self._proof_of(data, self.coef_, self.intercept_)
+        return self._proof_of(data)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -54,8 +54,8 @@ class Loss(Described):
     labels = "values"
     #: a held-out score is the root of the mean `deviance`
     rooted = False
-    #: the tasks are classes of the same rows, judged together
-    joint = False
+    #: predictions are log-odds of classes
+    probabilities = False
     #: labels and predictions multiplied by a > 0 multiply the loss by a to this power; 0: they have no common units
     degree = 0
 
@@ -66,6 +66,10 @@ class Loss(Described):
     def link(self, z: Array) -> Array:
         """A prediction in the units of y, from ``x . w + b``."""
         return z
+
+    def with_classes(self) -> Loss | None:
+        """The loss where labels are of more than two classes, a column of scores for each; None: there is none."""
+        return None
 
     def unit(self, mean_rows: float) -> float:
         """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""
