@@ -172,31 +172,37 @@ class GraphSVC(TaskClassification, GraphModel):
         result: GraphSVC = self._solve_all(X, y, task, sample_weight)
         return result
 
-    def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
+    def _encode(self, labels: TaskLabels) -> list[np.ndarray]:
         present, y = labels.weights > 0, labels.y
-        weights = labels.weights
         classes = observed_classes(labels)
         if classes is None:
             raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).")
-        if self.class_weight is not None:
-            weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
             self.classes_ = classes
-            return [_signs(y == classes[1], present)], weights
+            return [_signs(y == classes[1], present)]
         pairs = [np.unique(y[part][present[part]]) for part in labels.per_task()]
         if len(pairs) > 1 and all(len(pair) == 2 for pair in pairs):
-            tasks, place, *_ = self._read_coupling(labels)
+            tasks, place, _ = self._read_graph(labels)
             self.classes_ = [None] * len(tasks)
             signs = np.zeros(len(y))
             for t, (pair, part) in enumerate(zip(pairs, labels.per_task(), strict=True)):
                 self.classes_[place[t]] = pair
                 signs[part] = _signs(y[part] == pair[1], present[part])
-            return [signs], weights
+            return [signs]
         self.classes_ = classes
-        return [_signs(y == label, present) for label in classes], weights
+        return [_signs(y == label, present) for label in classes]
 
-    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray) -> np.ndarray:
+    def _weigh(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return weights
+        classes = observed_classes(labels)
+        assert classes is not None  # `_encode` has refused what cannot be sorted
+        return weights * self._class_weights(labels, classes, weights)
+
+    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The factor of each sample, where the samples have these weights."""
         rule = self.class_weight
+        present = labels.weights > 0
         code = np.zeros(len(labels.y), dtype=np.int64)
         code[present] = np.searchsorted(classes, labels.y[present])
         if isinstance(rule, Mapping):
@@ -207,8 +213,8 @@ class GraphSVC(TaskClassification, GraphModel):
             if not np.all((factor > 0) & np.isfinite(factor)):
                 raise ValueError("class_weight must hold finite numbers > 0.")
         elif isinstance(rule, str) and rule == "balanced":
-            total = np.bincount(code[present], weights=labels.weights[present], minlength=len(classes))
-            factor = total.sum() / (len(classes) * total)
+            total = np.bincount(code[present], weights=weights[present], minlength=len(classes))
+            factor = total.sum() / (np.count_nonzero(total) * np.where(total > 0, total, np.inf))
         else:
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {rule!r}.")
         return factor[code]

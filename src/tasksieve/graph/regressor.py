@@ -112,6 +112,9 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
-        check_number(self.epsilon, "epsilon", low=0, closed=True)
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result
+
+    def _check_parameters(self) -> None:
+        check_number(self.epsilon, "epsilon", low=0, closed=True)
+        super()._check_parameters()
