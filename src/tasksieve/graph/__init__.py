@@ -2,10 +2,12 @@
 
 from .classifier import GraphSVC
 from .graphs import complete_graph, distance_graph, nearest_neighbor_graph, task_similarity, tree_graph
+from .path import GraphPath
 from .hashing import WeightedDegreeHasher, read_fasta
 from .regressor import GraphSVR
 
 __all__ = [
+    "GraphPath",
     "GraphSVC",
     "GraphSVR",
     "WeightedDegreeHasher",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any, ClassVar
 
@@ -14,7 +15,9 @@ from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
 from .graphs import read_graph
+from .grids import read_Cs, read_strengths
 from .hashing import read_strings
+from .path import GraphPath, GraphPoint
 from .ranges import refuse_scaling
 from .reading import GraphData, Shape, in_form_of_y, row_major
 from .solver import Solution, StringSource
@@ -107,7 +110,7 @@ class GraphModel(FittedModel):
         return tasks, np.array([place[name] for name in found], dtype=np.int64), weights
 
     def _read_data(self, X: Any, y: Any, task: Any, sample_weight: Any) -> GraphData:
-        """Everything that does not depend on C and the strength of the graph; sets what belongs to features, classes."""
+        """All that C and the strength of the graph do not change; sets attributes about features and classes."""
         source, rows = self._read_source(X)
         labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
         if not np.any(labels.weights > 0):
@@ -143,6 +146,72 @@ class GraphModel(FittedModel):
         if self.warm_start:
             self._warm = walk.last
         return self
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        Cs: Any = 10,
+        graph_strengths: Any = None,
+    ) -> GraphPath:
+        """Solve for many values of C and of the strength of the graph; the model itself is not changed.
+
+        Each solution starts from the dual variables of its neighbour, scaled with C, which keeps them feasible: the
+        next larger C, or the smallest one where the strength is another.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `fit`.
+        Cs : int or array, default=10
+            Values of C. A whole number: so many, evenly spaced in their logarithms, over a range that follows from the
+            lengths of the rows: from where the rows of a task together hardly reach their margin to a hundred times
+            what one of them needs to reach it alone.
+        graph_strengths : array, optional
+            Values of ``graph_strength``, those of the model by default; a graph is needed.
+
+        Returns
+        -------
+        GraphPath
+            After Ctrl-C it holds the values solved until then (``interrupted`` is True). Coefficients are dense: K
+            tables of tasks x features.
+        """
+        self._check_parameters()
+        strengths = self._strengths(graph_strengths, (self.graph_strength,))
+        model = clone(self)
+        data = model._read_data(X, y, task, sample_weight)
+        weights = model._weigh(data.labels, data.labels.weights)
+        grid = read_Cs(Cs, data, weights)
+        total = len(strengths) * len(grid)
+        tell = reporter(type(self).__name__, "value", self.verbose)
+        points: list[GraphPoint] = []
+        interrupted = False
+        walk = Walk(data, weights, self._options())
+        try:
+            for C, strength in walk.values(grid, strengths):
+                began = time.monotonic()
+                solutions = walk.solve(C, strength)
+                for found in solutions:
+                    found.seen = None
+                points.append(GraphPoint(C, strength, solutions, time.monotonic() - began))
+                if tell is not None:
+                    tell(len(points), total, f"C = {C:.3g}, graph_strength = {strength:.3g}")
+        except KeyboardInterrupt:
+            interrupted = True
+            warnings.warn(f"The path was interrupted: {len(points)} of {total} values are solved.", stacklevel=2)
+        self._warn_open([found for point in points for found in point.solutions], stacklevel=3)
+        return GraphPath(points, model=model, data=data, interrupted=interrupted)
+
+    def _strengths(self, given: Any, otherwise: Any) -> np.ndarray:
+        """Values of graph_strength; without a graph there is nothing to vary."""
+        if given is None:
+            return read_strengths(otherwise)
+        if self.graph is None:
+            raise ValueError("graph_strengths was given, but graph is None: there is nothing to be strong.")
+        return read_strengths(given)
 
     def _options(self) -> dict[str, Any]:
         """How problems are solved, whatever the values of C and the strength."""

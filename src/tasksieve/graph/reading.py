@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,10 @@ class GraphData:
     def __post_init__(self) -> None:
         self.order, self.offsets = _graph_order(self.labels, self.place, len(self.tasks))
         self.row_of = _row_of_sample(self.labels, self.order)
+
+    def without_rows(self) -> GraphData:
+        """What a solution must know of its data once the rows are gone."""
+        return replace(self, source=None, _rows=None, _squares=None, _couplings={})
 
     def coupling(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
         """I + L and its inverse."""

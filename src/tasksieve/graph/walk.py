@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ class Walk:
     Attributes
     ----------
     last : list of (dual point, weights), or None
-        Where the next solution starts: kept by `solve`, and may be put back to that of an earlier one. Newton's method
-        does not use it: it begins anew, on a coarse problem.
+        Where the next solution starts. Newton's method does not use it: it begins anew, on a coarse problem.
     """
 
     def __init__(
@@ -40,27 +40,51 @@ class Walk:
     ) -> None:
         self.data, self.weights, self.options, self.chosen = data, weights, options, chosen
         self.last: Start | None = None
+        self._before: Start | None = None  # the one before, at the same strength
+
+    def values(self, Cs: np.ndarray, strengths: np.ndarray) -> Iterator[tuple[float, float]]:
+        """All pairs of values, to be solved in this order: a new strength starts where the last one had its first C."""
+        for strength in strengths.tolist():
+            first = None
+            for C in Cs.tolist():
+                yield C, strength
+                first = first or self.last
+            self.last, self._before = first, None
 
     def solve(self, C: float, strength: float, progress: Progress | None = None) -> list[Solution]:
         """The certified solution of each machine."""
         solutions: list[Solution] = []
         reached: Start = []
-        old = self.last
         for k, problem in enumerate(self.data.problems(C, strength, self.weights, self.chosen)):
-            start = None
-            if old is not None and len(old) == len(self.data.targets) and len(old[k][0]) == problem.n_samples:
-                start = rescaled(problem, *old[k])
+            start = self._start(problem, k)
             solutions.append(solve_and_certify(problem, start=start, progress=progress, **self.options))
             reached.append((solutions[-1].beta, problem.c))
-        self.last = reached
+        self.last, self._before = reached, self.last
         return solutions
 
+    def _start(self, problem: GraphProblem, k: int) -> np.ndarray | None:
+        """A feasible point near that of machine k at the values before.
 
-def rescaled(problem: GraphProblem, beta: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The dual point of another C, made feasible for this one."""
+        The dual point is a piecewise linear function of C (piecewise smooth for the logistic loss): for losses without
+        kinks the line through the last two is a better guess than the last one in proportion. With kinks it is not: too
+        many rows leave their bounds on the way.
+        """
+        last, before = self.last, self._before
+        if last is None or len(last) != len(self.data.targets) or len(last[k][0]) != problem.n_samples:
+            return None
+        beta, c = last[k]
+        if before is None or problem.kinked:
+            return feasible_slopes(problem, np.divide(beta, c, out=np.zeros_like(beta), where=c > 0))
+        beta_before, c_before = before[k]
+        ratio = np.divide(problem.c - c, c - c_before, out=np.zeros_like(c), where=c > c_before)
+        guess = beta + ratio * (beta - beta_before)
+        return feasible_slopes(problem, np.divide(guess, problem.c, out=np.zeros_like(beta), where=c > 0))
+
+
+def feasible_slopes(problem: GraphProblem, slopes: np.ndarray) -> np.ndarray:
+    """The dual point whose quotients with the weights are the feasible ones nearest to these."""
     low, high = problem.row_loss.domain(problem.y)
     inside = 1e-12 if problem.loss == "logistic" else 0.0  # of the open interval, where the entropy is smooth
-    slopes = np.divide(beta, c, out=np.zeros_like(beta), where=c > 0)
     return problem.c * np.clip(slopes, low + inside, high - inside)
 
 
