@@ -23,8 +23,8 @@ def read_Cs(Cs: Any, data: GraphData, weights: np.ndarray) -> np.ndarray:
     mean weight of a row), a hundred times what one row needs to reach its margin alone. Where C carries the unit of y
     (the epsilon-insensitive loss), times the mean of abs(y).
     """
-    if isinstance(Cs, Integral) and not isinstance(Cs, bool):
-        check_number(Cs, "Cs", low=1, closed=True, integer=True)
+    check_Cs(Cs)
+    if isinstance(Cs, Integral):
         used = weights > 0
         pull = float(weights[used] @ data.row_squares()[used])
         unit = 1.0 / pull if pull > 0.0 else 1.0
@@ -33,6 +33,14 @@ def read_Cs(Cs: Any, data: GraphData, weights: np.ndarray) -> np.ndarray:
         n_tasks = np.count_nonzero(np.bincount(data.labels.task_of_sample, weights=weights))
         return unit * np.geomspace(n_tasks, HARDEST * np.count_nonzero(used), int(Cs))
     return _increasing(Cs, "Cs", positive=True)
+
+
+def check_Cs(Cs: Any) -> None:
+    """Refuse what is neither a number of values nor values."""
+    if isinstance(Cs, Integral):
+        check_number(Cs, "Cs", low=1, closed=True, integer=True)
+    else:
+        _increasing(Cs, "Cs", positive=True)
 
 
 def read_strengths(strengths: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,23 @@ from .walk import Walk, stacked, totals
 SOLVERS = ("auto", "dual", "newton")
 
 
-class GraphModel(FittedModel):
-    """What the two models share: reading, coupling, solving, scoring rows."""
+class GraphRows(FittedModel):
+    """A fitted machine on a graph, and the rows that it answers: matrices, or strings if there is a hasher."""
+
+    hasher: Any
+
+    def _read_matrix(self, X: Any, name: str = "X") -> Any:
+        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
+
+    def _score_rows(
+        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
+    ) -> np.ndarray:
+        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
+        return score(rows, coef, intercept, codes)
+
+
+class GraphModel(GraphRows):
+    """What the two models share: reading, coupling, solving."""
 
     _losses: ClassVar[tuple[str, ...]]
 
@@ -126,9 +142,14 @@ class GraphModel(FittedModel):
         """Targets of each problem to solve."""
         return [labels.y]
 
+    def _class_factors(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray | None:
+        """Factors of the weights in the loss, where these are the weights of the samples to learn from."""
+        return None
+
     def _weigh(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray:
         """Weights in the loss of samples that have these weights in the data."""
-        return weights
+        factors = self._class_factors(labels, weights)
+        return weights if factors is None else weights * factors
 
     # --- solving -----------------------------------------------------------------------------------------------
 
@@ -136,11 +157,11 @@ class GraphModel(FittedModel):
         self._check_parameters()
         return self._solve_data(self._read_data(X, y, task, sample_weight))
 
-    def _solve_data(self, data: GraphData) -> Any:
+    def _solve_data(self, data: GraphData, label: str | None = None) -> Any:
         walk = Walk(data, self._weigh(data.labels, data.labels.weights), self._options())
         if self.warm_start:
             walk.last = getattr(self, "_warm", None)
-        solutions = walk.solve(float(self.C), float(self.graph_strength), self._progress())
+        solutions = walk.solve(float(self.C), float(self.graph_strength), self._progress(label))
         self._set_solution(data, solutions)
         self._warn_open(solutions, stacklevel=5)
         if self.warm_start:
@@ -218,11 +239,19 @@ class GraphModel(FittedModel):
         seed = 0 if self.random_state is None else int(_seed(self.random_state))
         return {"tol": float(self.tol), "max_iter": int(self.max_iter), "solver": self.solver, "seed": seed}
 
-    def _progress(self) -> Any:
-        tell = reporter(type(self).__name__, "step", self.verbose)
+    def _progress(self, label: str | None = None) -> Any:
+        tell = reporter(label or type(self).__name__, "step", self.verbose)
         if tell is None:
             return None
         return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
+
+    def _as_fitted(self, data: GraphData, coef: np.ndarray, intercept: np.ndarray) -> Any:
+        """A copy that answers with other coefficients."""
+        model = copy(self)
+        model.coef_, model.intercept_, model.tasks_, model._single = coef, intercept, data.tasks, False
+        if hasattr(model, "feature_names_in_"):  # it is asked with rows of arrays
+            del model.feature_names_in_
+        return model
 
     def _set_solution(self, data: GraphData, solutions: list[Solution]) -> None:
         labels = data.labels
@@ -257,17 +286,6 @@ class GraphModel(FittedModel):
                 "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler)."
             )
         warnings.warn(words, ConvergenceWarning, stacklevel=stacklevel)
-
-    # --- scoring rows ------------------------------------------------------------------------------------------
-
-    def _read_matrix(self, X: Any, name: str = "X") -> Any:
-        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
-
-    def _score_rows(
-        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
-    ) -> np.ndarray:
-        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
-        return score(rows, coef, intercept, codes)
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------

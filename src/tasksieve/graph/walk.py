@@ -40,7 +40,8 @@ class Walk:
     ) -> None:
         self.data, self.weights, self.options, self.chosen = data, weights, options, chosen
         self.last: Start | None = None
-        self._before: Start | None = None  # the one before, at the same strength
+        self._before: Start | None = None  # the one before, if at the same strength
+        self._strength = -1.0
 
     def values(self, Cs: np.ndarray, strengths: np.ndarray) -> Iterator[tuple[float, float]]:
         """All pairs of values, to be solved in this order: a new strength starts where the last one had its first C."""
@@ -59,7 +60,8 @@ class Walk:
             start = self._start(problem, k)
             solutions.append(solve_and_certify(problem, start=start, progress=progress, **self.options))
             reached.append((solutions[-1].beta, problem.c))
-        self.last, self._before = reached, self.last
+        self._before = self.last if strength == self._strength else None
+        self.last, self._strength = reached, strength
         return solutions
 
     def _start(self, problem: GraphProblem, k: int) -> np.ndarray | None:
