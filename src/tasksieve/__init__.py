@@ -20,8 +20,11 @@ _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
     "FoldStore": "fitted.checkpoint",
+    "GraphPath": "graph",
     "GraphSVC": "graph",
+    "GraphSVCCV": "graph",
     "GraphSVR": "graph",
+    "GraphSVRCV": "graph",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -82,8 +85,11 @@ if TYPE_CHECKING:
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
     from .fitted.scales import ScaleWarning as ScaleWarning
+    from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
+    from .graph import GraphSVCCV as GraphSVCCV
     from .graph import GraphSVR as GraphSVR
+    from .graph import GraphSVRCV as GraphSVRCV
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
     from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
     from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
 from ..design.storage import OwnStorage, ScaledStorage, SharedReading
-from ..graph import GraphSVC, GraphSVR, complete_graph
+from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
     CalibratedMultiTaskLassoCV,
@@ -125,6 +125,7 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
 }
 
 _FEW: dict[str, Any] = {"n_alphas": 4, "eps": 0.05, "cv": 3}
+_FEW_PAIRS: dict[str, Any] = {"graph_strengths": [0.5, 5.0], "Cs": 3, "cv": 2}
 
 ESTIMATORS: dict[str, Any] = {
     "lasso": MultiTaskLasso(0.1),
@@ -161,4 +162,7 @@ ESTIMATORS: dict[str, Any] = {
     "graph SVM, logistic": GraphSVC(complete_graph(3), loss="logistic", C=0.3),
     "graph regression": GraphSVR(complete_graph(3), C=0.1),
     "tasks without a graph": GraphSVR(C=0.1, loss="squared"),
+    "graph SVM, cross-validated": GraphSVCCV(complete_graph(3), **_FEW_PAIRS),
+    "graph SVM, logistic, cross-validated": GraphSVCCV(complete_graph(3), loss="logistic", **_FEW_PAIRS),
+    "graph regression, cross-validated": GraphSVRCV(complete_graph(3), loss="squared", **_FEW_PAIRS),
 }

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
+from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -46,9 +47,6 @@ from .training_walk import FoldSums, TrainingWalk
 # Entries of X packed at a time to predict held-out rows.
 PACKED_ENTRIES = 1 << 25
 
-
-# What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
-FOLD_TOL = 1e-4
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -230,7 +228,7 @@ class PathEstimatorCV(TaskLinearModel):
     def _fold_model(self, model: PathEstimator) -> PathEstimator:
         """The model as folds solve it."""
         other = copy(model)
-        other.tol = max(self.tol, FOLD_TOL) if self.fold_tol is None else self.fold_tol
+        other.tol = fold_tolerance(self.tol, self.fold_tol)
         return other
 
     @property
@@ -594,16 +592,3 @@ def path_losses(
     return losses / len(kept)
 
 
-def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
-    """Which model and which value of its path to take, from held-out losses (models x values x folds).
-
-    "min": the smallest mean over folds. "1se": with the same model, the largest alpha (smallest index) whose mean is
-    within one standard error of it. Values without a score are out.
-    """
-    means = scores.mean(axis=2)  # NaN past an early stop
-    best, k = np.unravel_index(np.nanargmin(means), means.shape)
-    n_folds = scores.shape[2]
-    if rule == "1se" and n_folds > 1:
-        error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)
-        k = np.flatnonzero(means[best] <= means[best, k] + error)[0]
-    return int(best), int(k)
