@@ -42,9 +42,7 @@ def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
     names = encoding.feature_names
     strangers = [feature for feature in group_of if feature not in {*names, *columns}]
     if strangers:
-        raise TableError(
-            f"--feature-groups: {named} names {_few(strangers)}, which {'is no feature' if len(strangers) == 1 else 'are no features'} of the table"
-        )
+        raise TableError(f"--feature-groups: {named} names {_few(strangers)}: the table has no such feature")
     return [
         group_of.get(name, group_of.get(column, f"{name} (alone)"))
         for name, column in zip(names, columns, strict=True)

@@ -12,7 +12,6 @@ from ..tables import TableError, read_table
 from ..tables.encode import as_words
 from .exits import UsageError
 
-
 GRAPH_WORDS = ("none", "complete", "chain")  # for which there is no file
 
 

@@ -105,7 +105,8 @@ OPTIONS = [
     Option("fdr", "--fdr", float, "OWL: false discovery rate of the SLOPE weights.", "Model", "param"),
     Option("graph", "--graph", str, "Graph SVM: 'complete', 'none', or a CSV file (a square matrix headed by task "
            "names, or edges: from,to,weight).", "Model"),
-    Option("graph_strength", "--graph-strength", float, "Graph SVM and --task-graph: how strongly neighbours agree.", "Model", "param"),
+    Option("graph_strength", "--graph-strength", float, "Graph SVM, --task-graph: how strongly neighbours agree.",
+           "Model", "param"),
     Option("epsilon", "--epsilon", float, "Graph SVM, numbers: half the width of the tube.", "Model", "param"),
     Option("class_weight", "--class-weight", Literal["balanced"], "Weigh classes by their rarity.", "Model",
            "param"),
