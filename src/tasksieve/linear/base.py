@@ -297,8 +297,7 @@ class PathEstimator(TaskLinearModel):
         if "fixed_ridge" in penalty:
             penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
         if self.task_graph is not None and self.graph_strength > 0.0:
-            graph = read_task_graph(self.task_graph, data.tasks)
-            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * graph
+            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * self._edges(data)
         problem = Problem(
             design,
             np.ldexp(y, -units.y) if units.y else y,
@@ -310,6 +309,15 @@ class PathEstimator(TaskLinearModel):
         )
         problem.units = units
         return problem
+
+    def _edges(self, data: TaskData) -> np.ndarray:
+        """Weights of the graph of tasks, or of the classes of tasks: each beside the same class of a neighbour."""
+        graph, counts = read_task_graph(self.task_graph, data.tasks), data.class_counts
+        if counts is None:
+            return graph
+        if isinstance(data.classes, list):
+            raise ValueError("task_graph: neighbours must have the same classes, and here tasks have different ones.")
+        return np.kron(graph, np.eye(int(counts[0])))
 
     def _warn_dependent(self, design: Design, data: TaskData) -> None:
         for found in design.samples.dependent[:1]:
