@@ -229,9 +229,13 @@ def test_coordinate_descent(rng, lengths, shared, group, l1, ridge, positive, us
 
 @pytest.mark.parametrize(("use_gram", "strength"), [(False, 1e3), (True, 0.1)])
 @pytest.mark.parametrize(
-    ("group", "l1", "positive"), [(1.0, 0.0, False), (1.0, 0.0, True), (0.5, 0.5, False), (0.0, 1.0, False)]
-)
-def test_coordinate_descent_with_a_graph_of_tasks(rng, group, l1, positive, use_gram, strength):
+    ("group", "l1", "positive", "kind"),
+    [
+        (1.0, 0.0, False, 0), (1.0, 0.0, True, 0), (0.5, 0.5, False, 0), (0.0, 1.0, False, 0),
+        (1.0, 0.0, False, 1), (0.6, 0.5, False, 2), (0.6, 0.5, True, 2),
+    ],
+)  # fmt: skip
+def test_coordinate_descent_with_a_graph_of_tasks(rng, group, l1, positive, kind, use_gram, strength):
     """Both twins reach the gap that was asked for, rotated or majorised, and it is that of the problem as written."""
     count, tasks, ridge = 8, 3, 0.2
     x, offsets, columns, h, y = row_problem(rng, (6, 1, 9), False, count)
@@ -242,7 +246,7 @@ def test_coordinate_descent_with_a_graph_of_tasks(rng, group, l1, positive, use_
     coupling = strength * np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 0.5, 0.0]])
     laplacian = np.diag(coupling.sum(axis=1)) - coupling
     curvatures = rotations = None
-    if l1 == 0.0 and not positive:
+    if l1 == 0.0 and not positive and kind == 0:
         curvatures, rotations = np.linalg.eigh(laplacian + np.array([np.diag(row) for row in h]))
     gram = y_products = None
     if use_gram:
@@ -254,10 +258,11 @@ def test_coordinate_descent_with_a_graph_of_tasks(rng, group, l1, positive, use_
         w, state = np.zeros((count, tasks)), y.copy() if gram is None else np.empty(y_products.size)
         _, gap, objective = module.coordinate_descent(
             x, offsets, False, columns, h, groups, l1s, ridge, positive, w, state, 2_000, 1e-4,
-            gram, y_products, float(y @ y), coupling, curvatures, rotations,
+            gram, y_products, float(y @ y), kind, coupling, curvatures, rotations,
         )  # fmt: skip
         residual = y - np.concatenate([b @ w[:, t] for t, b in enumerate(blocks)])
-        value = 0.5 * residual @ residual + groups @ np.linalg.norm(w, axis=1) + l1s @ np.abs(w).sum(axis=1)
+        norms = [reference.coordinate.row_norm(w[k], groups[k], l1s[k], kind) for k in range(count)]
+        value = 0.5 * residual @ residual + sum(norms)
         value += 0.5 * ridge * np.sum(w * w) + 0.5 * np.sum((w @ laplacian) * w)
         assert objective == pytest.approx(value, rel=1e-9)
         assert gap <= 1e-4
