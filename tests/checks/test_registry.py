@@ -14,6 +14,7 @@ import tasksieve as ts
 from tasksieve.checks import check_estimator, check_loss, check_penalty, check_storage, registry
 from tasksieve.design import Design, PackedColumns, as_storage
 from tasksieve.losses import Loss
+from tasksieve.losses.clipped import Clipped
 from tasksieve.path.problem import Problem
 from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
@@ -109,7 +110,7 @@ def test_every_penalty_is_checked():
 
 def test_every_loss_is_checked():
     have = {type(loss) for loss in registry.LOSSES.values()}
-    bases = {Loss, ts.losses.RowLoss}
+    bases = {Loss, ts.losses.RowLoss, Clipped}
     need = {c for c in classes_of("tasksieve.losses") if issubclass(c, Loss)} - bases
     assert need == have
 

@@ -33,9 +33,20 @@ from ..linear import (
     MultiTaskSparseGroupLasso,
     MultiTaskSparseGroupLassoCV,
 )
-from ..losses import Logistic, Loss, Multinomial, Squared, SquareRoot
+from ..losses import (
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Squared,
+    SquaredHinge,
+    SquareRoot,
+)
 from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
-from ..losses.hinge import Hinge, SquaredHinge
+from ..losses.hinge import Hinge
 from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
 from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
 from ..solvers import (
@@ -68,8 +79,13 @@ LOSSES: dict[str, Loss] = {
     "logistic": Logistic(),
     "multinomial": Multinomial(),
     "hinge": Hinge(),
-    "smoothed hinge": Hinge(0.5),
+    "smoothed hinge": SmoothedHinge(),
     "squared hinge": SquaredHinge(),
+    "Huber": Huber(),
+    "Huber, narrow": Huber(0.2),
+    "quantile": Quantile(),
+    "quantile, one-sided": Quantile(0.9, 0.5),
+    "Poisson": Poisson(),
     "epsilon-insensitive": EpsilonInsensitive(),
     "squared epsilon-insensitive": SquaredEpsilonInsensitive(),
 }

@@ -57,7 +57,7 @@ __all__ = [
     "warn_one_class",
 ]
 
-SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "gap", None)
+SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
 
 class PathEstimator(TaskLinearModel):

@@ -145,7 +145,7 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..losses import Evaluation, gamma
+from ..losses import Evaluation
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
@@ -291,9 +291,7 @@ class Engine:
         gap = certified_gap(
             self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges, own, known
         )
-        if self.loss.null.value == 0.0:  # constant labels: nothing but their last digit is left to explain
-            weights = np.ones(design.n_samples) if design.weights is None else design.weights
-            goal = gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.loss.shift))
+        goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
         limit = None if converged else self._limit(numbers, pair, gap, goal)
         rows = numbers.rows
@@ -305,7 +303,7 @@ class Engine:
             features,
             rows,
             numbers.intercept,
-            standing.objective,
+            standing.objective + self.loss.constant,
             gap,
             tally.iterations,
             tally.rejected,

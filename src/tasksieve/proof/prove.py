@@ -75,5 +75,5 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
                 zero[block] = entries
         zero[penalty.inactive(upper)] = True
         zero[design.unpenalised] = False
-    best = min(at.value + own.total(standing.rows), standing.objective)
-    return Proof(standing.objective, best, certified, np.asarray(zero.all(axis=1)), zero.T)
+    best = min(at.value + own.total(standing.rows), standing.objective) + loss.constant
+    return Proof(standing.objective + loss.constant, best, certified, np.asarray(zero.all(axis=1)), zero.T)

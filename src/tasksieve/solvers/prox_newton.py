@@ -19,6 +19,7 @@ _PATIENCE = 200  # epochs of coordinate descent on one model
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
+_BOLDER, _BOLDEST = 0.3, 1e-4  # how much less of the parabola above the loss after a full step, and the least
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -37,6 +38,7 @@ class ProximalNewton:
         self._packed = packed
         self._buffer = np.empty((packed.design.n_samples, 0), order="F")
         self._basis_columns = list(packed.design.nuisance_basis)
+        self._caution = 1.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         packed, places, penalty = self._packed, problem.places, problem.penalty
@@ -58,7 +60,10 @@ class ProximalNewton:
             if stalled >= _STALLED and gap <= _SMALL * problem.loss.null.value:
                 break  # as far as double precision goes
             assert at.curvature is not None
-            w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
+            curvature = at.curvature
+            if at.second is not None:  # between the second derivative and a parabola above the loss
+                curvature = np.maximum(at.second, self._caution * curvature)
+            w = np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
@@ -104,10 +109,11 @@ class ProximalNewton:
                     epochs += polished.n_iter
             proposed = np.zeros_like(rows)
             proposed[chosen] = proposal
-            moved = self._search(problem, rows, proposed, value, at.nuisance)
+            moved, step = self._search(problem, rows, proposed, value, at.nuisance)
             if moved is None:
                 break
             rows, at, value = moved
+            self._caution = min(max(self._caution * (_BOLDER if step == 1.0 else 1.0 / step), _BOLDEST), 1.0)
         return Solution(rows, epochs, gap, at, products)
 
     def _model(self, places: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
@@ -144,13 +150,14 @@ class ProximalNewton:
     @staticmethod
     def _search(
         problem: WorkingProblem, rows: Array, proposal: Array, value: float, nuisance: Array
-    ) -> tuple[Array, Any, float] | None:
+    ) -> tuple[tuple[Array, Any, float] | None, float]:
+        """The point reached, with its evaluation and its value, and the step that led there."""
         step = 1.0
         for _ in range(30):
             candidate = proposal if step == 1.0 else rows + step * (proposal - rows)
             at = problem.evaluate(candidate, nuisance)
             total = at.value + problem.penalty.total(candidate)
             if total <= value + 1e-15 * abs(value):
-                return candidate, at, total
+                return (candidate, at, total), step
             step *= 0.5
-        return None
+        return None, step
