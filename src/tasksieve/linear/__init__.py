@@ -3,9 +3,12 @@
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
+from .huber import MultiTaskHuber, MultiTaskHuberCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
+from .poisson import MultiTaskPoisson, MultiTaskPoissonCV
+from .quantile import MultiTaskQuantile, MultiTaskQuantileCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
@@ -13,12 +16,18 @@ __all__ = [
     "CalibratedMultiTaskLassoCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
+    "MultiTaskHuber",
+    "MultiTaskHuberCV",
     "MultiTaskLasso",
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
+    "MultiTaskPoisson",
+    "MultiTaskPoissonCV",
+    "MultiTaskQuantile",
+    "MultiTaskQuantileCV",
     "MultiTaskRegressor",
     "MultiTaskRegressorCV",
     "MultiTaskSparseGroupLasso",

@@ -7,15 +7,15 @@ from typing import Any, Literal
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
 from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
-from ..tasks import is_task_list
-from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
+from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
+from .linked import LinkedRegression
 
-LOSSES = ("squared", "square-root")
+LOSSES = ("squared", "huber", "quantile", "poisson", "square-root")
 PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
 
 
-class _AnyMembers(TaskRegression, TaskLinearModel):
+class _AnyMembers(LinkedRegression):
     """A regression whose loss and penalty are parameters."""
 
     loss: Any
@@ -43,11 +43,6 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
                 f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."
             )
 
-    def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
-        scores = super()._predict(X, task, state)
-        link = self._loss.link
-        return [link(part) for part in scores] if is_task_list(X) else link(scores)
-
 
 class MultiTaskRegressor(_AnyMembers, PathEstimator):
     r"""Linear regression for several tasks with any loss and any penalty, yours included.
@@ -64,8 +59,8 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "square-root"} or Loss, default="squared"
-        f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
+    loss : {"squared", "huber", "quantile", "poisson", "square-root"} or Loss, default="squared"
+        f, or an object of `tasksieve.losses`, say ``Huber(delta=2.0)``, or a `tasksieve.losses.RowLoss` of your own.
     penalty : {"l21", "l11", "sparse_group", "owl"} or RowPenalty, default="l21"
         :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     alpha : float, default=1.0
@@ -88,7 +83,8 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
     screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
-        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
+        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
+        quantile and hinge losses.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
