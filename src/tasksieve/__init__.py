@@ -29,12 +29,18 @@ _HOME = {
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
+    "MultiTaskHuber": "linear",
+    "MultiTaskHuberCV": "linear",
     "MultiTaskLasso": "linear",
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
     "MultiTaskOWL": "linear",
     "MultiTaskOWLCV": "linear",
+    "MultiTaskPoisson": "linear",
+    "MultiTaskPoissonCV": "linear",
+    "MultiTaskQuantile": "linear",
+    "MultiTaskQuantileCV": "linear",
     "MultiTaskRegressor": "linear",
     "MultiTaskRegressorCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
@@ -99,12 +105,18 @@ if TYPE_CHECKING:
     from .linear import MultiTaskClassifierCV as MultiTaskClassifierCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .linear import MultiTaskHuber as MultiTaskHuber
+    from .linear import MultiTaskHuberCV as MultiTaskHuberCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
     from .linear import MultiTaskOWL as MultiTaskOWL
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
+    from .linear import MultiTaskPoisson as MultiTaskPoisson
+    from .linear import MultiTaskPoissonCV as MultiTaskPoissonCV
+    from .linear import MultiTaskQuantile as MultiTaskQuantile
+    from .linear import MultiTaskQuantileCV as MultiTaskQuantileCV
     from .linear import MultiTaskRegressor as MultiTaskRegressor
     from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso

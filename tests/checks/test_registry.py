@@ -69,7 +69,8 @@ def test_solvers(name, rng):
     x = rng.standard_normal((40, 6))
     y = x[:, 0] - x[:, 3] + 0.5 * rng.standard_normal(40)
     design = Design(as_storage(x), np.array([0, 18, 40]), n_threads=1)
-    problem = Problem(design, np.sign(y) if loss.labels == "signs" else y, loss=loss, penalty=penalty)
+    labels = {"signs": np.sign(y), "counts": np.abs(np.round(y))}.get(loss.labels, y)
+    problem = Problem(design, labels, loss=loss, penalty=penalty)
     at = problem.penalty.at(0.2 * problem.lambda_max())
     assert solver.needs.unmet(problem.loss, at) is None
     packed = PackedColumns(design)

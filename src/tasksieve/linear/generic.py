@@ -9,11 +9,11 @@ import numpy as np
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
 from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
-from ..tasks import is_task_list
-from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
+from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
+from .linked import LinkedRegression
 
-LOSSES = ("squared", "square-root")
+LOSSES = ("squared", "huber", "quantile", "poisson", "square-root")
 PENALTIES: dict[str, type[RowPenalty]] = {
     "l21": L21,
     "l11": L11,
@@ -87,15 +87,10 @@ class AnyMembers(TaskLinearModel):
             )
 
 
-class _AnyRegression(TaskRegression, AnyMembers):
+class _AnyRegression(LinkedRegression, AnyMembers):
     """A regression whose loss and penalty are parameters."""
 
     _loss = AnyMembers._loss
-
-    def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
-        scores = super()._predict(X, task, state)
-        link = self._loss.link
-        return [link(part) for part in scores] if is_task_list(X) else link(scores)
 
 
 class MultiTaskRegressor(_AnyRegression, PathEstimator):
@@ -115,7 +110,7 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "square-root"} or Loss, default="squared"
+    loss : {"squared", "huber", "quantile", "poisson", "square-root"} or Loss, default="squared"
         f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
     penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
         :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
@@ -146,7 +141,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
     screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
-        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
+        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
+        quantile and hinge losses.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
