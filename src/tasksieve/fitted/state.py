@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ..tasks import is_task_list, linear_scores, read_matrix, task_codes
+from ..tasks import add_offset, is_task_list, linear_scores, read_matrix, task_codes
 
 
 def read_rows(X: Any, name: str) -> Any:
@@ -34,6 +34,8 @@ class LinearState:
         Fitted to a 1-D y without ``task``: predictions of the one task are 1-D, too.
     owner : str
         Whose state it is, for messages.
+    needs_offset : bool
+        Fitted with an offset: scores without one would be of another kind.
     """
 
     coef: np.ndarray
@@ -42,6 +44,7 @@ class LinearState:
     classes: Any = None
     single: bool = False
     owner: str = "model"
+    needs_offset: bool = False
 
     def scores(
         self,
@@ -49,8 +52,9 @@ class LinearState:
         task: Any,
         read: Callable[[Any, str], Any] = read_rows,
         score: Callable[..., np.ndarray] = linear_scores,
+        offset: Any = None,
     ) -> Any:
-        """x . w_t + b_t: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
+        """x . w_t + b_t + offset: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
 
         Parameters
         ----------
@@ -60,7 +64,13 @@ class LinearState:
             ``read(X, name)`` gives the rows in the form that ``score`` takes, something with a ``shape``.
         score : callable
             With the arguments of `tasksieve.tasks.linear_scores`.
+        offset : float, or array or list in the form of the scores, optional
         """
+        if self.needs_offset and offset is None:
+            raise ValueError(
+                f"{self.owner} was fitted with an offset: pass offset=, in the form of the predictions (offset=0.0 for "
+                "none)."
+            )
 
         def rows(X: Any, name: str) -> Any:
             matrix = read(X, name)
@@ -89,11 +99,13 @@ class LinearState:
                     f"X is a list of {len(X)} matrices, but the model has {n_tasks} tasks: pass one matrix per "
                     "task (of 0 rows where there is nothing to predict), or stacked rows with task."
                 )
-            return [scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)]
+            parts = [scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)]
+            return parts if offset is None else add_offset(parts, offset)
         matrix = rows(X, "X")
         codes = None if task is None else task_codes(task, self.tasks, matrix.shape[0])
         found = scored(matrix, slice(None), codes)
-        return found[:, 0] if codes is None and self.single else found
+        found = found[:, 0] if codes is None and self.single else found
+        return found if offset is None else add_offset(found, offset)
 
     def answers(self, scores: Any, task: Any) -> Any:
         """What `scores` of the same arguments mean: themselves, or the classes that they speak for."""

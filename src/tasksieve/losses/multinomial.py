@@ -27,8 +27,8 @@ class Multinomial(Loss):
     labels = "one-hot"
     joint = True
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return _MultinomialOnData(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return _MultinomialOnData(design, y, offset)
 
 
 class _MultinomialOnData(DataLoss):
@@ -38,12 +38,13 @@ class _MultinomialOnData(DataLoss):
     # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
     _CONFIDENT = 30.0
 
-    def __init__(self, design: Design, y: Array) -> None:
+    def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         if design.n_tasks > 1 and not design.uniform:
             raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
         super().__init__(design)
         self._classes = design.n_tasks
         self._y = y.reshape(self._classes, -1)  # classes x rows, as flat vectors lie
+        self._offset = None if offset is None else offset.reshape(self._classes, -1)
         n = self._y.shape[1]
         self._weights = np.ones(n) if design.weights is None else design.weights[:n]
         self._root = np.ones(n) if design.root_weights is None else design.root_weights[:n]
@@ -68,6 +69,8 @@ class _MultinomialOnData(DataLoss):
         raw = z.reshape(self._classes, -1)
         if self.design.root_weights is not None:
             raw = raw * self._inverse_root
+        if self._offset is not None:
+            raw = raw + self._offset
         nuisance = np.empty((0, self._classes))
         if self.design.fit_intercept:
             b, e, totals, top = self._best_intercepts(raw, start, accuracy)
@@ -110,7 +113,14 @@ class _MultinomialOnData(DataLoss):
         terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
         return float(self._weights @ np.maximum(terms, 0.0))
 
+    def label_sizes(self) -> Array:
+        if self._offset is None:
+            return super().label_sizes()
+        return np.sqrt(self.design.task_sums(np.square(self._root * self._offset).ravel()))
+
     def at_scores(self, raw: Array) -> Evaluation:
+        if self._offset is not None:
+            raw = raw + self._offset.ravel()
         z = raw.reshape(self._classes, -1)
         levels = _log_sums(z)
         values = levels - self._picked(z)

@@ -31,6 +31,8 @@ class TaskLabels:
     n_rows : int
         Rows of X: N, or N / T for a shared matrix.
     classes : ndarray of two labels, list of such pairs (one per task), or None
+    known : float64 ndarray of shape (N,) or None
+        What is known of each prediction beforehand (``offset``); None: nothing.
     """
 
     form: Form
@@ -41,6 +43,11 @@ class TaskLabels:
     order: np.ndarray | None
     n_rows: int
     classes: Any = None
+    known: np.ndarray | None = None
+
+    @property
+    def has_offset(self) -> bool:
+        return self.known is not None
 
     @property
     def n_tasks(self) -> int:
