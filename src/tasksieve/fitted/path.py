@@ -212,8 +212,8 @@ class RegularizationPath:
             model.feature_names_in_ = self.feature_names
         return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
 
-    def predict(self, X: Any, k: int, task: Any = None) -> Any:
-        """Linear predictions x . w_t + b_t of the solution at value k.
+    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
+        """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters
         ----------
@@ -222,6 +222,8 @@ class RegularizationPath:
             Position in ``alphas``.
         task : array of shape (n,), optional
             The task of each row.
+        offset : float, or array or list in the form of the predictions, optional
+            Needed if the path was fitted with one.
 
         Returns
         -------
@@ -231,9 +233,13 @@ class RegularizationPath:
         if self._classes is not None:
             return self.model(k).decision_function(X, task=task)
         state = LinearState(
-            self.coef(k).toarray(), self.intercept(k), self.tasks, owner=type(self).__name__
+            self.coef(k).toarray(),
+            self.intercept(k),
+            self.tasks,
+            owner=type(self).__name__,
+            needs_offset=self._facts is not None and self._facts.has_offset,
         )
-        return state.scores(X, task)
+        return state.scores(X, task, offset=offset)
 
     def to_frame(self, kind: str = "values") -> Any:
         """The path as a pandas data frame.

@@ -127,7 +127,9 @@ class PathEstimatorCV(TaskLinearModel):
         """What ``cv_scores_`` are, in words: the smaller, the better."""
         return f"held-out {self._fitted_loss.label}"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+    ) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
@@ -146,16 +148,18 @@ class PathEstimatorCV(TaskLinearModel):
         groups : array of shape (n,), or list of such, optional
             Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
             together, in all tasks. Splitters that take groups get these, or else the tasks.
+        offset : float, or array or list in the form of y, optional
+            What is known of each prediction beforehand: it is x . w_t + b_t + offset. Needed at `predict`, too.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        if self._fit_tall(X, y, task, sample_weight, groups):
+        if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self
         models = self._candidates()
-        data = self._read(X, y, task, sample_weight)
+        data = self._read_with(X, y, task, sample_weight, offset)
         found = make_folds(
             self.cv,
             y,
@@ -481,6 +485,8 @@ class _Folds:
 
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         of_data = [self._known_by, data.y, data.offsets, data.form]
+        if data.known is not None:
+            of_data.append(data.known)
         # where they stop together, a fold depends on all
         rows: Any = fold if curve is None else ("early", PATIENCE, self._folds)
         if curve is None and self._sums is not None and self._sums.serve:  # sums of parts have the roundings of all
@@ -535,7 +541,7 @@ def held_out_losses(
 def path_scores(
     data: TaskData, weights: np.ndarray, points: Sequence[Any]
 ) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
-    """Rows of each task with a positive weight, and for tasks that have any x . w_t + b_t at each point (rows x K).
+    """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
 
     More than two classes: a last axis for those of the task.
 
@@ -550,6 +556,9 @@ def path_scores(
     if data.class_counts is not None:
         own = [slice(*pair) for pair in pairwise([0, *np.cumsum(data.class_counts).tolist()])]
     scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
+    if data.known is not None:
+        for t in kept:
+            scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
     # tasks that share a matrix and the rows they are judged on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
     step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))

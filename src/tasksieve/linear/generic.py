@@ -98,15 +98,15 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     .. math::
 
-        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t)
+        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t + o_i)
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
         + \frac{\gamma}{2} \sum_j \sum_{s<t} A_{st} (W_{js} - W_{jt})^2
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, v, s the weights of tasks and samples, and
-    A the weights of a graph of tasks, :math:`\gamma` its strength (the square-root loss:
-    :math:`1/\sqrt{\bar n}` and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths,
-    every storage, cross-validation and the certificate come with every pair.
+    labels / the number of tasks, v, s the weights of tasks and samples, o the ``offset`` of `fit` (0 by default), and A
+    the weights of a graph of tasks, :math:`\gamma` its strength (the square-root loss: :math:`1/\sqrt{\bar n}` and the
+    norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths, every storage, cross-validation
+    and the certificate come with every pair.
 
     Parameters
     ----------

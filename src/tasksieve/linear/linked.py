@@ -8,9 +8,9 @@ import numpy as np
 
 from ..fitted.arguments import refuse_negative, warn_no_counts
 from ..fitted.model import TaskLinearModel
-from ..fitted.predicting import TaskRegression
 from ..fitted.scoring import d2, mean_over_tasks
-from ..tasks import TaskData, is_task_list
+from ..tasks import TaskData, is_task_list, observed_offset
+from .offsets import TaskRegression
 
 
 class LinkedRegression(TaskRegression, TaskLinearModel):
@@ -26,18 +26,19 @@ class LinkedRegression(TaskRegression, TaskLinearModel):
                 warn_no_counts(data)
         return data
 
-    def _predict(self, X: Any, task: Any, state: Any = None, **more: Any) -> Any:
-        scores = super()._predict(X, task, state, **more)
+    def _predict(self, X: Any, task: Any, state: Any = None, offset: Any = None) -> Any:
+        scores = super()._predict(X, task, state, offset)
         link = self._member.link
         return [link(part) for part in scores] if is_task_list(X) else link(scores)
 
-    def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, **more: Any) -> float:
+    def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> float:
         """Mean over tasks of R², or of D² where the loss has a best constant."""
         loss, state = self._member, self._learned()
         labels = self._read_test_labels(X, y, task, sample_weight, state)
         if loss.best_constant(np.ones(1), np.ones(1)) is None:
-            return super()._task_score(X, y, task, sample_weight, **more)
-        scores = labels.flatten(self._scores(X, task, state, **more))
+            return super()._task_score(X, y, task, sample_weight, offset)
+        known = None if offset is None else observed_offset(offset, labels)
+        scores = labels.flatten(self._scores(X, task, state, known))
 
         def metric(own: np.ndarray, z: np.ndarray, weights: np.ndarray) -> float:
             return d2(own, z, weights, loss)

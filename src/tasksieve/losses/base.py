@@ -28,6 +28,15 @@ def gamma(operations: float) -> float:
     return 1.01 * UNIT * operations
 
 
+def without_offset(y: Array, offset: Array | None) -> tuple[Array, Array | float]:
+    """Labels less an offset, and what rounding that difference has left out, exactly (Knuth's two-sum)."""
+    if offset is None:
+        return y, 0.0
+    rest = y - offset
+    back = rest - y
+    return rest, (y - (rest - back)) - (offset + back)
+
+
 @dataclass
 class Evaluation:
     """A loss at one point: its value, minus its gradient, the nuisance coefficients that minimise it."""
@@ -92,8 +101,8 @@ class Loss(Described):
         """Weights of the rows in the sum, from those of samples and of their tasks."""
         return samples * tasks
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        """The loss of given labels."""
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        """The loss of given labels; predictions are ``x . w + b + offset``."""
         raise NotImplementedError
 
 
@@ -137,7 +146,7 @@ class DataLoss:
         return self.evaluate(z, start)
 
     def at_scores(self, raw: Array) -> Evaluation:
-        """The loss at given predictions in the units of y, intercepts included, less the `shift`: nothing is fitted."""
+        """The loss at given ``x . w + b`` in the units of y, less the `shift`: nothing is fitted."""
         raise NotImplementedError
 
     def value_at(self, raw: Array) -> float:
@@ -225,7 +234,8 @@ class DataLoss:
         return None
 
     def label_sizes(self) -> Array:
-        """By task: the norm of the weighted labels, where a score is compared with them; each has lost a rounding."""
+        """By task: the norm of the weighted labels or offsets, where a score is compared with the ones or added to the
+        others; each has lost a rounding."""
         return np.zeros(self.design.n_tasks)
 
     @property

@@ -108,8 +108,8 @@ class Clipped(RowLoss):
             b = following
         return b
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return ClippedOnData(self, design, y) if self.mu else super().on(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return ClippedOnData(self, design, y, offset) if self.mu else super().on(design, y, offset)
 
 
 def _extremes(values: Array, weights: Array, design: Design, kind: Any) -> Array:
@@ -124,9 +124,10 @@ class ClippedOnData(RowLossOnData):
 
     of: Clipped
 
-    def __init__(self, loss: Clipped, design: Design, y: Array) -> None:
-        super().__init__(loss, design, y)
-        self.target = design.project(self._root * self._y / loss.mu)
+    def __init__(self, loss: Clipped, design: Design, y: Array, offset: Array | None = None) -> None:
+        super().__init__(loss, design, y, offset)
+        rest = self._y if self._offset is None else self._y - self._offset
+        self.target = design.project(self._root * rest / loss.mu)
 
     def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
         """The dual value is a parabola in the scale; slopes must stay between their ends."""

@@ -110,15 +110,15 @@ class Poisson(RowLoss):
         ratio = np.divide(counts, rates, out=np.ones_like(rates), where=good)
         return np.asarray(np.log(ratio) - top)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return PoissonOnData(self, design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return PoissonOnData(self, design, y, offset)
 
 
 class PoissonOnData(RowLossOnData):
     """`Poisson` on data."""
 
-    def __init__(self, loss: Poisson, design: Design, y: Array) -> None:
-        super().__init__(loss, design, y)
+    def __init__(self, loss: Poisson, design: Design, y: Array, offset: Array | None = None) -> None:
+        super().__init__(loss, design, y, offset)
         # what sums over rows are made of, for what rounding may take from them
         sizes = np.abs(xlogy(y, y)) + y + 1.0
         self._sizes = float(self._weights @ sizes)

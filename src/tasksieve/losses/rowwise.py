@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import UNIT, DataLoss, Evaluation, Loss, gamma
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
 
 Array = np.ndarray[Any, Any]
 
@@ -100,25 +100,29 @@ class RowLoss(Loss):
         Newton's method."""
         return None
 
-    def on(self, design: Design, y: Array) -> DataLoss:
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         for name in ("value", "slope", "conjugate"):
             if getattr(type(self), name) is getattr(RowLoss, name):
                 raise ValueError(
                     f"{type(self).__name__} does not say its `{name}`: a loss needs value, slope and conjugate. "
                     "Without them nothing can be certified (docs: Adding a loss)."
                 )
-        return RowLossOnData(self, design, y)
+        return RowLossOnData(self, design, y, offset)
 
 
 class RowLossOnData(DataLoss):
-    """A `RowLoss` on data. `Evaluation.margin` is the prediction z, nuisance part included."""
+    """A `RowLoss` on data. `Evaluation.margin` is the prediction z, nuisance part and offset included."""
 
-    def __init__(self, loss: RowLoss, design: Design, y: Array) -> None:
+    def __init__(self, loss: RowLoss, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
-        self.of, self._y = loss, y
+        self.of, self._y, self._offset = loss, y, offset
         if loss.translates:
+            y, lost = without_offset(y, offset)
             self.shift = design.means(y)
             self._y = y - design.per_sample(self.shift)
+            if offset is not None:
+                self._y += lost
+            self._offset = None
         self.name = type(loss).__name__.lower()
         self.smoothness = float(loss.smoothness)
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
@@ -140,6 +144,8 @@ class RowLossOnData(DataLoss):
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design, loss = self.design, self.of
         raw = z * self._inverse_root
+        if self._offset is not None:
+            raw += self._offset
         nuisance = np.empty((0, design.n_tasks))
         if len(self._directions):
             part = self._best_nuisance(raw, start)
@@ -162,14 +168,17 @@ class RowLossOnData(DataLoss):
         return Evaluation(total, residual, nuisance, curvature, raw, slope=self._root * slope, second=second)
 
     def at_scores(self, raw: Array) -> Evaluation:
+        if self._offset is not None:
+            raw = raw + self._offset
         values = self.of.value(self._y, raw)
         total = float(self.design.exact_products(self._weights, values).sum())
         return Evaluation(total, self._root * self.of.slope(self._y, raw), np.empty(0), margin=raw)
 
     def label_sizes(self) -> Array:
-        if not self.of.translates:
+        beside = self._y if self.of.translates else self._offset
+        if beside is None:
             return super().label_sizes()
-        return np.sqrt(self.design.task_sums(np.square(self._root * self._y)))
+        return np.sqrt(self.design.task_sums(np.square(self._root * beside)))
 
     def explained(self, at: Evaluation) -> Array:
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0

@@ -52,8 +52,8 @@ class SquareRoot(Loss):
         """``v ||sqrt(s) r|| = ||sqrt(v^2 s) r||``."""
         return samples * np.square(tasks)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return TaskNorms(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return TaskNorms(design, y, offset)
 
 
 class TaskNorms(TargetLoss):

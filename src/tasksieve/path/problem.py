@@ -26,6 +26,8 @@ class Problem:
         Knows the weights, the intercepts and the unpenalised features.
     y : array
         Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
+    offset : array, optional
+        Flat too: what is added to every prediction.
     loss : {"squared", "square-root", "logistic", "multinomial"} or Loss
     penalty : RowPenalty
         Without data and strength; the L2,1 norm by default.
@@ -52,6 +54,7 @@ class Problem:
         design: Design,
         y: Array,
         *,
+        offset: Array | None = None,
         loss: str | Loss = "squared",
         penalty: RowPenalty | None = None,
         feature_weights: Array | None = None,
@@ -62,7 +65,8 @@ class Problem:
         unit: float = 1.0,
     ) -> None:
         self.design = design
-        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64))
+        known = () if offset is None else (np.ascontiguousarray(offset, dtype=np.float64),)
+        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)
