@@ -239,7 +239,18 @@ class TaskLinearModel(SelectingModel):
     def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
         """`_read`, and what is known of every prediction."""
         data = self._read(X, y, task, sample_weight)
-        return data if offset is None else data.with_offset(read_offset(offset, data))
+        if offset is None:
+            return data
+        return data.with_offset(self._read_offset(offset, data))
+
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """As flat vectors over samples lie."""
+        if data.class_counts is not None:
+            raise ValueError(
+                "offset: with more than two classes one number per row would change nothing, all classes being shifted "
+                "alike. Leave it out."
+            )
+        return read_offset(offset, data)
 
     def _set_features(self, X: Any, data: TaskData) -> None:
         self._remember_features(X, data.n_features)

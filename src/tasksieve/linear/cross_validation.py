@@ -558,7 +558,10 @@ def path_scores(
     scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
     if data.known is not None:
         for t in kept:
-            scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
+            if data.class_counts is None:
+                scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
+            else:  # of one task: classes x rows
+                scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
     # tasks that share a matrix and the rows they are judged on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
     step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))

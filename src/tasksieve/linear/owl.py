@@ -350,6 +350,17 @@ class ManyClasses(ClassifierMixin):
         data = replace(data, classes=classes, class_counts=counts, storage=data.source)
         return with_class_weight(data, self.class_weight)
 
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """One number per row and class."""
+        shape = (data.n_rows, len(data.classes))
+        known = np.asarray(offset, dtype=np.float64)
+        if known.ndim and known.shape != shape:
+            raise ValueError(f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}.")
+        bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
+        if len(bad):
+            raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
+        return np.broadcast_to(known, shape).T.ravel()
+
     def _path_rows(self, data: TaskData) -> dict[str, Any]:
         return {"tasks": data.classes}
 

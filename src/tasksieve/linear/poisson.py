@@ -16,8 +16,8 @@ class _PoissonLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
 
-    def predict(self, X: Any, task: Any = None) -> Any:
-        """Predict rates, exp(x . w_t + b_t).
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+        """Predict rates, exp(x . w_t + b_t + offset).
 
         Parameters
         ----------
@@ -25,6 +25,8 @@ class _PoissonLoss(LinkedRegression):
             Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
         task : array of shape (n,), optional
             The task of each row, one of ``tasks_``.
+        offset : float, or array or list in the form of the predictions, optional
+            Log exposure; needed if the model was fitted with one (0.0: rates per unit of exposure).
 
         Returns
         -------
@@ -32,15 +34,17 @@ class _PoissonLoss(LinkedRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task)
+        return self._predict(X, task, offset=offset)
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
 
         Parameters
         ----------
         X, y, task, sample_weight
             Rows in any form that `fit` takes.
+        offset : float, or array or list in the form of y, optional
+            As in `predict`.
 
         Returns
         -------
@@ -48,8 +52,7 @@ class _PoissonLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        return self._task_score(X, y, task, sample_weight)
-
+        return self._task_score(X, y, task, sample_weight, offset)
 
 
 class MultiTaskPoisson(_PoissonLoss, PathEstimator):

@@ -19,13 +19,15 @@ class _QuantileLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Quantile(float(self.q), float(self.smoothing))
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
 
         Parameters
         ----------
         X, y, task, sample_weight
             Rows in any form that `fit` takes.
+        offset : float, or array or list in the form of y, optional
+            As in `predict`.
 
         Returns
         -------
@@ -33,8 +35,7 @@ class _QuantileLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's quantile. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        return self._task_score(X, y, task, sample_weight)
-
+        return self._task_score(X, y, task, sample_weight, offset)
 
 
 class MultiTaskQuantile(_QuantileLoss, PathEstimator):
