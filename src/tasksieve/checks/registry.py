@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
+from ..design import DenseStorage, MappedRowStorage, RepeatedStorage, SparseStorage, Storage
 from ..design.storage import OwnStorage, ScaledStorage, SharedReading
 from ..graph import GraphSVC, GraphSVR, complete_graph
 from ..linear import (
@@ -20,6 +20,8 @@ from ..linear import (
     CalibratedMultiTaskLassoCV,
     MultinomialOWL,
     MultinomialOWLCV,
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
     MultiTaskElasticNet,
     MultiTaskElasticNetCV,
     MultiTaskLasso,
@@ -99,6 +101,10 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "rows": (lambda x: MappedRowStorage([x], None), "numbers"),
     "rows in two blocks": (lambda x: MappedRowStorage([x[: len(x) // 2], x[len(x) // 2 :]], None), "numbers"),
     "rows out of order": (lambda x: MappedRowStorage([x[::-1]], np.arange(len(x))[::-1].copy()), "numbers"),
+    "repeated": (
+        lambda x: RepeatedStorage(DenseStorage(np.asfortranarray(x)), np.array([0, len(x)]), np.array([1])),
+        "numbers",
+    ),
     "somebody's own": (Columns, "numbers"),
     "somebody's own, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
 }
@@ -133,6 +139,10 @@ ESTIMATORS: dict[str, Any] = {
     "OWL, no intercept": MultiTaskOWL(0.1, fit_intercept=False),
     "multinomial OWL": MultinomialOWL(0.02),
     "any members": MultiTaskRegressor(alpha=0.1),
+    "any classifier": MultiTaskClassifier(alpha=0.02),
+    "any classifier, sparse group and ridge": MultiTaskClassifier(
+        "logistic", SparseGroup(0.2), alpha=0.02, ridge=0.1, class_weight="balanced"
+    ),
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
     "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
     "any members, sorted": MultiTaskRegressor(penalty="owl", alpha=0.1),
@@ -144,6 +154,7 @@ ESTIMATORS: dict[str, Any] = {
     "OWL, cross-validated": MultiTaskOWLCV(**_FEW),
     "multinomial OWL, cross-validated": MultinomialOWLCV(n_alphas=3, eps=0.2, cv=2),
     "any members, cross-validated": MultiTaskRegressorCV(**_FEW),
+    "any classifier, cross-validated": MultiTaskClassifierCV(**_FEW),
     "online regression": OnlineMultiTaskRegressor(0.05, gamma=20.0, shuffle=False),
     "online classification": OnlineMultiTaskClassifier(0.01, gamma=5.0, shuffle=False),
     "graph SVM": GraphSVC(complete_graph(3)),
