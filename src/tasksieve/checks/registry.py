@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..design import DenseStorage, MappedRowStorage, SparseStorage, Storage
+from ..design import DenseStorage, MappedRowStorage, RepeatedStorage, SparseStorage, Storage
 from ..design.storage import OwnStorage, ScaledStorage, SharedReading
 from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
 from ..linear import (
@@ -20,6 +20,8 @@ from ..linear import (
     CalibratedMultiTaskLassoCV,
     MultinomialOWL,
     MultinomialOWLCV,
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
     MultiTaskElasticNet,
     MultiTaskElasticNetCV,
     MultiTaskHuber,
@@ -124,6 +126,10 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "rows": (lambda x: MappedRowStorage([x], None), "numbers"),
     "rows in two blocks": (lambda x: MappedRowStorage([x[: len(x) // 2], x[len(x) // 2 :]], None), "numbers"),
     "rows out of order": (lambda x: MappedRowStorage([x[::-1]], np.arange(len(x))[::-1].copy()), "numbers"),
+    "repeated": (
+        lambda x: RepeatedStorage(DenseStorage(np.asfortranarray(x)), np.array([0, len(x)]), np.array([1])),
+        "numbers",
+    ),
     "somebody's own": (Columns, "numbers"),
     "somebody's own, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
 }
@@ -166,6 +172,10 @@ ESTIMATORS: dict[str, Any] = {
     "OWL, no intercept": MultiTaskOWL(0.1, fit_intercept=False),
     "multinomial OWL": MultinomialOWL(0.02),
     "any members": MultiTaskRegressor(alpha=0.1),
+    "any classifier": MultiTaskClassifier(alpha=0.02),
+    "any classifier, sparse group and ridge": MultiTaskClassifier(
+        "logistic", SparseGroup(0.2), alpha=0.02, ridge=0.1, class_weight="balanced"
+    ),
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
     "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
     "any members, task graph": MultiTaskRegressor(alpha=0.1, task_graph="chain", graph_strength=0.5),
@@ -188,6 +198,7 @@ ESTIMATORS: dict[str, Any] = {
     "Huber regression, cross-validated": MultiTaskHuberCV(**_FEW),
     "quantile regression, cross-validated": MultiTaskQuantileCV(smoothing=0.5, **_FEW),
     "Poisson regression, cross-validated": MultiTaskPoissonCV(**_FEW),
+    "any classifier, cross-validated": MultiTaskClassifierCV(**_FEW),
     "online regression": OnlineMultiTaskRegressor(0.05, gamma=20.0, shuffle=False),
     "online classification": OnlineMultiTaskClassifier(0.01, gamma=5.0, shuffle=False),
     "graph SVM": GraphSVC(complete_graph(3)),

@@ -369,6 +369,8 @@ class PathEstimator(TaskLinearModel):
         """What is certain about the coefficients and intercepts on these data, in sum units."""
         coef, intercept = self._learned().rows, np.ravel(self.intercept_, order="F")
         problem = self._problem(data)
+        if len(coef) != problem.design.n_tasks:
+            raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
         lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
         found = prove(problem, float(lam), units.rows(coef), np.ldexp(intercept, -units.y))

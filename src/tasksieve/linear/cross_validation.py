@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -42,10 +41,8 @@ from .base import (
     kernel_threads,
 )
 from .early_stopping import PATIENCE, MeanCurve
+from .held_out import Judge, OutOfFold, pack_points, path_scores, read_scoring, unpack_point
 from .training_walk import FoldSums, TrainingWalk
-
-# Entries of X packed at a time to predict held-out rows.
-PACKED_ENTRIES = 1 << 25
 
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
@@ -82,6 +79,7 @@ class PathEstimatorCV(TaskLinearModel):
     eps: float
     cv: Any
     random_state: Any
+    scoring: Any = None
     selection_rule: Literal["min", "1se"]
     fold_tol: float | None
     early_stopping: bool
@@ -94,6 +92,8 @@ class PathEstimatorCV(TaskLinearModel):
     alphas_: np.ndarray
     cv_scores_: np.ndarray
     cv_folds_: str
+    cv_predictions_: Any
+    cv_task_scores_: np.ndarray
     path_scores_: np.ndarray
     n_scored_: int
     passes_: float
@@ -113,6 +113,8 @@ class PathEstimatorCV(TaskLinearModel):
             raise ValueError(
                 f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
             )
+        if self.scoring is not None:
+            read_scoring(self.scoring)
         if self.fold_tol is not None:
             check_number(self.fold_tol, "fold_tol", low=0, closed=True)
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -124,8 +126,11 @@ class PathEstimatorCV(TaskLinearModel):
 
     @property
     def cv_measure(self) -> str:
-        """What ``cv_scores_`` are, in words: the smaller, the better."""
-        return f"held-out {self._fitted_loss.label}"
+        """What ``cv_scores_`` are, in words: the smaller, the better, but for those of ``scoring``."""
+        if self.scoring is None:
+            return f"held-out {self._fitted_loss.label}"
+        name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return f"held-out {name} (greater is better)"
 
     def fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
@@ -202,6 +207,9 @@ class PathEstimatorCV(TaskLinearModel):
             )
 
         best, k = select(scores, self.selection_rule)
+        kept_points = results[best * len(folds) : (best + 1) * len(folds)]
+        self._set_held_out(given, folds, [unpack_point(result.points, k) for result in kept_points])
+        scores = scores if self.scoring is None else -scores
         model, problem = models[best], problems[best]
         grid = grids[best][: n_scored[best]]
         if solution is None:
@@ -224,6 +232,16 @@ class PathEstimatorCV(TaskLinearModel):
         self.cv_folds_ = found.words
         self._set_scores(best, models, grids, scores)
         return self
+
+    def _set_held_out(self, data: TaskData, folds: Sequence[Weights], points: Sequence[Any]) -> None:
+        """Predictions out of fold, and the score of each task, at the point of each fold that was chosen."""
+        judge, answers = Judge(self._loss_of(data), self.scoring), OutOfFold(data, self._loss_of(data))
+        task_scores = np.empty((data.n_tasks, len(folds)))
+        for f, ((_, test), point) in enumerate(zip(folds, points, strict=True)):
+            found = path_scores(data, test, [point])
+            task_scores[:, f] = judge.by_task(data, test, [point], found)[:, 0]
+            answers.add(found)
+        self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Whether the model was fitted from sums over rows, which tall data are read for only once."""
@@ -289,11 +307,13 @@ def dear(data: TaskData, n_walks: int) -> bool:
 
 @dataclass
 class FoldResult:
-    """Held-out losses along a path (NaN past an early stop), where the solver did not converge, readings of X."""
+    """Held-out losses along a path (NaN past an early stop), where the solver did not converge, readings of X, and what
+    predictions need of the values (`pack_points`)."""
 
     scores: np.ndarray
     open: np.ndarray
     passes: float
+    points: dict[str, np.ndarray]
 
 
 @dataclass
@@ -388,7 +408,7 @@ class _Folds:
         shared: SharedReading | None,
         known_by: np.ndarray | None,
     ) -> None:
-        self._name, self._n_jobs = type(owner).__name__, owner.n_jobs
+        self._name, self._n_jobs, self._scoring = type(owner).__name__, owner.n_jobs, owner.scoring
         self._data, self._folds, self._threads, self._jobs = data, folds, threads, jobs
         self._shared, self._known_by = shared, known_by
         self._sums: FoldSums | None = None
@@ -481,7 +501,7 @@ class _Folds:
         def compute() -> dict[str, np.ndarray]:
             found = self._walk(m, f, model, data, alphas, steps, curve, ahead)
             spent.append(found.passes)
-            return {"scores": found.scores, "open": found.open}
+            return {"scores": found.scores, "open": found.open, **found.points}
 
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         of_data = [self._known_by, data.y, data.offsets, data.form]
@@ -491,11 +511,11 @@ class _Folds:
         rows: Any = fold if curve is None else ("early", PATIENCE, self._folds)
         if curve is None and self._sums is not None and self._sums.serve:  # sums of parts have the roundings of all
             rows = ("sums", f, self._folds)
-        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads]
+        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads, self._scoring]
         found = kept(f"fold-{m}-{f}", facts, compute)
         if curve is not None and not spent:
             curve.add_remembered(f, found["scores"])
-        return FoldResult(found["scores"], found["open"], sum(spent))
+        return FoldResult(found["scores"], found["open"], sum(spent), found)
 
     def _walk(
         self,
@@ -510,9 +530,10 @@ class _Folds:
     ) -> FoldResult:
         train, test = self._folds[f]
         training = data.with_weights(train)
+        judge = Judge(model._loss_of(data), self._scoring)
 
         def score(points: Sequence[Value]) -> np.ndarray:
-            return held_out_losses(model, data, test, points)
+            return judge.losses(data, test, points)
 
         pace = _Pace()
         if curve is not None:
@@ -527,80 +548,5 @@ class _Folds:
         scores[: len(points)] = score(points) if curve is None else curve.scores[: len(points), f]
         open_[: len(points)] = [not point.converged for point in points]
         selected = np.unique(np.concatenate([point.features for point in points]))
-        return FoldResult(scores, open_, walk.passes + len(selected) / max(data.n_features, 1))
-
-
-def held_out_losses(
-    model: PathEstimator, data: TaskData, weights: np.ndarray, points: Sequence[Value]
-) -> np.ndarray:
-    """The mean over tasks of the held-out loss at each point of a path (K,)."""
-    loss = model._loss_of(data)
-    return path_losses(data, weights, points, loss.deviance, root=loss.rooted)
-
-
-def path_scores(
-    data: TaskData, weights: np.ndarray, points: Sequence[Any]
-) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
-    """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
-
-    More than two classes: a last axis for those of the task.
-
-    The columns of all features selected anywhere on the path are read once, a bounded number at a time.
-    """
-    chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
-    kept = [t for t, rows in enumerate(chosen) if len(rows)]
-    support = np.unique(np.concatenate([point.features for point in points]))
-    intercepts = np.stack([point.intercept for point in points])
-    width = intercepts.shape[1]
-    own: list[Any] = list(range(data.n_tasks))  # the columns of coefficients of each task
-    if data.class_counts is not None:
-        own = [slice(*pair) for pair in pairwise([0, *np.cumsum(data.class_counts).tolist()])]
-    scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
-    if data.known is not None:
-        for t in kept:
-            if data.class_counts is None:
-                scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
-            else:  # of one task: classes x rows
-                scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
-    # tasks that share a matrix and the rows they are judged on share one product
-    together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
-    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))
-    for start in range(0, len(support), step):
-        features = support[start : start + step]
-        columns = data.storage.take(features)
-        coef = np.zeros((len(features), len(points), width))
-        for k, point in enumerate(points):
-            places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
-            inside = features[places] == point.features
-            coef[places[inside], k] = point.rows[inside]
-        if together:
-            found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
-            found = found.reshape(len(found), len(points), width)
-        for t in kept:
-            if together:
-                scores[t] += found[:, :, own[t]]
-                continue
-            first = 0 if data.shared else data.offsets[t]
-            part = coef[:, :, own[t]]
-            found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
-            scores[t] += found.reshape(len(found), *part.shape[1:])
-    return chosen, scores
-
-
-def path_losses(
-    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
-) -> np.ndarray:
-    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
-
-    With `root`, of its square root: a task's norm, as in the calibrated model.
-    """
-    chosen, scores = path_scores(data, weights, points)
-    kept = list(scores)
-    losses = np.zeros(len(points))
-    for t in kept:
-        flat = data.offsets[t] + chosen[t]
-        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
-        losses += np.sqrt(own) if root else own
-    return losses / len(kept)
-
-
+        passes = walk.passes + len(selected) / max(data.n_features, 1)
+        return FoldResult(scores, open_, passes, pack_points(points))

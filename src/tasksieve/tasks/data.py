@@ -66,6 +66,11 @@ class TaskData(TaskLabels):
         given = _Storage.given(self)
         return given if isinstance(given, RowSource) else None
 
+    def take(self, features: np.ndarray) -> np.ndarray:
+        """Some columns, rows in task order; those of rows that nobody has made a storage of are cut out as they lie."""
+        source = self.source
+        return self.storage.take(features) if source is None or source.stored else source.cut(features)
+
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
         for matrix, name in self.unsearched:

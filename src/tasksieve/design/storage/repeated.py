@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,28 +55,47 @@ class RepeatedStorage(ColumnStorage):
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         inner: list[Asked] = []
-        answers: list[list[int]] = []  # for each vector, which of them serves each copy
+        answers: list[list[int]] = []  # for each vector, which of them serves each copy, or each part
         for a in asked:
-            if a.shared or not np.array_equal(a.offsets, self.offsets):
-                raise ValueError("repeated rows are cut where one copy of a task ends and the next begins")
-            served: list[int] = []
-            for _, _, rows, places in self._layers:
-                part = np.zeros(self._of.n_rows)
-                part[rows] = a.vector[places]
-                # Weights are the same for all copies: one product serves them.
-                known = served and np.array_equal(inner[served[0]].vector[rows], part[rows])
-                if not known:
-                    inner.append(Asked(part, self._own_offsets, False, a.columns, a.squares))
-                served.append(served[0] if known else len(inner) - 1)
-            answers.append(served)
+            cut = self._by_copies if self._cut_by_copies(a) else self._by_parts
+            answers.append(cut(a, inner))
         found, spent = self._of.read(inner, threads)
         products = []
-        for served in answers:
-            out = np.empty((len(found[served[0]]), len(self.offsets) - 1))
-            for (tasks, copies, _, _), k in zip(self._layers, served, strict=True):
-                out[:, copies] = found[k][:, tasks]
+        for a, served in zip(asked, answers, strict=True):
+            out = np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1))
+            if self._cut_by_copies(a):
+                for (tasks, copies, _, _), k in zip(self._layers, served, strict=True):
+                    out[:, copies] = found[k][:, tasks]
+            else:
+                for part, k in enumerate(served):
+                    out[:, part] = found[k][:, 0]
             products.append(out)
         return Reading(products, spent)
+
+    def _cut_by_copies(self, a: Asked) -> bool:
+        return not a.shared and np.array_equal(a.offsets, self.offsets)
+
+    def _by_copies(self, a: Asked, inner: list[Asked]) -> list[int]:
+        """Adds a vector for each layer of copies; weights are the same for all of them: then one serves."""
+        served: list[int] = []
+        for _, _, rows, places in self._layers:
+            part = np.zeros(self._of.n_rows)
+            part[rows] = a.vector[places]
+            known = served and np.array_equal(inner[served[0]].vector[rows], part[rows])
+            if not known:
+                inner.append(Asked(part, self._own_offsets, False, a.columns, a.squares))
+            served.append(served[0] if known else len(inner) - 1)
+        return served
+
+    def _by_parts(self, a: Asked, inner: list[Asked]) -> list[int]:
+        """Adds a vector for each part of rows that are cut in any other way."""
+        served = []
+        for start, stop in pairwise(a.offsets.tolist()):
+            rows = self._rows if a.shared else self._rows[start:stop]
+            part = np.bincount(rows, a.vector[start:stop], minlength=self._of.n_rows)
+            inner.append(Asked(part, np.array([0, self._of.n_rows]), False, a.columns, a.squares))
+            served.append(len(inner) - 1)
+        return served
 
     def unread(self, features: Array) -> int:
         return self._of.unread(features)
