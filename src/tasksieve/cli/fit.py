@@ -515,7 +515,13 @@ def write_results(
         quality = quality_of(model, problem)
     else:
         quality = task_quality(
-            model, problem.X, problem.y, problem.task, problem.sample_weight, where="the rows learnt from"
+            model,
+            problem.X,
+            problem.y,
+            problem.task,
+            problem.sample_weight,
+            offset=problem.offset,
+            where="the rows learnt from",
         )
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)

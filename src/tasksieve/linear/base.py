@@ -257,7 +257,8 @@ class PathEstimator(TaskLinearModel):
             raise ValueError(
                 "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
             )
-        units = Units.of(self._member, data.y if data.known is None else data.y - data.known, weights)
+        beside = data.known is not None and data.class_counts is None  # codes of classes have no units
+        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)  # type: ignore[operator]
         layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:
