@@ -54,7 +54,7 @@ def fit(cli: CommandLine, table: Path, out: Path, *more: Any, target: str = "y")
         ),
         (
             ("--penalty", "l11", "--task-graph", "complete"),
-            ts.MultiTaskRegressor(penalty="l11", alpha=0.1, task_graph=ts.complete_graph(3)),
+            ts.MultiTaskRegressor(penalty="l11", alpha=0.1, task_graph=ts.graph.complete_graph(3)),
         ),
     ],
 )
