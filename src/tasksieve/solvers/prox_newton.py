@@ -18,7 +18,6 @@ Array = np.ndarray[Any, Any]
 _PATIENCE = 200  # epochs of coordinate descent on one model
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
-_LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -58,7 +57,7 @@ class ProximalNewton:
             if stalled >= _STALLED and gap <= _SMALL * problem.loss.null.value:
                 break  # as far as double precision goes
             assert at.curvature is not None
-            w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
+            w = np.sqrt(np.maximum(at.curvature, problem.loss.least_curvature))
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
