@@ -161,4 +161,6 @@ def test_strengths_are_checked(data):
         with pytest.raises(ValueError, match="graph_strength"):
             fitted(data, task_graph="chain", graph_strength=strength)
     with pytest.raises(ValueError, match="no solver for the square-root loss"):
-        fitted(data, loss="square-root", task_graph="chain")
+        fitted(data, loss="square-root", penalty="owl", task_graph="chain")
+    model = fitted(data, loss="square-root", task_graph="chain", tol=1e-6)
+    assert model.dual_gap_ <= 1e-6 * model.null_objective_

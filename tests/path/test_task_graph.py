@@ -53,8 +53,11 @@ def optimum(x, y, offsets, s, loss, kind, lam, graph, ridge=0.0, positive=False)
     total = lam * norm_of(kind, w) + 0.5 * ridge * cp.sum_squares(w)
     for t, (low, high) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
         z, own = x[low:high] @ w[:, t] + b[t], s[low:high]
-        rows = cp.square(y[low:high] - z) / 2 if loss == "squared" else cp.logistic(-cp.multiply(y[low:high], z))
-        total += own @ rows
+        if loss == "square-root":
+            total += cp.norm(cp.multiply(np.sqrt(own), y[low:high] - z))
+        else:
+            margin = cp.multiply(y[low:high], z)
+            total += own @ (cp.square(y[low:high] - z) / 2 if loss == "squared" else cp.logistic(-margin))
         total += sum(0.5 * graph[t, other] * cp.sum_squares(w[:, t] - w[:, other]) for other in range(t))
     program = cp.Problem(cp.Minimize(total), [w >= 0] if positive else [])
     program.solve(solver="CLARABEL")
@@ -82,6 +85,20 @@ def test_as_good_as_a_cone_solver_with_a_true_gap(rng, loss, kind, options):
     assert coupled or positive or kind in ("L1,1", "sparse group")
 
 
+@pytest.mark.parametrize("kind", ["L2,1", "L1,1", "sparse group"])
+@pytest.mark.parametrize("strength", [0.0, 1.0, 1e4])
+def test_the_square_root_loss_takes_other_penalties_and_a_graph(rng, kind, strength):
+    x, y, offsets, s = data_of(rng)
+    graph = strength * graph_of(rng)
+    problem = problem_of(x, y, offsets, s, "square-root", PENALTIES[kind], graph if strength else None)
+    lam, scale = 0.2 * problem.lambda_max(), problem.loss.null.value
+    best = optimum(x, y, offsets, s, "square-root", kind, lam, graph)
+    for tol in (1e-2, 1e-6):
+        (value,) = solve_path(problem, [lam], tol=tol).points
+        assert value.dual_gap <= tol * scale
+        assert -1e-7 * scale <= value.objective - best <= value.dual_gap + 1e-7 * scale
+
+
 @pytest.mark.parametrize("solver", ["cd", "apgd", "prox-newton"])
 def test_every_solver_for_it_finds_the_same(rng, solver):
     loss = "logistic" if solver == "prox-newton" else "squared"
@@ -99,8 +116,9 @@ def test_what_cannot_deal_with_it_says_so(rng):
     problem = problem_of(x, y, offsets, s, graph=graph_of(rng))
     with pytest.raises(ValueError, match=r"'newton' is for problems without a task graph; use 'auto', 'cd', 'apgd'"):
         solve_path(problem, [1.0], solver="newton")
-    with pytest.raises(ValueError, match="no solver for the square-root loss with the penalty L21 and a task graph"):
-        solve_path(problem_of(x, y, offsets, s, "square-root", graph=graph_of(rng)), [0.1])
+    sorted_rows = problem_of(x, y, offsets, s, "square-root", Sorted(), graph_of(rng))
+    with pytest.raises(ValueError, match="no solver for the square-root loss with the penalty Sorted and a task graph"):
+        solve_path(sorted_rows, [0.1])
     with pytest.raises(ValueError, match="dpc-published"):
         solve_path(problem, [1.0], screening="dpc-published")
 
@@ -120,20 +138,25 @@ def test_a_ridge_is_not_forgotten_by_any_solver(rng, kind):
             solve_path(problem, [lam], solver="spgd")
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("kind", PENALTIES)
-@pytest.mark.parametrize("strength", [1.0, 100.0])
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [(loss, kind) for loss in ("squared", "logistic") for kind in PENALTIES]
+    + [("square-root", "L1,1"), ("square-root", "sparse group")],
+)
+@pytest.mark.parametrize("strength", [0.0, 1.0, 100.0])
 def test_screening_is_never_wrong(rng, loss, kind, strength):
     x, y, offsets, s = data_of(rng, loss, features=40)
     graph = strength * graph_of(rng)
     found = []
     for rule in ("auto", None):
-        problem = problem_of(x, y, offsets, s, loss, PENALTIES[kind], graph)
-        lams = problem.lambda_max() * np.geomspace(1.0, 0.1, 8)
-        found.append(solve_path(problem, lams, tol=1e-6 if kind == "sorted" else 1e-8, screening=rule).points)
+        problem = problem_of(x, y, offsets, s, loss, PENALTIES[kind], graph if strength else None)
+        hard = loss == "square-root" or (loss, kind) == ("logistic", "sorted")
+        lams = problem.lambda_max() * np.geomspace(1.0, 0.4 if hard else 0.1, 4 if hard else 8)
+        tol = 1e-6 if hard or kind == "sorted" else 1e-8
+        found.append(solve_path(problem, lams, tol=tol, screening=rule).points)
     for one, two in zip(*found, strict=True):
         assert abs(one.objective - two.objective) <= one.dual_gap + two.dual_gap
-    if strength == 1.0 and (kind, loss) != ("sorted", "logistic"):  # where it rejects little without a graph, too
+    if strength == 1.0 and not hard:
         assert sum(value.n_rejected + value.n_rejected_dynamic for value in found[0]) > 40
     # no row, and no entry, that is not zero is proved to be zero
     value = found[0][-1]

@@ -121,7 +121,7 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
         A: symmetric weights >= 0 of the edges between tasks, whose coefficients become similar. Rows are in the order
         of ``tasks_``; the nodes of a networkx graph are the labels of tasks, all of them and no others. "chain": each
-        task beside the next in ``tasks_``, as for time points. Any loss but the square-root one.
+        task beside the next in ``tasks_``, as for time points.
     graph_strength : float, default=1.0
         :math:`\gamma` >= 0. Like the ridge it does not grow with alpha; features that are never penalised are not
         coupled.

@@ -127,6 +127,8 @@ class DataLoss:
     null: Evaluation
     shift: Array
     target: Array  # of losses that are about a residual ``target - z``
+    #: what a quadratic model takes for the curvature of rows where the loss is flat, so that it stays bounded
+    least_curvature = 1e-5
 
     def __init__(self, design: Design) -> None:
         self.design = design

@@ -231,11 +231,11 @@ class Sieve:
             centre = self._centre(ball, point.products, point.features)
             if centre is None:
                 continue
-            errors = self._rounding(ball, point.at) * np.max(norms, axis=1)
-            stretched = norms if ball.stretch is None else norms * ball.stretch
+            errors = self._rounding(ball, point.at) * norms
             if ball.slack is not None:
-                errors = errors + np.max(norms * ball.slack, axis=1)
-            found = own.zero_entries(centre, errors, stretched, ball.radius)
+                errors = errors + norms * ball.slack
+            stretched = norms if ball.stretch is None else norms * ball.stretch
+            found = own.zero_entries(centre, np.max(errors, axis=1), stretched, ball.radius)
             if found is not None:
                 mask |= found
         self.rules[0].entry_counts.append(int(np.count_nonzero(mask)))

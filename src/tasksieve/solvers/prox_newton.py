@@ -18,7 +18,6 @@ Array = np.ndarray[Any, Any]
 _PATIENCE = 200  # epochs of coordinate descent on one model
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
-_LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
 _BOLDER, _BOLDEST = 0.3, 1e-4  # how much less of the parabola above the loss after a full step, and the least
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
@@ -63,7 +62,7 @@ class ProximalNewton:
             curvature = at.curvature
             if at.second is not None:  # between the second derivative and a parabola above the loss
                 curvature = np.maximum(at.second, self._caution * curvature)
-            w = np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))
+            w = np.sqrt(np.maximum(curvature, problem.loss.least_curvature))
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
             chosen = np.flatnonzero(near | rows.any(axis=1))
             part = penalty.restrict(chosen)
