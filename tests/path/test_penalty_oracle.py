@@ -13,7 +13,7 @@ import pytest
 import tasksieve as ts
 from tasksieve.design import Design, as_storage
 from tasksieve.path import Problem, solve_path
-from tasksieve.penalties import Dirty, LInf
+from tasksieve.penalties import Dirty, Groups, LInf
 from tasksieve.proof.prove import prove
 
 cp = pytest.importorskip("cvxpy")
@@ -30,10 +30,28 @@ def dirty(w, u, g=TASKS**0.25, l1=1.0):
     return g * (u @ cp.norm(part, 2, axis=1)) + l1 * (u @ cp.norm(w - part, 1, axis=1)), []
 
 
+LABELS = [0, 0, 0, 1, 1, 5, 2, 3, 2, 3, 2, 4]  # not all side by side; feature 5 by itself
+
+
+def groups(w, u, inside=None, mix=0.5):
+    total = 0
+    for label in np.unique(LABELS):
+        own = np.flatnonzero(np.array(LABELS) == label)
+        norm = cp.norm(w[own], "fro")
+        if inside is not None:
+            inner = cp.sum(cp.norm(w[own], 2, axis=1)) if inside == "rows" else cp.sum(cp.abs(w[own]))
+            norm = (1.0 - mix) * norm + mix * inner
+        total = total + u[own[0]] * np.sqrt(len(own)) * norm
+    return total, []
+
+
 PENALTIES = {
     "linf": (LInf(), linf),
     "dirty": (Dirty(), dirty),
     "dirty, given": (Dirty(1.5, 1.1), lambda w, u: dirty(w, u, 1.5, 1.1)),
+    "groups": (Groups(LABELS), groups),
+    "groups, rows": (Groups(LABELS, "rows"), lambda w, u: groups(w, u, "rows")),
+    "groups, entries": (Groups(LABELS, "entries", mix=0.3), lambda w, u: groups(w, u, "entries", 0.3)),
 }
 OPTIONS = {
     "plain": {},
@@ -64,6 +82,8 @@ def problem_of(rng, penalty, loss, options):
     u = rng.uniform(0.4, 2.0, FEATURES) if options.get("feature weights") else np.ones(FEATURES)
     free = np.array([5]) if options.get("free") else np.empty(0, dtype=np.int64)
     u[free] = 0.0
+    for own in {tuple(penalty.whole(np.array([j])).tolist()) for j in range(FEATURES)}:
+        u[list(own)] = u[own[0]]  # a block has one weight
     design = Design(
         as_storage(x),
         offsets,

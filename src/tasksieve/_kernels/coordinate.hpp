@@ -15,8 +15,12 @@ struct RowProblem {
     index_t count = 0;
     const double *h = nullptr;      // count x tasks, squared norms of the columns; 0: the coefficient stays 0
     int kind = ROW_SUM;             // what the strengths mean
-    const double *group = nullptr;  // count, strengths of the rows
-    const double *l1 = nullptr;     // count
+    const double *group = nullptr;  // strengths of the rows, or of the blocks
+    const double *l1 = nullptr;
+    // Columns starts[k] to starts[k + 1] are one block of rows that are solved together, as if h were the whole of their
+    // curvature (columns orthogonal within a task, or h a bound); null: each column by itself.
+    const index_t *starts = nullptr;
+    index_t n_blocks = 0;
     double ridge = 0.0;
     bool positive = false;
     // Inner products of the first `width` columns of x, per task (one for all tasks if shared), or null. It lies in a
@@ -44,8 +48,6 @@ void solve_row(double *c, const double *h, index_t tasks, double group, double l
 
 // The row's dual gauge: the smallest v with m / v in the dual ball of the norm.
 double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive, int kind = ROW_SUM);
-
-double row_norm(const double *w, index_t tasks, double group, double l1, int kind);
 
 // Those of many rows, at most, where products are known up to `errors` (or null); 0 for rows that are not penalised.
 void row_gauges(const double *m, const double *errors, index_t count, index_t tasks, const double *group,

@@ -4,12 +4,14 @@
 //   ROW_SUM      group ||w||_2 + l1 ||w||_1
 //   ROW_LARGEST  group max_t |w_t|
 //   ROW_SPLIT    min over w = p + q of group ||p||_2 + l1 ||q||_1
+//   ROW_STACK    group ||w||_2 + l1 sum_j ||w_j||_2 over the rows w_j that a block is stacked of; equal curvatures only
+// Blocks of several rows (ROW_SUM, ROW_STACK) are one long row.
 #pragma once
 #include "common.hpp"
 
 namespace tasksieve {
 
-enum RowKind { ROW_SUM = 0, ROW_LARGEST = 1, ROW_SPLIT = 2, ROW_KINDS = 3 };
+enum RowKind { ROW_SUM = 0, ROW_LARGEST = 1, ROW_SPLIT = 2, ROW_STACK = 3, ROW_KINDS = 4 };
 
 // Root nu of sum_t (c_t / (h_t nu + lam))^2 = 1 by Newton on its concave increasing form: from the left end it
 // climbs monotonically and cannot overshoot (mathematics 2.7).
@@ -155,14 +157,37 @@ TASKSIEVE_INLINE void solve_split_row(double *c, const double *h, index_t tasks,
     }
 }
 
-TASKSIEVE_INLINE void solve_row_of_kind(int kind, double *c, const double *h, index_t tasks, double group, double l1, double ridge,
-                       bool positive, double *w) {
-    if (kind == ROW_LARGEST)
-        solve_largest_row(c, h, tasks, group, ridge, positive, w);
+// Rows lose l1 of their length, then the block loses `group` of its own. Curvatures are 0 or one number.
+TASKSIEVE_INLINE void solve_stack(double *c, const double *h, index_t entries, index_t tasks, double group, double l1, double ridge,
+                 bool positive, double *w) {
+    clear_idle(c, h, entries, ridge, positive);
+    double squares = 0.0, curvature = 0.0;
+    for (index_t e = 0; e < entries; e += tasks) {
+        double length = 0.0;
+        for (index_t t = 0; t < tasks; ++t) {
+            length += c[e + t] * c[e + t];
+            curvature = std::max(curvature, h[e + t] + ridge);
+        }
+        length = std::sqrt(length);
+        const double left = std::max(length - l1, 0.0), factor = length > 0.0 ? left / length : 0.0;
+        for (index_t t = 0; t < tasks; ++t) c[e + t] *= factor;
+        squares += left * left;
+    }
+    const double norm = std::sqrt(squares), factor = norm > group ? (1.0 - group / norm) / curvature : 0.0;
+    for (index_t e = 0; e < entries; ++e) w[e] = factor * c[e];
+}
+
+// `entries` is `tasks`, or a multiple of it where a block has several rows.
+TASKSIEVE_INLINE void solve_row_of_kind(int kind, double *c, const double *h, index_t entries, index_t tasks, double group, double l1,
+                       double ridge, bool positive, double *w) {
+    if (kind == ROW_STACK)
+        solve_stack(c, h, entries, tasks, group, l1, ridge, positive, w);
+    else if (kind == ROW_LARGEST)
+        solve_largest_row(c, h, entries, group, ridge, positive, w);
     else if (kind == ROW_SPLIT)
-        solve_split_row(c, h, tasks, group, l1, ridge, positive, w);
+        solve_split_row(c, h, entries, group, l1, ridge, positive, w);
     else
-        solve_row_inline(c, h, tasks, group, l1, ridge, positive, w);
+        solve_row_inline(c, h, entries, group, l1, ridge, positive, w);
 }
 
 // Where the parts of a row end: p is the row cut at this height (ROW_SPLIT). It is l1 tau with ||min(|w|/tau, l1)|| =
@@ -188,10 +213,21 @@ TASKSIEVE_INLINE double split_height(const double *w, index_t tasks, double grou
     return height;
 }
 
-TASKSIEVE_INLINE double row_norm_of_kind(int kind, const double *w, index_t tasks, double group, double l1) {
-    const double height = kind == ROW_SPLIT ? split_height(w, tasks, group, l1) : INFINITY;
+TASKSIEVE_INLINE double row_length(const double *w, index_t tasks, bool positive = false) {
+    double squares = 0.0;
+    for (index_t t = 0; t < tasks; ++t) squares += positive && w[t] < 0.0 ? 0.0 : w[t] * w[t];
+    return std::sqrt(squares);
+}
+
+TASKSIEVE_INLINE double row_norm_of_kind(int kind, const double *w, index_t entries, index_t tasks, double group, double l1) {
+    if (kind == ROW_STACK) {
+        double sum = 0.0;
+        for (index_t e = 0; e < entries; e += tasks) sum += row_length(w + e, tasks);
+        return group * row_length(w, entries) + l1 * sum;
+    }
+    const double height = kind == ROW_SPLIT ? split_height(w, entries, group, l1) : INFINITY;
     double squares = 0.0, rest = 0.0, largest = 0.0;
-    for (index_t t = 0; t < tasks; ++t) {
+    for (index_t t = 0; t < entries; ++t) {
         const double size = std::fabs(w[t]), cut = std::min(size, height);
         squares += cut * cut;
         rest += kind == ROW_SPLIT ? size - cut : size;
@@ -231,10 +267,16 @@ TASKSIEVE_INLINE double row_gauge_inline(const double *m, index_t tasks, double 
     return v;
 }
 
-TASKSIEVE_INLINE double row_gauge_of_kind(int kind, const double *m, index_t tasks, double group, double l1, bool positive) {
-    if (kind == ROW_SUM) return row_gauge_inline(m, tasks, group, l1, positive);
+// `lengths` is room for one number a row of the block.
+TASKSIEVE_INLINE double row_gauge_of_kind(int kind, const double *m, index_t entries, index_t tasks, double group, double l1,
+                         bool positive, double *lengths) {
+    if (kind == ROW_SUM) return row_gauge_inline(m, entries, group, l1, positive);
+    if (kind == ROW_STACK) {
+        for (index_t e = 0; e < entries; e += tasks) lengths[e / tasks] = row_length(m + e, tasks, positive);
+        return row_gauge_inline(lengths, entries / tasks, group, l1, false);
+    }
     double squares = 0.0, largest = 0.0, sum = 0.0;
-    for (index_t t = 0; t < tasks; ++t) {
+    for (index_t t = 0; t < entries; ++t) {
         const double size = positive ? std::max(m[t], 0.0) : std::fabs(m[t]);
         squares += size * size;
         sum += size;

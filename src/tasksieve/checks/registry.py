@@ -56,7 +56,7 @@ from ..losses import (
 from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from ..losses.hinge import Hinge
 from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
-from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
+from ..penalties import L11, L21, Dirty, Groups, LInf, RowPenalty, Sorted, SparseGroup
 from ..solvers import (
     Accelerated,
     CoordinateDescent,
@@ -76,6 +76,10 @@ PENALTIES: dict[str, RowPenalty] = {
     "L1,inf": LInf(),
     "dirty": Dirty(),
     "dirty, near L1,1": Dirty(1.35),
+    "groups": Groups([0, 0, 1, 2, 2, 2]),
+    "groups, not side by side": Groups(["a", "b", "a", "c", "b", "a", "d"], weights=None),
+    "groups, rows inside": Groups([0, 0, 1, 1, 1, 2], "rows"),
+    "groups, entries inside": Groups({"x": [0, 3], "y": [1, 2, 4]}, "entries", mix=0.3, weights={"x": 1.0, "y": 2.0}),
     "sorted, OSCAR": Sorted(),
     "sorted, SLOPE": Sorted("slope", fdr=0.3),
     "sorted, Bao's test": Sorted(test="bao"),

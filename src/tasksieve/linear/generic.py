@@ -58,6 +58,17 @@ class AnyMembers(TaskLinearModel):
         """The part of ``coef_`` that is of single tasks."""
         return self._part("specific")
 
+    @property
+    def selected_groups_(self) -> np.ndarray:
+        """Names of the groups of features that are not zero."""
+        names = self._norm.names_of(np.flatnonzero(self._learned().coef.any(axis=0)))
+        if names is None:
+            raise AttributeError(
+                f"{type(self).__name__} has selected_groups_ only with a penalty on groups of features "
+                "(tasksieve.penalties.Groups)."
+            )
+        return names
+
     def _part(self, name: str) -> np.ndarray:
         """A part of the coefficients, where the penalty is a minimum over parts."""
         rows = self._learned().coef.T
@@ -156,6 +167,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         Coefficients W', a row per task.
     shared_coef_, specific_coef_ : ndarray of shape (T, d)
         Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
+    selected_groups_ : ndarray
+        Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
     intercept_ : ndarray of shape (T,)
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
@@ -280,8 +293,8 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    shared_coef_, specific_coef_
-        As in `MultiTaskRegressor`, with a penalty that has parts.
+    shared_coef_, specific_coef_, selected_groups_
+        As in `MultiTaskRegressor`, with a penalty that has parts or groups.
     coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
 

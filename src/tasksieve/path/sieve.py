@@ -59,11 +59,12 @@ class Sieve:
     def _first_cut(self) -> Cut | None:
         """At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5)."""
         levels = self._problem.null_levels()
-        hardest = np.array([int(np.argmax(levels))])
+        hardest = self._problem.penalty.whole(np.array([int(np.argmax(levels))]))
         penalty = self._problem.penalty.restrict(hardest)
         steepest = penalty.steepest(self._design.correlate(self._loss.null.residual, hardest))
         if steepest is None or not len(steepest[0]):
             return None
+        hardest = hardest[steepest[0]]
         image = self._columns.combine(self._columns.places(hardest), steepest[1])
         return Cut(hardest, steepest[1], image, np.empty((0, self._design.n_tasks)))
 
@@ -252,7 +253,7 @@ class Sieve:
         ) -> Array:
             nonlocal alive, least_upper
             own, here = working[alive], penalty.restrict(working[alive])
-            live = np.flatnonzero(rows.any(axis=1))
+            live = here.whole(np.flatnonzero(rows.any(axis=1)))
             point = Point(own[live], rows[live], at, products[live])
             for ball in self._balls(point, lam, lam, penalty, gap, scale):
                 centre = self._centre(ball, products, own)

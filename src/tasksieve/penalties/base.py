@@ -55,6 +55,30 @@ class RowForm(NamedTuple):
         return ("sum", "largest", "split").index(self.kind)
 
 
+class BlockForm(NamedTuple):
+    """The same for blocks of rows that have one norm together: each block is one long row.
+
+    Attributes
+    ----------
+    kind : {"sum", "stack"}
+        ``group ||W_B||_F + l1 ||W_B||_1``, or with the norms of the block's rows in place of its entries.
+    group, l1 : arrays, one entry a block
+        Strengths.
+    block : array of int, one entry a row
+        The block of each row.
+    """
+
+    kind: Literal["sum", "stack"]
+    group: Array
+    l1: Array
+    block: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return {"sum": 0, "stack": 3}[self.kind]
+
+
 class RowPenalty(Described):
     """``sum_j u_j N(W_j)`` with a norm N that depends on the sizes of a row's entries only.
 
@@ -107,7 +131,8 @@ class RowPenalty(Described):
     def reach(self, centre: Array, norms: Array, radius: float) -> Array:
         """Upper bound of each row's gauge over ``{centre + norms * v : v >= 0, ||v|| <= radius}``, centre >= 0.
 
-        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry.
+        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry. Rows of one
+        block have one v.
         """
         raise NotImplementedError
 
@@ -191,6 +216,27 @@ class RowPenalty(Described):
         plain = self._copy()
         plain.ridge, plain.coupling = 0.0, None
         return plain
+
+    # -- blocks of rows -------------------------------------------------------------------------------------------
+    #
+    # The unit of screening, working sets and feasibility is a block of rows: a row by itself, unless a penalty joins
+    # some. It then gives the gauge (and reach) of a block to each of its rows, and asks for whole blocks.
+
+    def size(self) -> int | None:
+        """The number of features, where a penalty fits one number only; asked without data."""
+        return None
+
+    def whole(self, features: Array) -> Array:
+        """These features and all others of their blocks, ascending."""
+        return features
+
+    def pieces(self, size: int) -> list[Any]:
+        """All rows in pieces of about a size, none of which cuts a block: slices, or arrays of indices."""
+        return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
+
+    def names_of(self, features: Array) -> Array | None:
+        """Names of the blocks that hold these features, where blocks have names; asked without data."""
+        return None
 
     @property
     def penalised(self) -> Array:
@@ -314,6 +360,10 @@ class RowPenalty(Described):
             return None
         group, l1 = form
         return RowForm("sum", group, np.zeros(len(group)) if l1 is None else l1)
+
+    def block_form(self) -> BlockForm | None:
+        """The same for blocks of rows: block coordinate descent is for those."""
+        return None
 
     @property
     def euclid(self) -> Array | float | None:

@@ -9,6 +9,7 @@ import numpy as np
 from .._kernels import kernels
 from ..design import PackedColumns
 from ..penalties import RowPenalty, live_rows
+from .blocks import TurnedColumns, block_descent
 from .needs import Needs
 from .rotations import Rotations
 from .working import Solution, WorkingProblem
@@ -20,7 +21,7 @@ _ROOM = 1.5  # packed columns for each one that takes part: beyond that theirs a
 
 
 class CoordinateDescent:
-    """One row of W at a time, each solved exactly: all penalties that have a row form, positivity included.
+    """One row of W at a time, each solved exactly, or one block of rows (`blocks`), positivity included.
 
     Works on the residual, or on a Gram matrix where that is cheaper: an epoch costs ``4 N |A|`` operations on the
     residual and ``2 T |A|`` per *changed* row with a Gram matrix.
@@ -36,6 +37,8 @@ class CoordinateDescent:
         self._layout = 0
         self._targets = np.empty((0, 0))
         self._rotations = Rotations()
+        self._turned: TurnedColumns | None = None
+        self._turned_layout = 0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         return self.minimise(
@@ -63,11 +66,31 @@ class CoordinateDescent:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns; `zero` where W is known to be zero."""
         rows = np.ascontiguousarray(start)
         tasks, count = packed.n_tasks, len(places)
-        form = penalty.row_form()
-        assert form is not None
         squares = packed.squared_norms[places]
         if zero is not None:
             squares = np.where(zero, 0.0, squares)  # as if those columns were empty
+        form, blocks = penalty.row_form(), penalty.block_form()
+        if blocks is not None:
+            if self._turned is None or self._turned_layout != packed.layout:
+                self._turned, self._turned_layout = TurnedColumns(packed.offsets, packed.shared), packed.layout
+            epochs, gap = block_descent(
+                packed.x,
+                packed.offsets,
+                packed.shared,
+                places,
+                squares,
+                blocks,
+                penalty.ridge,
+                penalty.positive,
+                rows,
+                self._residual(packed, places, target, rows),
+                max_iter,
+                tol,
+                self._prefers_gram(packed, count),
+                self._turned,
+            )
+            return Solution(rows, epochs, gap)
+        assert form is not None
         common = (
             packed.x,
             packed.offsets,
@@ -94,17 +117,22 @@ class CoordinateDescent:
                 y_products,
                 float(target @ target),
                 form.code,
+                None,
                 *coupled,
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
-        live = live_rows(rows)
-        residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
+        residual = self._residual(packed, places, target, rows)
         epochs, gap, _ = kernels.coordinate_descent(
-            *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, *coupled
+            *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, None, *coupled
         )
         self.work = epochs * 4.0 * len(target) * count
         return Solution(rows, epochs, gap)
+
+    @staticmethod
+    def _residual(packed: Any, places: Array, target: Array, rows: Array) -> Array:
+        live = live_rows(rows)
+        return target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
 
     @staticmethod
     def _prefers_gram(packed: Any, count: int) -> bool:

@@ -22,7 +22,7 @@ class Needs:
     curved : bool
         A loss whose second derivative varies: a quadratic model of it is worth making.
     row_form : bool
-        A penalty with exact row updates (`RowPenalty.row_form`).
+        A penalty with compiled updates of rows or blocks of rows (`RowPenalty.row_form`, `block_form`).
     plain : bool
         The group norm alone, coefficients of any sign.
     group : bool
@@ -55,8 +55,8 @@ class Needs:
             return "is for smooth losses"
         if self.curved and (loss.null.curvature is None or loss.squared):
             return "is for other losses than the squared one"
-        if self.row_form and penalty.row_form() is None:
-            return "is for penalties with exact row updates: L2,1, L1,1, sparse group, L1,inf and dirty"
+        if self.row_form and penalty.row_form() is None and penalty.block_form() is None:
+            return "is for penalties with row updates: L2,1, L1,1, sparse group, L1,inf, dirty and groups"
         if self.plain and not (group and not penalty.positive):
             return "is for the group penalty without l1 and positivity"
         if self.group and not group:
@@ -67,6 +67,8 @@ class Needs:
             return "is for dense columns"
         if penalty.ridge and self.quadratic == "none":
             return "is for problems without a ridge"
+        if penalty.coupling is not None and self.row_form and penalty.row_form() is None:
+            return "knows a task graph beside penalties on rows only"
         if penalty.coupling is not None and self.quadratic != "graph":
             return "is for problems without a task graph"
         return None

@@ -8,6 +8,8 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
+from ..penalties import RowPenalty
+from .blocks import block_descent
 from .needs import Needs
 from .newton import VariationalNewton
 from .rotations import coupled_rows
@@ -64,34 +66,14 @@ class ProximalNewton:
                 curvature = np.maximum(at.second, self._caution * curvature)
             w = np.sqrt(np.maximum(curvature, problem.loss.least_curvature))
             near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
-            chosen = np.flatnonzero(near | rows.any(axis=1))
+            chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
-            form = part.row_form()
-            assert form is not None
             columns, squares, right = self._model(places[chosen], w, at.residual)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
-            spent, reached, _ = kernels.coordinate_descent(
-                columns,
-                packed.offsets,
-                False,
-                np.arange(len(chosen)),
-                squares,
-                form.group,
-                form.l1,
-                part.ridge,
-                part.positive,
-                proposal,
-                right,
-                min(max_iter - epochs, _PATIENCE),
-                share * gap,
-                None,
-                None,
-                0.0,
-                form.code,
-                *coupled_rows(part, squares),
-            )
+            allowed = min(max_iter - epochs, _PATIENCE)
+            spent, reached = self._descend(part, columns, squares, proposal, right, allowed, share * gap)
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more
                 share *= 0.1
@@ -114,6 +96,41 @@ class ProximalNewton:
             rows, at, value = moved
             self._caution = min(max(self._caution * (_BOLDER if step == 1.0 else 1.0 / step), _BOLDEST), 1.0)
         return Solution(rows, epochs, gap, at, products)
+
+    def _descend(
+        self, part: RowPenalty, columns: Array, squares: Array, rows: Array, right: Array, max_epochs: int, tol: float
+    ) -> tuple[int, float]:
+        """Coordinate descent on a model, by rows or by blocks of them; returns epochs and gap."""
+        offsets, form, blocks = self._packed.offsets, part.row_form(), part.block_form()
+        if blocks is not None:
+            everything = np.arange(len(rows))
+            return block_descent(
+                columns, offsets, False, everything, squares, blocks, part.ridge, part.positive, rows, right,
+                max_epochs, tol,
+            )  # fmt: skip
+        assert form is not None
+        spent, reached, _ = kernels.coordinate_descent(
+            columns,
+            offsets,
+            False,
+            np.arange(len(rows)),
+            squares,
+            form.group,
+            form.l1,
+            part.ridge,
+            part.positive,
+            rows,
+            right,
+            max_epochs,
+            tol,
+            None,
+            None,
+            0.0,
+            form.code,
+            None,
+            *coupled_rows(part, squares),
+        )
+        return spent, reached
 
     def _model(self, places: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
         packed = self._packed
