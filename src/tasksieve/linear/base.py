@@ -258,7 +258,7 @@ class PathEstimator(TaskLinearModel):
                 "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
             )
         beside = data.known is not None and data.class_counts is None  # codes of classes have no units
-        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)  # type: ignore[operator]
+        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
         layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:

@@ -194,9 +194,9 @@ def task_quality(
     else:
         name, metric, least = "R²", r2, 2
     loss = getattr(model, "_member", None)
-    explains = loss is not None and loss.best_constant(np.ones(1), np.ones(1)) is not None
-    if explains:
-        name, metric = "D²", partial(d2, loss=loss)
+    explains = False
+    if loss is not None and loss.best_constant(np.ones(1), np.ones(1)) is not None:
+        explains, name, metric = True, "D²", partial(d2, loss=loss)
     labels = read_labels(
         rows, y, task, sample_weight, targets="labels" if is_classifier(model) else "values", allow_empty=True
     )
