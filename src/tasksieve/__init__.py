@@ -24,6 +24,8 @@ _HOME = {
     "GraphSVR": "graph",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
+    "MultiTaskGroupLasso": "linear",
+    "MultiTaskGroupLassoCV": "linear",
     "MultiTaskLasso": "linear",
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
@@ -89,6 +91,8 @@ if TYPE_CHECKING:
     from .linear import MultinomialOWLCV as MultinomialOWLCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .linear import MultiTaskGroupLasso as MultiTaskGroupLasso
+    from .linear import MultiTaskGroupLassoCV as MultiTaskGroupLassoCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression

@@ -3,6 +3,7 @@
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
+from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
@@ -13,6 +14,8 @@ __all__ = [
     "CalibratedMultiTaskLassoCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
+    "MultiTaskGroupLasso",
+    "MultiTaskGroupLassoCV",
     "MultiTaskLasso",
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
