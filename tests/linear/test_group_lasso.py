@@ -58,8 +58,14 @@ def test_cross_validation(data):
     assert both.get_support().sum() >= 3
 
 
-@pytest.mark.parametrize(("inside", "other"), [(None, ts.MultiTaskLasso(0.2)), ("rows", ts.MultiTaskLasso(0.2)),
-                                               ("entries", ts.MultiTaskSparseGroupLasso(0.2, l1=0.5, group=0.5))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("inside", "other"),
+    [
+        (None, ts.MultiTaskLasso(0.2)),
+        ("rows", ts.MultiTaskLasso(0.2)),
+        ("entries", ts.MultiTaskSparseGroupLasso(0.2, l1=0.5, group=0.5)),
+    ],
+)
 def test_without_groups_every_feature_is_one(data, inside, other):
     x, y, task, _ = data
     model = ts.MultiTaskGroupLasso(0.2, inside=inside).fit(x, y, task=task)
