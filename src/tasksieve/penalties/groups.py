@@ -184,7 +184,7 @@ class Groups(RowPenalty):
             low = int(ends[max(fits - 1, np.searchsorted(ends, low, side="right"))])
             cuts.append(low)
         parts = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-        return parts if self._order is None else [self._order[part] for part in parts]
+        return parts if self._order is None or len(parts) == 1 else [self._order[part] for part in parts]
 
     # -- sums over groups -----------------------------------------------------------------------------------------
 
