@@ -29,6 +29,8 @@ _HOME = {
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
+    "MultiTaskGroupLasso": "linear",
+    "MultiTaskGroupLassoCV": "linear",
     "MultiTaskHuber": "linear",
     "MultiTaskHuberCV": "linear",
     "MultiTaskLasso": "linear",
@@ -105,6 +107,8 @@ if TYPE_CHECKING:
     from .linear import MultiTaskClassifierCV as MultiTaskClassifierCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .linear import MultiTaskGroupLasso as MultiTaskGroupLasso
+    from .linear import MultiTaskGroupLassoCV as MultiTaskGroupLassoCV
     from .linear import MultiTaskHuber as MultiTaskHuber
     from .linear import MultiTaskHuberCV as MultiTaskHuberCV
     from .linear import MultiTaskLasso as MultiTaskLasso

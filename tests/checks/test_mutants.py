@@ -10,7 +10,7 @@ from tasksieve.checks import check_estimator, check_loss, check_penalty, check_s
 from tasksieve.losses import DataLoss, Evaluation, Logistic, Multinomial, RowLoss, Squared, SquareRoot
 from tasksieve.losses.hinge import SquaredHinge
 from tasksieve.losses.rowwise import RowLossOnData
-from tasksieve.penalties import L21, Dirty, LInf, RowForm, RowPenalty, Sorted, SparseGroup, row_norms
+from tasksieve.penalties import L21, Dirty, Groups, LInf, RowForm, RowPenalty, Sorted, SparseGroup, row_norms
 from tasksieve.screening.state import Ball
 
 # --- penalties ------------------------------------------------------------------------------------------------------
@@ -129,6 +129,47 @@ class PartsThatDoNotAddUp(Dirty):
         return {"shared": rows, "specific": rows}
 
 
+class GroupGaugeBelow(Groups):
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class GroupGaugeAbove(Groups):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class GaugesOfRows(Groups):
+    """Each row by itself, though its group has one norm."""
+
+    def gauges(self, products):
+        return row_norms(products) / self.weights
+
+
+class GroupReachOfRows(Groups):
+    """As far as the longest row moves, not all of them."""
+
+    def reach(self, centre, norms, radius):
+        return self.gauges(centre) + radius * norms.max(axis=1) / self.weights
+
+
+class GroupProxOfGroupsFirst(Groups):
+    """Leaves last."""
+
+    def prox(self, rows, step):
+        shrunk = Groups(self.labels, weights=self.group_weights)
+        outer = shrunk.on(np.ones(len(rows)), rows.shape[1]).prox(rows, 0.5 * step)
+        level = 0.5 * step * self.weights[:, None]
+        return outer - np.clip(outer, -level, level)
+
+
+class RowsCalledZero(Groups):
+    """Rows inside a group called zero below twice their threshold."""
+
+    def zero_entries(self, centre, errors, norms, radius):
+        return super().zero_entries(0.5 * centre, 0.5 * errors, norms, 0.5 * radius)
+
+
 class WithoutErrors(L21):
     def row_reach(self, centre, errors, norms, radius):
         return super().row_reach(centre, 0.0, norms, radius)
@@ -220,6 +261,12 @@ PENALTIES = [
     (DirtyEntriesOfSharedRows(), "P7"),
     (WrongRowForm(), "P7"),
     (PartsThatDoNotAddUp(), "P7"),
+    (GroupGaugeBelow([0, 1, 0, 1, 2]), "P3"),
+    (GroupGaugeAbove([0, 1, 0, 1, 2], "rows"), "P4"),
+    (GaugesOfRows([0, 1, 0, 1, 2]), "P3|P4"),
+    (GroupReachOfRows([0, 0, 0, 1, 1]), "P6"),
+    (GroupProxOfGroupsFirst([0, 0, 0, 1, 1], "entries"), "P4|P5|P8"),
+    (RowsCalledZero([0, 0, 0, 1, 1], "rows"), "P7"),
 ]
 
 

@@ -158,7 +158,7 @@ def test_screening_is_never_wrong(rng, name, loss):
     """Along a path, with and without screening: the same optimum, and nothing rejected that carries weight."""
     penalty, _ = PENALTIES[name]
     problem, *_ = problem_of(rng, penalty, loss, {})
-    lams = problem.lambda_max() * np.geomspace(1.0, 0.05, 12)
+    lams = problem.lambda_max() * np.geomspace(1.0, 0.05, 7)
     plain = solve_path(problem, lams, tol=1e-10, screening=None, working_set=False)
     for options in ({}, {"screening": "gap"}, {"lazy": False}, {"solver": "apgd"}):
         tol = 1e-7 if options.get("solver") else 1e-10
@@ -167,7 +167,7 @@ def test_screening_is_never_wrong(rng, name, loss):
         for one, two in zip(screened.points, plain.points, strict=True):
             assert abs(one.objective - two.objective) <= one.dual_gap + two.dual_gap
     # safe tests at sloppy models: what they call zero is zero in the accurate one
-    for lam, value in zip(lams[2::4], plain.points[2::4], strict=True):
+    for lam, value in zip(lams[1::3], plain.points[1::3], strict=True):
         exact = np.zeros((TASKS, FEATURES))
         exact[:, value.features] = value.rows.T
         for blur in (0.0, 1e-3, 0.1):

@@ -59,7 +59,7 @@ def test_pieces_hold_whole_groups(labels, size):
 
 def test_every_question_of_the_engine_is_about_whole_groups(data, monkeypatch):
     """Along paths of all kinds: `restrict` is asked for whole groups, and gauges of a group are one number."""
-    x, y, task, labels = data
+    x, y, _, labels = data
     mixed = np.random.default_rng(3).permutation(labels)
     asked = []
     original = Groups.restrict
@@ -83,7 +83,7 @@ def test_every_question_of_the_engine_is_about_whole_groups(data, monkeypatch):
 
 def test_groups_in_several_shards(data):
     """Each group in one storage: the answers of one storage; a group across two is refused."""
-    x, y, task, labels = data
+    x, y, _, labels = data
     x = np.asfortranarray(x)
     values = []
     for cuts in ([0, 60], [0, 25, 60]):
@@ -94,7 +94,7 @@ def test_groups_in_several_shards(data):
     np.testing.assert_array_equal(values[0].features, values[1].features)
     parts = [DenseStorage(x[:, :23]), DenseStorage(x[:, 23:])]
     problem = Problem(Design(parts, np.array([0, 30, 60, 90])), y, penalty=Groups(labels))
-    with pytest.raises(ValueError, match="3 of the 5 features of group .*keep each group in one"):
+    with pytest.raises(ValueError, match=r"3 of the 5 features of group .*keep each group in one"):
         problem.lambda_max()
 
 

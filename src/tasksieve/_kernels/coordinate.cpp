@@ -236,6 +236,8 @@ class Descent {
         if (objective_out) *objective_out = value + penalties + ridges;
         double scale = residual2 > 0.0 ? (residual2 + products) / residual2 : 1.0;
         if (polar > 0.0) scale = std::min(scale, 1.0 / polar);
+        // Certificates do not lengthen a dual point beside a ridge; the plain family has stopped on this gap since 0.1.
+        if (p_.ridge > 0.0 && (p_.starts || p_.kind != ROW_SUM)) scale = std::min(scale, 1.0);
         scale = std::max(scale, 0.0);
         return 0.5 * (1.0 - scale) * (1.0 - scale) * residual2 + penalties - scale * products;
     }

@@ -4,6 +4,7 @@ from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
 from .classifier import MultiTaskClassifier, MultiTaskClassifierCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
+from .group_lasso import MultiTaskGroupLasso, MultiTaskGroupLassoCV
 from .huber import MultiTaskHuber, MultiTaskHuberCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
@@ -19,6 +20,8 @@ __all__ = [
     "MultiTaskClassifierCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
+    "MultiTaskGroupLasso",
+    "MultiTaskGroupLassoCV",
     "MultiTaskHuber",
     "MultiTaskHuberCV",
     "MultiTaskLasso",

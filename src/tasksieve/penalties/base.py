@@ -231,7 +231,8 @@ class RowPenalty(Described):
         return features
 
     def pieces(self, size: int) -> list[Any]:
-        """All rows in pieces of about a size, none of which cuts a block: slices, or arrays of indices."""
+        """All rows in pieces of about a size, none of which cuts a block: slices, or arrays of indices; a single piece
+        is a slice."""
         return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
 
     def names_of(self, features: Array) -> Array | None:

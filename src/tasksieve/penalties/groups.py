@@ -89,7 +89,8 @@ class Groups(RowPenalty):
         names, code = self._read
         return np.asarray(names[np.unique(code[features])])
 
-    def _check(self, n_features: int) -> None:
+    def check(self, n_features: int) -> None:
+        """Refuse what makes no sense for so many features."""
         if self.inside not in _INSIDE:
             raise ValueError(f"Groups' 'inside' must be None, 'rows' or 'entries'; got {self.inside!r}.")
         if not (isinstance(self.mix, int | float | np.number) and 0.0 < self.mix < 1.0):
@@ -103,7 +104,7 @@ class Groups(RowPenalty):
             )
 
     def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
-        self._check(len(weights))
+        self.check(len(weights))
         names, code = self._read
         sizes = np.bincount(code, minlength=len(names))
         weights = np.asarray(weights, dtype=np.float64)
@@ -183,7 +184,7 @@ class Groups(RowPenalty):
             low = int(ends[max(fits - 1, np.searchsorted(ends, low, side="right"))])
             cuts.append(low)
         parts = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-        return parts if self._order is None else [self._order[part] for part in parts]
+        return parts if self._order is None or len(parts) == 1 else [self._order[part] for part in parts]
 
     # -- sums over groups -----------------------------------------------------------------------------------------
 

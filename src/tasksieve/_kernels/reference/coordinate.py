@@ -250,6 +250,8 @@ def coordinate_descent(
         scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
         if polar > 0.0:
             scale = min(scale, 1.0 / polar)
+        if ridge > 0.0 and (starts is not None or kind != ROW_SUM):
+            scale = min(scale, 1.0)
         scale = max(scale, 0.0)
         objective = loss() + penalties + 0.5 * quadratic
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
