@@ -10,7 +10,7 @@ from tasksieve.checks import check_estimator, check_loss, check_penalty, check_s
 from tasksieve.losses import DataLoss, Evaluation, Logistic, Multinomial, RowLoss, Squared, SquareRoot
 from tasksieve.losses.hinge import SquaredHinge
 from tasksieve.losses.rowwise import RowLossOnData
-from tasksieve.penalties import L21, RowPenalty, Sorted, SparseGroup, row_norms
+from tasksieve.penalties import L21, Dirty, LInf, RowForm, RowPenalty, Sorted, SparseGroup, row_norms
 from tasksieve.screening.state import Ball
 
 # --- penalties ------------------------------------------------------------------------------------------------------
@@ -66,6 +66,67 @@ class EuclidOne(Largest):
     @property
     def euclid(self):
         return 1.0 / self.weights
+
+
+class GaugeBelow(LInf):
+    """Every gauge a tenth too small."""
+
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class GaugeAbove(LInf):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class DirtyGaugeBelow(Dirty):
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class DirtyGaugeAbove(Dirty):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class DirtyGaugeOfTheSmaller(Dirty):
+    def gauges(self, products):
+        largest = np.abs(products).max(axis=1)
+        return np.minimum(row_norms(products) / self._g, largest / self._l) / self.weights
+
+
+class DirtyReachOfNorms(Dirty):
+    """The bound of single entries is missing."""
+
+    def reach(self, centre, norms, radius):
+        return (row_norms(centre) + radius * norms.max(axis=1)) / (self._g * self.weights)
+
+
+class DirtyProxInTurn(Dirty):
+    """One threshold after the other, as for a sum of norms."""
+
+    def prox(self, rows, step):
+        return SparseGroup(self._l, self._g).on(self.weights, rows.shape[1]).prox(rows, step)
+
+
+class DirtyEntriesOfSharedRows(Dirty):
+    """An entry without a part of its own called zero, though its row may have a shared part."""
+
+    def zero_entries(self, centre, errors, norms, radius):
+        return np.abs(centre) + radius * norms + errors[:, None] < self._l * self.weights[:, None]
+
+
+class WrongRowForm(LInf):
+    """Row updates of another norm."""
+
+    def row_form(self):
+        return RowForm("sum", self.weights, np.zeros_like(self.weights))
+
+
+class PartsThatDoNotAddUp(Dirty):
+    def split(self, rows):
+        return {"shared": rows, "specific": rows}
 
 
 class WithoutErrors(L21):
@@ -149,6 +210,16 @@ PENALTIES = [
     (NotPositive(), "P4|P5"),
     (ForgetsStrength(), "P8"),
     (WritesInPlace(), "P0"),
+    (GaugeBelow(), "P3"),
+    (GaugeAbove(), "P4"),
+    (DirtyGaugeBelow(), "P3"),
+    (DirtyGaugeAbove(), "P4"),
+    (DirtyGaugeOfTheSmaller(), "P3|P4"),
+    (DirtyReachOfNorms(), "P6"),
+    (DirtyProxInTurn(), "P4|P5"),
+    (DirtyEntriesOfSharedRows(), "P7"),
+    (WrongRowForm(), "P7"),
+    (PartsThatDoNotAddUp(), "P7"),
 ]
 
 

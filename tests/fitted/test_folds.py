@@ -323,8 +323,8 @@ def test_consecutive_rows_of_each_class_of_each_task():
     wide = np.stack([y, y], axis=1).astype(float)
     assert fold_of(cv, 8, wide).tolist() == [0, 0, 0, 0, 1, 1, 1, 1] * 2
     assert make_folds(cv, wide, read_labels(8, wide)).words == "2 folds of consecutive rows"
-    kinds = np.eye(2)[np.sort(y)]
-    assert fold_of(cv, 8, kinds, joint=True).tolist() == [0, 0, 1, 1, 0, 0, 1, 1] * 2
+    kinds = np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    assert fold_of(cv, 8, kinds, targets="many classes").tolist() == [0, 0, 1, 1, 0, 1, 0, 1]
     with pytest.raises(ValueError, match="cv is ConsecutiveFolds, which does not take groups"):
         fold_of(cv, 8, y.astype(float), task, groups=np.arange(8))
 

@@ -27,13 +27,15 @@ ALL = [
     ts.MultiTaskSparseGroupLasso(),
     ts.MultiTaskSparseGroupLasso(alpha=0.01, loss="logistic"),
     ts.MultiTaskSparseGroupLassoCV(n_alphas=10),
-    ts.MultiTaskSparseGroupLassoCV(n_alphas=10, loss="logistic"),
+    ts.MultiTaskSparseGroupLassoCV(n_alphas=5, cv=2, tol=1e-10, loss="logistic"),
     ts.OnlineMultiTaskRegressor(),
     ts.OnlineMultiTaskRegressor(gamma=1e6),
     ts.OnlineMultiTaskClassifier(),
     ts.MultiTaskLassoCV(n_alphas=10),
     ts.MultiTaskElasticNetCV(n_alphas=10),
-    ts.MultiTaskLogisticRegressionCV(n_alphas=10),
+    ts.MultiTaskLogisticRegressionCV(n_alphas=5, cv=2, tol=1e-10),  # a check compares predictions to 1e-7
+    ts.MultiTaskClassifier(alpha=0.01, penalty="l11", class_weight="balanced"),
+    ts.MultiTaskClassifierCV(n_alphas=5, cv=2, tol=1e-10),
     ts.MultiTaskOWL(),
     ts.MultinomialOWL(alpha=0.01),
     ts.MultiTaskOWLCV(n_alphas=5, cv=2, tol=1e-10),  # a check compares predictions to 1e-7

@@ -72,7 +72,7 @@ def check_loss(
     if isinstance(made, RowLoss):
         check_rows(made, kind, draws, seed)
     if on_data is None:
-        on_data = not by_rows or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
+        on_data = not by_rows or made.differentiable or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
     if on_data:
         for case in data_cases(made, kind, seed):
             check_on_data(case)

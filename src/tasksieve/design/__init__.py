@@ -13,6 +13,7 @@ from .sparse_format import compressed
 from .storage import (
     DenseStorage,
     MappedRowStorage,
+    RepeatedStorage,
     RowVectors,
     ScaledStorage,
     SharedReading,
@@ -30,6 +31,7 @@ __all__ = [
     "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
+    "RepeatedStorage",
     "RowVectors",
     "Samples",
     "ScaledStorage",

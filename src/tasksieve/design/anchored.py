@@ -207,9 +207,9 @@ class AnchorShelf:
         upper: Array,
     ) -> None:
         """The same through the penalty's own methods, a block of features at a time."""
-        for start in range(0, len(norms), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            part = penalty.restrict(np.arange(start, min(start + _BLOCK, len(norms))))
+        everything = np.arange(len(norms))
+        for block in penalty.pieces(_BLOCK):
+            part = penalty.restrict(everything[block])
             centre = np.zeros((len(norms[block]), self._tasks))
             for products, own in zip(self._products, coef * self._units, strict=True):
                 centre += own * products[block]

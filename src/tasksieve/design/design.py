@@ -40,6 +40,9 @@ class Design:
         Divide every column, task by task, by its weighted standard deviation.
     n_threads : int, optional
         Threads of a pass; by default all available.
+    blocks : array of int, optional
+        Where each block of tasks starts, and the number of tasks: those of a block are classes of the same rows. By
+        default all tasks are one block.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Design:
         unpenalised: Array | None = None,
         standardize: bool = False,
         n_threads: int | None = None,
+        blocks: Array | None = None,
     ) -> None:
         storages: list[Any] = list(storage) if isinstance(storage, list | tuple) else [storage]
         self.n_threads = thread_count() if n_threads is None else n_threads
@@ -88,6 +92,7 @@ class Design:
         self.nuisance_basis, self.n_nuisance = self.samples.basis, self.samples.n_nuisance
         self.nuisance_sizes, self.independence = self.samples.nuisance_sizes, self.samples.independence
         self.coefficients, self.exact_products = self.samples.coefficients, self.samples.exact_products
+        self.blocks = np.array([0, self.n_tasks]) if blocks is None else np.asarray(blocks, np.int64)
         self.standardize = standardize
         self._longest: Array | None = None
 

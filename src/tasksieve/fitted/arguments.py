@@ -98,6 +98,9 @@ def check_parameters(estimator: Any) -> None:
 def warn_one_class(data: TaskData) -> None:
     """Name the tasks with one class only: with an intercept, their loss has no finite minimiser."""
     present = data.weights > 0
+    if data.class_counts is not None:
+        _warn_absent(data, present)
+        return
     negative = np.logical_or.reduceat((data.y < 0) & present, data.offsets[:-1])
     positive = np.logical_or.reduceat((data.y > 0) & present, data.offsets[:-1])
     names = data.tasks[~(negative & positive)].tolist()
@@ -106,6 +109,51 @@ def warn_one_class(data: TaskData) -> None:
             f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
             "infinite and is kept finite.",
             stacklevel=4,
+        )
+
+
+def _warn_absent(data: TaskData, present: np.ndarray) -> None:
+    """The same for classes, of more than two, that a task does not have."""
+    names = []
+    for t, part in enumerate(data.per_task()):
+        found = np.unique(data.y[part][present[part]]).astype(np.intp)
+        classes = data.classes_of(t)
+        if len(found) < max(len(classes), 2):
+            absent = np.delete(classes, found).tolist()
+            lacks = f" lacks {absent[0]!r}" if absent else " has one only"
+            names.append(f"task {data.tasks.tolist()[t]!r}{lacks}")
+    if names:
+        warnings.warn(
+            f"{len(names)} task(s) have no rows of some class ({', '.join(names[:3])}{', ...' if names[3:] else ''}): "
+            "its best intercept there would be infinite and is kept finite, its probability next to 0.",
+            stacklevel=5,
+        )
+
+
+def refuse_negative(data: TaskData) -> None:
+    """Refuse counts below zero, by row and task."""
+    wrong = np.flatnonzero((data.y < 0.0) & (data.weights > 0.0))
+    if not len(wrong):
+        return
+    i = int(wrong[0])
+    t = int(np.searchsorted(data.offsets, i, side="right")) - 1
+    row = i - int(data.offsets[t]) if data.form in ("list", "shared") else i if data.order is None else int(data.order[i])
+    task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
+    raise ValueError(
+        f"y: counts must not be negative; row {row}{task} is {data.y[i]:g}. Leave such rows out (NaN is a label that is "
+        "not observed), or choose another loss."
+    )
+
+
+def warn_no_counts(data: TaskData) -> None:
+    """Name the tasks that count nothing: with an intercept, their loss has no minimiser."""
+    totals = np.add.reduceat(data.weights * data.y, data.offsets[:-1])
+    names = data.tasks[totals == 0.0].tolist()
+    if names:
+        warnings.warn(
+            f"{len(names)} task(s) count nothing ({some_of(names)}): their best intercept would be minus infinity and "
+            "is kept finite, their rate is practically 0, and they have no say in which features are selected.",
+            stacklevel=5,
         )
 
 

@@ -46,8 +46,7 @@ class Folds:
 
 @dataclass(frozen=True)
 class Sample:
-    """What folds are made of: the labels of all tasks, in the flat sample space (of one task, where the columns of a
-    shared matrix are the classes of one label)."""
+    """What folds are made of: the labels of all tasks, in the flat sample space."""
 
     offsets: np.ndarray
     tasks: list[Any]
@@ -56,13 +55,14 @@ class Sample:
     values: np.ndarray  # (N, m)
 
     @classmethod
-    def of(cls, labels: TaskLabels, joint: bool) -> Sample:
-        if joint:
-            one_hot = labels.y.reshape(labels.n_tasks, -1).T
-            observed = labels.weights[: labels.n_rows] > 0
-            return cls(np.array([0, labels.n_rows]), [0], observed, np.argmax(one_hot, axis=1), one_hot)
-        classes = None if labels.classes is None else (labels.y > 0).astype(np.int64)
-        return cls(labels.offsets, labels.tasks.tolist(), labels.weights > 0, classes, labels.y[:, None])
+    def of(cls, labels: TaskLabels) -> Sample:
+        classes, values = None, labels.y[:, None]
+        if labels.class_counts is not None:
+            classes = labels.y.astype(np.int64)
+            values = (classes[:, None] == np.arange(int(np.max(labels.class_counts)))).astype(np.float64)
+        elif labels.classes is not None:
+            classes = np.maximum(labels.y, 0).astype(np.int64)  # -1 / +1, or numbers of classes from 0
+        return cls(labels.offsets, labels.tasks.tolist(), labels.weights > 0, classes, values)
 
     @property
     def strata(self) -> np.ndarray:
@@ -78,8 +78,8 @@ def make_folds(
     *,
     groups: Any = None,
     random_state: Any = None,
-    joint: bool = False,
     like_scikit_learn: bool = False,
+    whole_tasks: bool = False,
 ) -> Folds:
     """Folds of a cross-validation.
 
@@ -93,36 +93,34 @@ def make_folds(
         Rows of one group are held out together.
     random_state : int, RandomState, Generator or None
         Seed of the shuffling.
-    joint : bool
-        Whether the tasks are classes of one label.
     like_scikit_learn : bool
         Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    whole_tasks : bool
+        Whether a fold may hold out all rows of a task, because others speak for it.
     """
     cv = _read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)
-    sample = Sample.of(labels, joint)
+    sample = Sample.of(labels)
     if isinstance(cv, int):
         unshuffled = like_scikit_learn and labels.shared and named is None
         cv = TaskKFold(cv) if unshuffled else ShuffledFolds(cv)
     if isinstance(cv, ShuffledFolds):
         seed = read_seed(random_state)
-        fold, words = _dealt(cv.n_splits, labels, sample, named, seed, joint)
-        if joint:
-            fold = np.tile(fold, labels.n_tasks)
+        fold, words = _dealt(cv.n_splits, labels, sample, named, seed)
         held_out = [fold == f for f in range(cv.n_splits)]
         weights = [(labels.weights * ~held, labels.weights * held) for held in held_out]
     else:
         if named is not None:
             _refuse_without_groups(cv)
         if isinstance(cv, ConsecutiveFolds):
-            splits, origin = _stretches(cv.n_splits, labels, sample, joint)
+            splits, origin = _stretches(cv.n_splits, labels, sample)
         else:
             splits, origin = _splits(cv, y, labels, named), _origin(cv, labels)
         weights = [_row_weights(f, split, labels) for f, split in enumerate(splits)]
         words = f"{len(weights)} folds {origin}"
-    _refuse_useless(weights, labels)
+    _refuse_useless(weights, labels, whole_tasks)
     if not isinstance(cv, ShuffledFolds) and named is None:
-        held_out = [test[: len(sample.observed)] > 0 for _, test in weights]
+        held_out = [test > 0 for _, test in weights]
         warn_of_order(sample.values, sample.offsets, sample.observed, sample.tasks, held_out)
     return Folds(weights, words)
 
@@ -151,7 +149,6 @@ def _dealt(
     sample: Sample,
     named: tuple[np.ndarray, np.ndarray] | None,
     seed: int,
-    joint: bool,
 ) -> tuple[np.ndarray, str]:
     """The fold of each row of the sample, and how it was found, in words."""
     stratified = "" if sample.classes is None else ", stratified by class"
@@ -166,7 +163,7 @@ def _dealt(
             )
         return fold, f"{n_folds} folds, shuffled within tasks{stratified}, seed {seed}"
     names, codes = named
-    flat = codes if joint else labels.flatten_rows(codes)
+    flat = labels.flatten_rows(codes)
     seen, own = np.unique(flat[sample.observed], return_inverse=True)
     if len(seen) < n_folds:
         raise ValueError(
@@ -208,14 +205,14 @@ def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, n
 # --- consecutive rows ------------------------------------------------------------------------------------------------
 
 
-def _stretches(n_folds: int, labels: TaskLabels, sample: Sample, joint: bool) -> tuple[Iterable[Any], str]:
+def _stretches(n_folds: int, labels: TaskLabels, sample: Sample) -> tuple[Iterable[Any], str]:
     """Pairs of row indices, and how they were found, in words; a matrix shared by all tasks has folds of its rows."""
     strata, words = np.zeros(labels.n_rows, dtype=np.int64), "of consecutive rows"
-    if joint or not labels.shared:
+    if not labels.shared:
         # rows without a label come last, so that they leave the folds of the others as they are
         flat = np.where(sample.observed, sample.strata, sample.strata.max() + 1)
         strata[slice(None) if labels.order is None else labels.order] = flat
-        words += ("" if joint else " within tasks") + ("" if sample.classes is None else ", stratified by class")
+        words += " within tasks" + ("" if sample.classes is None else ", stratified by class")
     return TaskKFold(n_folds).split(strata[:, None], groups=strata), words
 
 
@@ -303,13 +300,15 @@ def _read_rows(f: int, name: str, rows: Any, n_rows: int) -> np.ndarray:
     return index
 
 
-def _refuse_useless(folds: list[Weights], labels: TaskLabels) -> None:
-    """Every task must keep a row to be learned from, and every fold hold out one."""
+def _refuse_useless(folds: list[Weights], labels: TaskLabels, whole_tasks: bool) -> None:
+    """Every task must keep a row to be learned from, or where whole tasks may go some task; every fold hold out one."""
     if not folds:
         raise ValueError("cv gave no folds.")
+    task, n_tasks = labels.task_of_sample, labels.n_tasks
+    observed = np.bincount(task, weights=labels.weights, minlength=n_tasks) > 0
     for f, (train, test) in enumerate(folds):
-        empty = np.flatnonzero(np.add.reduceat(train, labels.offsets[:-1]) <= 0)
-        if len(empty):
+        empty = np.flatnonzero(observed & (np.bincount(task, weights=train, minlength=n_tasks) <= 0))
+        if len(empty) and (not whole_tasks or not train.any()):
             raise ValueError(
                 f"cv: fold {f} leaves task {labels.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
                 "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."

@@ -22,6 +22,7 @@ from ..tasks import (
     read_labels,
     read_offset,
     read_tasks,
+    with_class_weight,
     without_common_factor,
 )
 from .arguments import feature_names
@@ -36,8 +37,11 @@ class FittedModel(BaseEstimator):
 
     _targets: ClassVar[Literal["values", "classes"]]
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
+    #: whether more than two classes are judged together, not one by one against the rest
+    _joint: ClassVar[bool] = False
+
+    coef_: Any
+    intercept_: Any
     tasks_: np.ndarray
     n_features_in_: int
     _single: bool
@@ -58,6 +62,7 @@ class FittedModel(BaseEstimator):
             classes,
             self._single,
             type(self).__name__,
+            self._joint,
             getattr(self, "_needs_offset", False),
         )
 
@@ -109,7 +114,7 @@ class FittedModel(BaseEstimator):
 
     def _predict(self, X: Any, task: Any, state: LinearState | None = None, offset: Any = None) -> Any:
         state = state or self._learned()
-        return state.answers(self._scores(X, task, state, offset), task)
+        return state.answers(self._scores(X, task, state, offset), task, is_task_list(X))
 
     def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> float:
         """Mean over tasks of R², or of the accuracy where classes are predicted."""
@@ -132,7 +137,7 @@ class SelectingModel(SelectorMixin, FittedModel):
     """A model whose coefficients are sparse: it selects features."""
 
     def _get_support_mask(self) -> np.ndarray:
-        return np.any(self._learned().coef, axis=0)
+        return np.any(self._learned().rows, axis=0)
 
     def transform(self, X: Any) -> Any:
         """Keep the columns of the selected features.
@@ -180,8 +185,8 @@ class SelectingModel(SelectorMixin, FittedModel):
         """
         state = self._learned()
         return coefficient_map(
-            state.coef,
-            state.tasks,
+            state.rows,
+            state.row_names,
             getattr(self, "feature_names_in_", None),
             ax=ax,
             most=most,
@@ -193,23 +198,59 @@ class TaskLinearModel(SelectingModel):
     """Model fitted to all rows at once, by a solver that answers with a solution point."""
 
     _loss: ClassVar[LossName | Loss]
+    _joint: ClassVar[bool] = True
 
     @property
     def _member(self) -> Loss:
-        """The loss of the model."""
+        """The loss of the model, of two classes where it is about classes."""
         return as_loss(self._loss)
 
+    def _loss_of(self, data: TaskData) -> Loss:
+        """The loss of these labels: with more than two classes it is another one."""
+        if data.class_counts is None:
+            return self._member
+        several = self._member.with_classes()
+        assert several is not None
+        return several
+
+    @property
+    def _several(self) -> bool:
+        """Whether the model was fitted to more than two classes: a row of coefficients for each class of each task."""
+        coef: Any = getattr(self, "coef_", 0.0)
+        return isinstance(coef, list) or np.ndim(coef) == 3
+
+    @property
+    def _fitted_loss(self) -> Loss:
+        """The loss of the labels that the model was fitted to."""
+        return (self._member.with_classes() if self._several else None) or self._member
+
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
+        targets: Literal["values", "classes", "many classes"] = self._targets
+        if targets == "classes" and self._member.with_classes() is not None:
+            targets = "many classes"
         data = read_tasks(
-            X, y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=self._targets
+            X, y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=targets
         )
+        if targets != "values":
+            data = with_class_weight(data, getattr(self, "class_weight", None))
         ordinary = without_common_factor(data.weights)
         return data if ordinary is data.weights else data.with_weights(ordinary)
 
     def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
         """`_read`, and what is known of every prediction."""
         data = self._read(X, y, task, sample_weight)
-        return data if offset is None else data.with_offset(read_offset(offset, data))
+        if offset is None:
+            return data
+        return data.with_offset(self._read_offset(offset, data))
+
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """As flat vectors over samples lie."""
+        if data.class_counts is not None:
+            raise ValueError(
+                "offset: with more than two classes one number per row would change nothing, all classes being shifted "
+                "alike. Leave it out."
+            )
+        return read_offset(offset, data)
 
     def _set_features(self, X: Any, data: TaskData) -> None:
         self._remember_features(X, data.n_features)
@@ -219,9 +260,14 @@ class TaskLinearModel(SelectingModel):
         return self._member.unit(data.n_bar)
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
-        self.coef_ = np.zeros((data.n_tasks, data.n_features))
+        self.coef_ = np.zeros((point.rows.shape[1], data.n_features))
         self.coef_[:, point.features] = point.rows.T
         self.intercept_ = np.array(point.intercept, dtype=np.float64)
+        if data.class_counts is not None:  # a row for each class of each task so far
+            cuts = np.cumsum(data.class_counts)[:-1]
+            self.coef_, self.intercept_ = np.split(self.coef_, cuts), np.split(self.intercept_, cuts)
+            if not isinstance(data.classes, list):
+                self.coef_, self.intercept_ = np.stack(self.coef_, axis=1), np.stack(self.intercept_, axis=1)
         self.tasks_ = data.tasks
         unit = self._unit(data)
         self.objective_ = float(point.objective) / unit
@@ -234,6 +280,10 @@ class TaskLinearModel(SelectingModel):
 
     def _set_scale(self, scale: np.ndarray | None, exponent: int) -> None:
         """Standard deviations by which the objective is defined, where columns were divided by them."""
+        if scale is not None and self._several:  # the classes of a task have the same
+            counts = [len(own) for own in self.coef_] if isinstance(self.coef_, list) else [len(self.coef_)]
+            firsts = np.cumsum([0, *np.broadcast_to(counts, len(self.tasks_))[:-1]])
+            scale = scale[:, firsts]
         if scale is not None:
             self.scale_ = np.ascontiguousarray(np.ldexp(scale, exponent).T)
         elif hasattr(self, "scale_"):

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 
+from ..tasks import label_array
+from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
 
@@ -39,6 +40,8 @@ class RegularizationPath:
     estimator : estimator with ``alpha``, optional
         Whose path it is, and with it ``facts`` about the data: what `model` makes estimators of.
     facts : DataFacts, optional
+    classes : array of labels, or list of such (one per task), optional
+        Of more than two: there is a row of coefficients for each class of each task.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class RegularizationPath:
         interrupted: bool = False,
         estimator: Any = None,
         facts: DataFacts | None = None,
+        classes: Any = None,
     ) -> None:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.tasks = tasks
@@ -114,9 +118,7 @@ class RegularizationPath:
         self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
         self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
         self.null_objective = float(null_objective) / unit
-        self.n_selected = np.array(
-            [np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64
-        )
+        self.n_selected = _live_rows(points)
         self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
         self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
         self.converged = np.array([point.converged for point in points], dtype=bool)
@@ -125,8 +127,9 @@ class RegularizationPath:
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
         self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
         self._points = tuple(points)
-        self._estimator = None if estimator is None else clone(estimator)
+        self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
+        self._classes = classes
 
     @property
     def relative_gaps(self) -> np.ndarray:
@@ -158,20 +161,21 @@ class RegularizationPath:
         Returns
         -------
         scipy.sparse.csr_array of shape (T, d)
+            More than two classes: a row for each class of each task, task after task.
         """
         point = self._points[k]
-        n_tasks, n_selected = len(self.tasks), len(point.features)
-        columns = np.tile(np.asarray(point.features, dtype=np.int64), n_tasks)
-        starts = n_selected * np.arange(n_tasks + 1)
+        n_rows, n_selected = point.rows.shape[1], len(point.features)
+        columns = np.tile(np.asarray(point.features, dtype=np.int64), n_rows)
+        starts = n_selected * np.arange(n_rows + 1)
         coef = scipy.sparse.csr_array(
             (np.asarray(point.rows, dtype=np.float64).T.ravel(), columns, starts),
-            shape=(n_tasks, self.n_features),
+            shape=(n_rows, self.n_features),
         )
         coef.eliminate_zeros()  # a task may have a zero in a selected row (positive=True)
         return coef
 
     def intercept(self, k: int) -> np.ndarray:
-        """Intercepts at value k, of shape (T,)."""
+        """Intercepts at value k, of shape (T,); more than two classes: in the order of the rows of `coef`."""
         return np.array(self._points[k].intercept, dtype=np.float64)
 
     def model(self, k: int) -> Any:
@@ -201,7 +205,7 @@ class RegularizationPath:
         """
         if self._estimator is None or self._facts is None:
             raise ValueError("this path was not made by an estimator: it has coef(k) and intercept(k) only.")
-        model = clone(self._estimator).set_params(alpha=float(self.alphas[k]))
+        model = unfitted(self._estimator).set_params(alpha=float(self.alphas[k]))
         model._chosen_alpha(self._facts, None)  # some keep it as an attribute, too
         model._set_solution(self._facts, self._points[k])
         if self.feature_names is not None:
@@ -224,7 +228,10 @@ class RegularizationPath:
         Returns
         -------
         ndarray of shape (n,) with ``task``, (n, T) without; a list of 1-D arrays for a list
+            More than two classes: as `decision_function` of the model.
         """
+        if self._classes is not None:
+            return self.model(k).decision_function(X, task=task)
         state = LinearState(
             self.coef(k).toarray(),
             self.intercept(k),
@@ -242,7 +249,8 @@ class RegularizationPath:
         kind : {"values", "coefficients"}
             "values": one row per value of alpha: alpha, objective, dual_gap, n_selected, rejection_ratio,
             seconds, n_iter, converged.
-            "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient.
+            "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient; with more than two
+            classes there is a column class, too.
 
         Returns
         -------
@@ -274,14 +282,24 @@ class RegularizationPath:
         def joined(parts: list[np.ndarray]) -> np.ndarray:
             return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
+        rows = joined([coef.row for coef in entries])
+        named = {"task": self.tasks[rows]} if self._classes is None else self._row_names(rows)
         return pandas.DataFrame(
             {
                 "alpha": np.repeat(self.alphas, counts),
-                "task": self.tasks[joined([coef.row for coef in entries])],
+                **named,
                 "feature": names[joined([coef.col for coef in entries])],
                 "coefficient": joined([coef.data for coef in entries]),
             }
         )
+
+    def _row_names(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Task and class of some rows of coefficients."""
+        n_tasks = len(self.tasks)
+        classes = self._classes if isinstance(self._classes, list) else [self._classes] * n_tasks
+        tasks = np.repeat(np.arange(n_tasks), [len(own) for own in classes])
+        labels = label_array([label for own in classes for label in own.tolist()])
+        return {"task": self.tasks[tasks[rows]], "class": labels[rows]}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the path in four panels: coefficient row norms, selected features, rejection ratio, gap.
@@ -333,3 +351,12 @@ class RegularizationPath:
             norms[k, np.searchsorted(ever, point.features)] = np.linalg.norm(point.rows, axis=1)
         largest = np.argsort(-norms.max(axis=0, initial=0.0), kind="stable")[:DRAWN_FEATURES]
         return norms[:, np.sort(largest)]
+
+
+def _live_rows(points: Sequence[Any]) -> np.ndarray:
+    """How many rows of each point are not zero: all points at once, since they are many and small."""
+    ends = np.cumsum([0, *(len(point.rows) for point in points)])
+    if not ends[-1]:
+        return np.zeros(len(points), dtype=np.int64)
+    live = np.concatenate([[0], np.cumsum(np.concatenate([point.rows for point in points]).any(axis=1))])
+    return np.diff(live[ends])

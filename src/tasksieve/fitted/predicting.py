@@ -16,7 +16,7 @@ from .model import LossName
 def gives_probabilities(model: Any) -> bool:
     """Whether scores are log-odds: where there is a choice of losses, the logistic one."""
     loss = getattr(model, "loss", "logistic")
-    if loss != "logistic":
+    if not (loss.probabilities if isinstance(loss, Loss) else loss == "logistic"):
         raise AttributeError(f"predict_proba needs loss='logistic'; the loss is {loss!r}.")
     return True
 
@@ -95,7 +95,8 @@ class TaskClassification(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n,) or (n, T), or list of ndarray
-            As `predict`. More than two classes: one more axis, in the order of ``classes_``.
+            As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
+            a list by task, as `predict_proba`.
         """
         return self._scores(X, task)
 
@@ -112,8 +113,9 @@ class TaskClassification(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
-            The last axis follows ``classes_``; with more than two, the one-vs-rest probabilities divided by their sum.
-            (n, 2) where the model was fitted to a 1-D y without task.
+            The last axis follows ``classes_``, K of them where there are more than two.
+            (n, 2) where the model was fitted to a 1-D y without task. More than two classes, and different ones per
+            task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
         state = self._learned()
         return state.probabilities(self._scores(X, task, state))

@@ -22,6 +22,7 @@ class DataFacts:
     classes: Any
     weight_per_task: np.ndarray
     task_weights: np.ndarray
+    class_counts: np.ndarray | None = None
     has_offset: bool = False
 
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from ..tasks import add_offset, is_task_list, linear_scores, read_matrix, task_codes
 
@@ -27,24 +27,56 @@ class LinearState:
     Attributes
     ----------
     coef : ndarray of shape (T, d), with more than two classes (K, T, d)
-    intercept : ndarray of shape (T,) or (K, T)
+        Where tasks have different classes, and one more than two: a list of T arrays of shape (K_t, d).
+    intercept : ndarray of shape (T,) or (K, T), or list of T arrays
     tasks : ndarray of shape (T,)
-    classes : ndarray of labels, list of pairs (None: not known), one per task, or None where numbers are predicted
+    classes : ndarray of labels, list of such (None: not known), one per task, or None where numbers are predicted
     single : bool
         Fitted to a 1-D y without ``task``: predictions of the one task are 1-D, too.
     owner : str
         Whose state it is, for messages.
+    joint : bool
+        Whether several classes are judged together, not one by one against the rest.
     needs_offset : bool
         Fitted with an offset: scores without one would be of another kind.
     """
 
-    coef: np.ndarray
-    intercept: np.ndarray
+    coef: Any
+    intercept: Any
     tasks: np.ndarray
     classes: Any = None
     single: bool = False
     owner: str = "model"
+    joint: bool = False
     needs_offset: bool = False
+
+    @property
+    def rows(self) -> np.ndarray:
+        """All coefficients, a row for each task, or for each class of each task: task after task."""
+        if isinstance(self.coef, list):
+            return np.concatenate(self.coef)
+        return self.coef if self.coef.ndim == 2 else self.coef.swapaxes(0, 1).reshape(-1, self.coef.shape[-1])
+
+    @property
+    def row_names(self) -> np.ndarray:
+        """What the `rows` belong to: tasks, or with more than two classes a class of a task, in words."""
+        if not isinstance(self.coef, list) and self.coef.ndim == 2:
+            return self.tasks
+        classes = self.classes if isinstance(self.classes, list) else [self.classes] * len(self.tasks)
+        if len(self.tasks) == 1:
+            return np.asarray(classes[0])
+        pairs = [f"{task}: {name}" for task, own in zip(self.tasks.tolist(), classes, strict=True) for name in own]
+        return np.array(pairs)
+
+    def _padded(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts as arrays: zeros stand for classes that a task does not have."""
+        if not isinstance(self.coef, list):
+            return self.coef, self.intercept
+        most, n_tasks, n_features = max(map(len, self.coef)), len(self.coef), self.coef[0].shape[1]
+        coef, intercept = np.zeros((most, n_tasks, n_features)), np.zeros((most, n_tasks))
+        for t, (own, constants) in enumerate(zip(self.coef, self.intercept, strict=True)):
+            coef[: len(own), t], intercept[: len(own), t] = own, constants
+        return coef, intercept
 
     def scores(
         self,
@@ -55,6 +87,9 @@ class LinearState:
         offset: Any = None,
     ) -> Any:
         """x . w_t + b_t + offset: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
+
+        Where tasks have different classes, and one more than two: always a list by task, (n, K_t) without ``task``, and
+        with it the scores of that task's rows.
 
         Parameters
         ----------
@@ -72,17 +107,20 @@ class LinearState:
                 "none)."
             )
 
+        all_coef, all_intercepts = self._padded()
+        n_features = all_coef.shape[-1]
+
         def rows(X: Any, name: str) -> Any:
             matrix = read(X, name)
-            if matrix.shape[1] != self.coef.shape[-1]:
+            if matrix.shape[1] != n_features:
                 raise ValueError(
                     f"{name} has {matrix.shape[1]} features, but {self.owner} is expecting "
-                    f"{self.coef.shape[-1]} features as input."
+                    f"{n_features} features as input."
                 )
             return matrix
 
         def scored(matrix: Any, tasks: slice, codes: np.ndarray | None) -> np.ndarray:
-            coef, intercept = self.coef[..., tasks, :], self.intercept[..., tasks]
+            coef, intercept = all_coef[..., tasks, :], all_intercepts[..., tasks]
             if coef.ndim == 2:
                 return score(matrix, coef, intercept, codes)
             each = [score(matrix, w, b, codes) for w, b in zip(coef, intercept, strict=True)]
@@ -100,23 +138,39 @@ class LinearState:
                     "task (of 0 rows where there is nothing to predict), or stacked rows with task."
                 )
             parts = [scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)]
-            return parts if offset is None else add_offset(parts, offset)
+            return self._cut(parts) if offset is None else add_offset(self._cut(parts), offset)
         matrix = rows(X, "X")
         codes = None if task is None else task_codes(task, self.tasks, matrix.shape[0])
         found = scored(matrix, slice(None), codes)
+        if isinstance(self.coef, list):
+            tasks = range(len(self.coef))
+            return self._cut([found[:, t] for t in tasks] if codes is None else [found[codes == t] for t in tasks])
         found = found[:, 0] if codes is None and self.single else found
         return found if offset is None else add_offset(found, offset)
 
-    def answers(self, scores: Any, task: Any) -> Any:
-        """What `scores` of the same arguments mean: themselves, or the classes that they speak for."""
+    def _cut(self, parts: list[np.ndarray]) -> list[np.ndarray]:
+        """Scores by task, each of its own classes only."""
+        if not isinstance(self.coef, list):
+            return parts
+        return [part[:, : len(own)] for part, own in zip(parts, self.coef, strict=True)]
+
+    def answers(self, scores: Any, task: Any, listed: bool = False) -> Any:
+        """What `scores` of the same arguments mean: themselves, or the classes that they speak for.
+
+        `listed` says that X was a list of matrices.
+        """
         if self.classes is None:
             return scores
+        if isinstance(self.coef, list) and not listed:
+            return self._gathered([self._labels(part, t) for t, part in enumerate(scores)], task)
         if isinstance(scores, list):
             return [self._labels(part, t) for t, part in enumerate(scores)]
         return self._labels(scores, None if task is None else task_codes(task, self.tasks, len(scores)))
 
     def _labels(self, scores: np.ndarray, place: Any) -> np.ndarray:
         """Labels of an array of scores; ``place``: the task, or the tasks of the rows, None: a column per task."""
+        if isinstance(self.coef, list):
+            return np.asarray(self.classes[place][np.argmax(scores, axis=-1)])
         if self.coef.ndim == 3:
             return np.asarray(self.classes[np.argmax(scores, axis=-1)])
         upper = (scores > 0).astype(np.intp)
@@ -134,10 +188,26 @@ class LinearState:
         pairs = stack_pairs([known if pair is None else pair for pair in self.classes])
         return pairs[np.arange(len(pairs)) if place is None else place, upper]
 
+    def _gathered(self, parts: list[np.ndarray], task: Any) -> np.ndarray:
+        """Labels of all tasks: those of the rows where their tasks are known, else a column per task."""
+        kinds = {part.dtype.kind for part in parts}
+        mixed = len(kinds) > 1 and bool(kinds & set("OUS"))
+        parts = [part.astype(object) for part in parts] if mixed else parts
+        if task is None:
+            return np.stack(parts, axis=1)
+        codes = task_codes(task, self.tasks, sum(map(len, parts)))
+        out = np.empty(len(codes), dtype=np.result_type(*parts))
+        for t, part in enumerate(parts):
+            out[codes == t] = part
+        return out
+
     def probabilities(self, scores: Any) -> Any:
-        """Probabilities of the classes on a last axis, p = 1 / (1 + exp(-score)); one-vs-rest: divided by their sum."""
+        """Probabilities of the classes on a last axis, p = 1 / (1 + exp(-score)); of more than two the softmax, or,
+        where each was judged against the rest, these divided by their sum."""
         if isinstance(scores, list):
             return [self.probabilities(part) for part in scores]
+        if self.joint and (isinstance(self.coef, list) or self.coef.ndim == 3):
+            return np.asarray(softmax(scores, axis=-1))
         if self.coef.ndim == 2:
             return np.stack([expit(-scores), expit(scores)], axis=-1)
         each = np.maximum(expit(scores), 1e-300)

@@ -1,24 +1,36 @@
 """Linear models of several tasks."""
 
 from .calibrated import CalibratedMultiTaskLasso, CalibratedMultiTaskLassoCV
+from .classifier import MultiTaskClassifier, MultiTaskClassifierCV
 from .elastic_net import MultiTaskElasticNet, MultiTaskElasticNetCV
 from .generic import MultiTaskRegressor, MultiTaskRegressorCV
+from .huber import MultiTaskHuber, MultiTaskHuberCV
 from .lasso import MultiTaskLasso, MultiTaskLassoCV
 from .logistic import MultiTaskLogisticRegression, MultiTaskLogisticRegressionCV
 from .owl import MultinomialOWL, MultinomialOWLCV, MultiTaskOWL, MultiTaskOWLCV
+from .poisson import MultiTaskPoisson, MultiTaskPoissonCV
+from .quantile import MultiTaskQuantile, MultiTaskQuantileCV
 from .sparse_group import MultiTaskSparseGroupLasso, MultiTaskSparseGroupLassoCV
 
 __all__ = [
     "CalibratedMultiTaskLasso",
     "CalibratedMultiTaskLassoCV",
+    "MultiTaskClassifier",
+    "MultiTaskClassifierCV",
     "MultiTaskElasticNet",
     "MultiTaskElasticNetCV",
+    "MultiTaskHuber",
+    "MultiTaskHuberCV",
     "MultiTaskLasso",
     "MultiTaskLassoCV",
     "MultiTaskLogisticRegression",
     "MultiTaskLogisticRegressionCV",
     "MultiTaskOWL",
     "MultiTaskOWLCV",
+    "MultiTaskPoisson",
+    "MultiTaskPoissonCV",
+    "MultiTaskQuantile",
+    "MultiTaskQuantileCV",
     "MultiTaskRegressor",
     "MultiTaskRegressorCV",
     "MultiTaskSparseGroupLasso",

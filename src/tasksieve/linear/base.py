@@ -33,7 +33,7 @@ from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, is_task_list, read_feature_weights, read_task_graph
+from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
@@ -57,7 +57,7 @@ __all__ = [
     "warn_one_class",
 ]
 
-SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "gap", None)
+SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
 
 class PathEstimator(TaskLinearModel):
@@ -138,14 +138,15 @@ class PathEstimator(TaskLinearModel):
         if tall is not None and tall.fit(exact=True):
             self._set_features(X, data)
             return self
-        problem = self._problem(data)
-        solution = self._solve(
-            data,
-            problem,
-            np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
-            start=self._last_solution(problem) if self.warm_start else None,
-            progress=self._progress(),
-        )
+        with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
+            problem = self._problem(data)
+            solution = self._solve(
+                data,
+                problem,
+                np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
+                start=self._last_solution(problem) if self.warm_start else None,
+                progress=self._progress(),
+            )
         if not solution.points:
             raise KeyboardInterrupt
         point = solution.points[0]
@@ -256,21 +257,24 @@ class PathEstimator(TaskLinearModel):
             raise ValueError(
                 "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
             )
-        units = Units.of(self._member, data.y if data.known is None else data.y - data.known, weights)
+        beside = data.known is not None and data.class_counts is None  # codes of classes have no units
+        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)  # type: ignore[operator]
+        layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:
             with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
                 design = Design(
-                    data.storage if exponent == 0 else ScaledStorage(data.storage, exponent),
-                    data.offsets,
-                    shared=data.shared,
-                    weights=weights,
+                    layout.storage if exponent == 0 else ScaledStorage(layout.storage, exponent),
+                    layout.offsets,
+                    shared=layout.shared,
+                    weights=layout.weights,
                     fit_intercept=self.fit_intercept,
                     unpenalised=free,
                     standardize=self.standardize,
                     n_threads=kernel_threads(self.n_jobs) if n_threads is None else n_threads,
+                    blocks=layout.blocks,
                 )
-                found = self._state(design, data, feature_weights, units.on(exponent, self.standardize))
+                found = self._state(design, data, layout.y, feature_weights, units.on(exponent, self.standardize))
                 found.null_levels()  # norms come along in the same reading of the data
             return found
 
@@ -292,7 +296,7 @@ class PathEstimator(TaskLinearModel):
         return problem
 
     def _state(
-        self, design: Design, data: TaskData, feature_weights: np.ndarray | None, units: Units
+        self, design: Design, data: TaskData, y: np.ndarray, feature_weights: np.ndarray | None, units: Units
     ) -> Problem:
         """The problem on a design, X and y in some units."""
         penalty = self._penalty()
@@ -301,13 +305,12 @@ class PathEstimator(TaskLinearModel):
         if "fixed_ridge" in penalty:
             penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
         if self.task_graph is not None and self.graph_strength > 0.0:
-            graph = read_task_graph(self.task_graph, data.tasks)
-            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * graph
+            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * self._edges(data)
         problem = Problem(
             design,
-            np.ldexp(data.y, -units.y) if units.y else data.y,
+            np.ldexp(y, -units.y) if units.y else y,
             offset=np.ldexp(data.known, -units.y) if units.y and data.known is not None else data.known,
-            loss=self._member,
+            loss=self._loss_of(data),
             feature_weights=feature_weights,
             positive=self.positive,
             unit=self._unit(data),
@@ -315,6 +318,15 @@ class PathEstimator(TaskLinearModel):
         )
         problem.units = units
         return problem
+
+    def _edges(self, data: TaskData) -> np.ndarray:
+        """Weights of the graph of tasks, or of the classes of tasks: each beside the same class of a neighbour."""
+        graph, counts = read_task_graph(self.task_graph, data.tasks), data.class_counts
+        if counts is None:
+            return graph
+        if isinstance(data.classes, list):
+            raise ValueError("task_graph: neighbours must have the same classes, and here tasks have different ones.")
+        return np.kron(graph, np.eye(int(counts[0])))
 
     def _warn_dependent(self, design: Design, data: TaskData) -> None:
         for found in design.samples.dependent[:1]:
@@ -354,9 +366,12 @@ class PathEstimator(TaskLinearModel):
             solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
-    def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
-        """What is certain about any coefficients and intercepts, in sum units."""
+    def _proof_of(self, data: TaskData) -> Proof:
+        """What is certain about the coefficients and intercepts on these data, in sum units."""
+        coef, intercept = self._learned().rows, np.ravel(self.intercept_, order="F")
         problem = self._problem(data)
+        if len(coef) != problem.design.n_tasks:
+            raise ValueError("y must have the classes that the model was fitted to.")
         units = problem.units
         lam = units.inward(np.array([self.alpha * self._strength() * self._unit(data)]))[0]
         found = prove(problem, float(lam), units.rows(coef), np.ldexp(intercept, -units.y))
@@ -368,8 +383,10 @@ class PathEstimator(TaskLinearModel):
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""
         design = problem.design
-        coef = getattr(self, "coef_", None)
-        if coef is None or coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
+        if not hasattr(self, "coef_"):
+            return None
+        coef = self._learned().rows
+        if coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
             return None
         features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
         rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
@@ -382,6 +399,10 @@ class PathEstimator(TaskLinearModel):
         largest = problem.units.outward(problem.lambda_max())
         return alpha_of(largest, self._strength() * self._unit(data))
 
+    def _path_rows(self, data: TaskData) -> dict[str, Any]:
+        """What a path's rows of coefficients belong to."""
+        return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
+
     def _as_path(
         self, data: TaskData, problem: Problem, solution: Any, alphas: np.ndarray, names: np.ndarray | None
     ) -> RegularizationPath:
@@ -390,7 +411,7 @@ class PathEstimator(TaskLinearModel):
             solution.points,
             alphas=alphas[:n_solved],
             unit=self._unit(data),
-            tasks=data.tasks,
+            **self._path_rows(data),
             n_features=data.n_features,
             feature_names=names,
             null_objective=solution.null_objective,

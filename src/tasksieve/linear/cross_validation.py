@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
+from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -41,14 +41,9 @@ from .base import (
     kernel_threads,
 )
 from .early_stopping import PATIENCE, MeanCurve
+from .held_out import Judge, OutOfFold, pack_points, path_scores, read_scoring, unpack_point
 from .training_walk import FoldSums, TrainingWalk
 
-# Entries of X packed at a time to predict held-out rows.
-PACKED_ENTRIES = 1 << 25
-
-
-# What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
-FOLD_TOL = 1e-4
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -84,6 +79,7 @@ class PathEstimatorCV(TaskLinearModel):
     eps: float
     cv: Any
     random_state: Any
+    scoring: Any = None
     selection_rule: Literal["min", "1se"]
     fold_tol: float | None
     early_stopping: bool
@@ -96,6 +92,8 @@ class PathEstimatorCV(TaskLinearModel):
     alphas_: np.ndarray
     cv_scores_: np.ndarray
     cv_folds_: str
+    cv_predictions_: Any
+    cv_task_scores_: np.ndarray
     path_scores_: np.ndarray
     n_scored_: int
     passes_: float
@@ -115,6 +113,8 @@ class PathEstimatorCV(TaskLinearModel):
             raise ValueError(
                 f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
             )
+        if self.scoring is not None:
+            read_scoring(self.scoring)
         if self.fold_tol is not None:
             check_number(self.fold_tol, "fold_tol", low=0, closed=True)
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -126,8 +126,11 @@ class PathEstimatorCV(TaskLinearModel):
 
     @property
     def cv_measure(self) -> str:
-        """What ``cv_scores_`` are, in words: the smaller, the better."""
-        return f"held-out {self._member.label}"
+        """What ``cv_scores_`` are, in words: the smaller, the better, but for those of ``scoring``."""
+        if self.scoring is None:
+            return f"held-out {self._fitted_loss.label}"
+        name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return f"held-out {name} (greater is better)"
 
     def fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
@@ -168,7 +171,6 @@ class PathEstimatorCV(TaskLinearModel):
             data,
             groups=groups,
             random_state=self.random_state,
-            joint=self._member.joint,
             like_scikit_learn=self._folds_of_scikit_learn,
         )
         folds = found.weights
@@ -205,6 +207,9 @@ class PathEstimatorCV(TaskLinearModel):
             )
 
         best, k = select(scores, self.selection_rule)
+        kept_points = results[best * len(folds) : (best + 1) * len(folds)]
+        self._set_held_out(given, folds, [unpack_point(result.points, k) for result in kept_points])
+        scores = scores if self.scoring is None else -scores
         model, problem = models[best], problems[best]
         grid = grids[best][: n_scored[best]]
         if solution is None:
@@ -228,6 +233,16 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_scores(best, models, grids, scores)
         return self
 
+    def _set_held_out(self, data: TaskData, folds: Sequence[Weights], points: Sequence[Any]) -> None:
+        """Predictions out of fold, and the score of each task, at the point of each fold that was chosen."""
+        judge, answers = Judge(self._loss_of(data), self.scoring), OutOfFold(data, self._loss_of(data))
+        task_scores = np.empty((data.n_tasks, len(folds)))
+        for f, ((_, test), point) in enumerate(zip(folds, points, strict=True)):
+            found = path_scores(data, test, [point])
+            task_scores[:, f] = judge.by_task(data, test, [point], found)[:, 0]
+            answers.add(found)
+        self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
+
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Whether the model was fitted from sums over rows, which tall data are read for only once."""
         return False
@@ -235,7 +250,7 @@ class PathEstimatorCV(TaskLinearModel):
     def _fold_model(self, model: PathEstimator) -> PathEstimator:
         """The model as folds solve it."""
         other = copy(model)
-        other.tol = max(self.tol, FOLD_TOL) if self.fold_tol is None else self.fold_tol
+        other.tol = fold_tolerance(self.tol, self.fold_tol)
         return other
 
     @property
@@ -292,11 +307,13 @@ def dear(data: TaskData, n_walks: int) -> bool:
 
 @dataclass
 class FoldResult:
-    """Held-out losses along a path (NaN past an early stop), where the solver did not converge, readings of X."""
+    """Held-out losses along a path (NaN past an early stop), where the solver did not converge, readings of X, and what
+    predictions need of the values (`pack_points`)."""
 
     scores: np.ndarray
     open: np.ndarray
     passes: float
+    points: dict[str, np.ndarray]
 
 
 @dataclass
@@ -391,7 +408,7 @@ class _Folds:
         shared: SharedReading | None,
         known_by: np.ndarray | None,
     ) -> None:
-        self._name, self._n_jobs = type(owner).__name__, owner.n_jobs
+        self._name, self._n_jobs, self._scoring = type(owner).__name__, owner.n_jobs, owner.scoring
         self._data, self._folds, self._threads, self._jobs = data, folds, threads, jobs
         self._shared, self._known_by = shared, known_by
         self._sums: FoldSums | None = None
@@ -484,7 +501,7 @@ class _Folds:
         def compute() -> dict[str, np.ndarray]:
             found = self._walk(m, f, model, data, alphas, steps, curve, ahead)
             spent.append(found.passes)
-            return {"scores": found.scores, "open": found.open}
+            return {"scores": found.scores, "open": found.open, **found.points}
 
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         of_data = [self._known_by, data.y, data.offsets, data.form]
@@ -494,11 +511,11 @@ class _Folds:
         rows: Any = fold if curve is None else ("early", PATIENCE, self._folds)
         if curve is None and self._sums is not None and self._sums.serve:  # sums of parts have the roundings of all
             rows = ("sums", f, self._folds)
-        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads]
+        facts = [type(model).__name__, params, *of_data, alphas, rows, self._threads, self._scoring]
         found = kept(f"fold-{m}-{f}", facts, compute)
         if curve is not None and not spent:
             curve.add_remembered(f, found["scores"])
-        return FoldResult(found["scores"], found["open"], sum(spent))
+        return FoldResult(found["scores"], found["open"], sum(spent), found)
 
     def _walk(
         self,
@@ -513,9 +530,10 @@ class _Folds:
     ) -> FoldResult:
         train, test = self._folds[f]
         training = data.with_weights(train)
+        judge = Judge(model._loss_of(data), self._scoring)
 
         def score(points: Sequence[Value]) -> np.ndarray:
-            return held_out_losses(model, data, test, points)
+            return judge.losses(data, test, points)
 
         pace = _Pace()
         if curve is not None:
@@ -530,90 +548,5 @@ class _Folds:
         scores[: len(points)] = score(points) if curve is None else curve.scores[: len(points), f]
         open_[: len(points)] = [not point.converged for point in points]
         selected = np.unique(np.concatenate([point.features for point in points]))
-        return FoldResult(scores, open_, walk.passes + len(selected) / max(data.n_features, 1))
-
-
-def held_out_losses(
-    model: PathEstimator, data: TaskData, weights: np.ndarray, points: Sequence[Value]
-) -> np.ndarray:
-    """The mean over tasks of the held-out loss at each point of a path (K,)."""
-    loss = model._member
-    if loss.joint:
-        return path_log_losses(data, weights, points)
-    return path_losses(data, weights, points, loss.deviance, root=loss.rooted)
-
-
-def path_scores(
-    data: TaskData, weights: np.ndarray, points: Sequence[Any]
-) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
-    """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
-
-    The columns of all features selected anywhere on the path are read once, a bounded number at a time.
-    """
-    chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
-    kept = [t for t, rows in enumerate(chosen) if len(rows)]
-    support = np.unique(np.concatenate([point.features for point in points]))
-    intercepts = np.stack([point.intercept for point in points])
-    scores = {t: np.tile(intercepts[:, t], (len(chosen[t]), 1)) for t in kept}
-    if data.known is not None:
-        for t in kept:
-            scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
-    # tasks that share a matrix and the rows they are judged on share one product
-    together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
-    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * data.n_tasks))
-    for start in range(0, len(support), step):
-        features = support[start : start + step]
-        columns = data.storage.take(features)
-        coef = np.zeros((len(features), len(points), data.n_tasks))
-        for k, point in enumerate(points):
-            places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
-            inside = features[places] == point.features
-            coef[places[inside], k] = point.rows[inside]
-        if together:
-            found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
-            found = found.reshape(len(found), len(points), data.n_tasks)
-        for t in kept:
-            first = 0 if data.shared else data.offsets[t]
-            scores[t] += found[:, :, t] if together else columns[first + chosen[t]] @ coef[:, :, t]
-    return chosen, scores
-
-
-def path_losses(
-    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
-) -> np.ndarray:
-    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
-
-    With `root`, of its square root: a task's norm, as in the calibrated model.
-    """
-    chosen, scores = path_scores(data, weights, points)
-    kept = list(scores)
-    losses = np.zeros(len(points))
-    for t in kept:
-        flat = data.offsets[t] + chosen[t]
-        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
-        losses += np.sqrt(own) if root else own
-    return losses / len(kept)
-
-
-def path_log_losses(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
-    """Weighted mean over rows of -log p(class), classes being the tasks of a shared matrix with one-hot labels."""
-    chosen, scores = path_scores(data, weights, points)
-    z = np.stack([scores[t] for t in range(data.n_tasks)])  # classes x rows x K
-    labels = np.stack([data.y[part][chosen[0]] for part in data.per_task()])
-    picked = np.einsum("ci,cik->ik", labels, z)
-    return np.average(logsumexp(z, axis=0) - picked, axis=0, weights=weights[: data.n_rows][chosen[0]])
-
-
-def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
-    """Which model and which value of its path to take, from held-out losses (models x values x folds).
-
-    "min": the smallest mean over folds. "1se": with the same model, the largest alpha (smallest index) whose mean is
-    within one standard error of it. Values without a score are out.
-    """
-    means = scores.mean(axis=2)  # NaN past an early stop
-    best, k = np.unravel_index(np.nanargmin(means), means.shape)
-    n_folds = scores.shape[2]
-    if rule == "1se" and n_folds > 1:
-        error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)
-        k = np.flatnonzero(means[best] <= means[best, k] + error)[0]
-    return int(best), int(k)
+        passes = walk.passes + len(selected) / max(data.n_features, 1)
+        return FoldResult(scores, open_, passes, pack_points(points))

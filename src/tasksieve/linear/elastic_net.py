@@ -47,7 +47,7 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving; None: no screening.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
@@ -154,6 +154,9 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole. Given one shared matrix,
         2-D Y and no groups: unshuffled folds of its rows, as in scikit-learn. Splitters that take groups get those, or
         else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or, with the same ``l1_ratio``, the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -184,6 +187,11 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         Mean over tasks of the held-out mean squared error.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
+        twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path with ``l1_ratio_`` on all rows.
     path_scores_ : ndarray of shape (`n_scored_`, n_folds)
@@ -229,6 +237,7 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         eps: float = 1e-2,
         l1_ratio: Any = 0.5,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,

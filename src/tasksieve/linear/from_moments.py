@@ -15,6 +15,7 @@ from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
 from ..fitted.checkpoint import keeping
+from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.restore import DataFacts
@@ -22,8 +23,9 @@ from ..fitted.scales import SMALL_TYPES
 from ..path.tall import Unusable
 from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_folds, is_task_list, read_task_weights
 from .base import PathEstimator
-from .cross_validation import PathEstimatorCV, select
+from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
+from .held_out import Solved
 from .tall import Tall, is_tall, may_be_tall, suits
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
@@ -34,12 +36,13 @@ _UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is 
 @dataclass
 class _Compared:
     """Held-out errors, (values, folds), NaN past an early stop; how many values count; how many did not converge; what
-    share of the smallest error may be rounding."""
+    share of the smallest error may be rounding; the values of each fold."""
 
     scores: np.ndarray
     n_scored: int
     n_open: int
     unsure: float
+    points: list[list[Solved]]
 
 
 class FitsMoments(PathEstimator):
@@ -93,7 +96,7 @@ class ComparesMoments(PathEstimatorCV):
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Tall data are read once, for all folds; False where they are better left where they are."""
-        if not may_be_tall(X) or keeping():
+        if not may_be_tall(X) or keeping() or self.scoring is not None:
             return False
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
@@ -127,8 +130,10 @@ class ComparesMoments(PathEstimatorCV):
             data.refuse_not_finite()
         if not all(tall.serves for tall in talls):
             return False
-        if not self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True):
+        points = self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True)
+        if points is None:
             return False
+        self._set_held_out(data, found.weights, points)
         self._set_features(X, data)
         return True
 
@@ -157,7 +162,11 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} leaves task {name!r} without an observed row to learn from.")
             if not np.any(held.totals > 0.0):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
+        if self.scoring is not None:
+            raise ValueError("The 'scoring' parameter needs rows: moments know squared errors only.")
         self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
+        for name in ("cv_predictions_", "cv_task_scores_"):  # of rows
+            self.__dict__.pop(name, None)
         remember_features(self, moments)
         return self
 
@@ -169,8 +178,9 @@ class ComparesMoments(PathEstimatorCV):
         tasks: np.ndarray,
         words: str,
         exact: bool = False,
-    ) -> bool:
-        """Compares the models and keeps the best; False where statistics do not prove what is asked (`exact`)."""
+    ) -> list[Solved] | None:
+        """Compares the models and keeps the best; None where statistics do not prove what is asked (`exact`), else the
+        value of each fold that was chosen."""
         grids = [self._grid_of(tall) for tall in talls]
         models = [tall.model for tall in talls]
         found = [
@@ -178,7 +188,7 @@ class ComparesMoments(PathEstimatorCV):
             for model, grid in zip(models, grids, strict=True)
         ]
         if exact and (any(one.n_open for one in found) or max(one.unsure for one in found) > _UNSURE):
-            return False
+            return None
         scores, n_scored = np.stack([one.scores for one in found]), [one.n_scored for one in found]
         self._warn_of_folds(found, models)
         best, k = select(scores, self.selection_rule)
@@ -186,7 +196,7 @@ class ComparesMoments(PathEstimatorCV):
         progress = model._progress(f"{type(self).__name__}, all rows")
         solution = tall.solve(grid, exact=exact, progress=progress)
         if solution is None:
-            return False
+            return None
         if solution.interrupted:
             raise KeyboardInterrupt
         self.path_ = tall.as_path(solution, grid, stacklevel=5 if exact else 4)  # a step more from rows
@@ -198,7 +208,7 @@ class ComparesMoments(PathEstimatorCV):
         self.passes_ = float(gathered.readings)
         self.cv_folds_ = words
         self._set_scores(best, models, grids, scores)
-        return True
+        return [points[k] for points in found[best].points]
 
     def _compare(
         self,
@@ -212,6 +222,7 @@ class ComparesMoments(PathEstimatorCV):
         walks = [Tall(model, training, facts_of(model, training, form, tasks)) for training, _ in folds]
         scores = np.full((len(grid), len(folds)), np.nan)
         open_, unsure = np.zeros(scores.shape, dtype=bool), 0.0
+        points: list[list[Solved]] = [[] for _ in folds]
         curve = MeanCurve(len(grid), len(folds)) if self.early_stopping and self._automatic else None
         step = len(grid) if curve is None else _TOGETHER
         for low in range(0, len(grid), step):
@@ -227,13 +238,14 @@ class ComparesMoments(PathEstimatorCV):
                 if solution.interrupted:
                     raise KeyboardInterrupt
                 open_[values, f] = [not point.converged for point in solution.points]
+                points[f] += [Solved(point.features, point.rows, point.intercept) for point in solution.points]
                 scores[values, f], doubt = held_out_errors(held, solution.points)
                 unsure = max(unsure, doubt)
                 if curve is not None:
                     curve.add(f, low, scores[values, f])
         n_scored = len(grid) if curve is None else curve.n_scored
         scores[n_scored:], open_[n_scored:] = np.nan, False
-        return _Compared(scores, n_scored, int(np.count_nonzero(open_)), unsure)
+        return _Compared(scores, n_scored, int(np.count_nonzero(open_)), unsure, points)
 
     def _warn_of_folds(self, found: list[_Compared], models: list[PathEstimator]) -> None:
         n_open, total = sum(one.n_open for one in found), sum(one.n_scored * one.scores.shape[1] for one in found)

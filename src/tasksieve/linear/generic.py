@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
-from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
-from ..tasks import is_task_list
-from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
+from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
+from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
+from .linked import LinkedRegression
 
-LOSSES = ("squared", "square-root")
-PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
+LOSSES = ("squared", "huber", "quantile", "poisson", "square-root")
+PENALTIES: dict[str, type[RowPenalty]] = {
+    "l21": L21,
+    "l11": L11,
+    "sparse_group": SparseGroup,
+    "linf": LInf,
+    "dirty": Dirty,
+    "owl": Sorted,
+}
 
 
-class _AnyMembers(TaskRegression, TaskLinearModel):
-    """A regression whose loss and penalty are parameters."""
+class AnyMembers(TaskLinearModel):
+    """A model whose loss and penalty are parameters."""
 
     loss: Any
     penalty: Any
@@ -24,20 +33,62 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
     task_graph: Any
     graph_strength: float
 
+    def _named_losses(self) -> tuple[str, ...]:
+        return LOSSES
+
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
         return as_loss(self.loss)
 
     def _penalty(self) -> dict[str, Any]:
-        penalty = PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
-        return {"penalty": penalty, "fixed_ridge": float(self.ridge)}
+        return {"penalty": self._norm, "fixed_ridge": float(self.ridge)}
+
+    @property
+    def _norm(self) -> RowPenalty:
+        """The penalty, without data."""
+        return PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
+
+    @property
+    def shared_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that tasks share."""
+        return self._part("shared")
+
+    @property
+    def specific_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that is of single tasks."""
+        return self._part("specific")
+
+    @property
+    def selected_groups_(self) -> np.ndarray:
+        """Names of the groups of features that are not zero."""
+        names = self._norm.names_of(np.flatnonzero(self._learned().coef.any(axis=0)))
+        if names is None:
+            raise AttributeError(
+                f"{type(self).__name__} has selected_groups_ only with a penalty on groups of features "
+                "(tasksieve.penalties.Groups)."
+            )
+        return names
+
+    def _part(self, name: str) -> np.ndarray:
+        """A part of the coefficients, where the penalty is a minimum over parts."""
+        rows = self._learned().coef.T
+        scale = self.scale_.T if self.standardize else np.ones_like(rows)
+        parts = self._norm.split(np.ascontiguousarray(rows * scale))
+        if parts is None or name not in parts:
+            raise AttributeError(
+                f"{type(self).__name__} has {name}_coef_ only with a penalty that splits coefficients into parts "
+                "(penalty='dirty')."
+            )
+        return np.ascontiguousarray((parts[name] / scale).T)
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
-        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
-        if not isinstance(self.loss, Loss) and self.loss not in LOSSES:
+        if hasattr(self, "graph_strength"):
+            check_number(self.graph_strength, "graph_strength", low=0, closed=True)
+        names = self._named_losses()
+        if not isinstance(self.loss, Loss) and self.loss not in names:
             raise ValueError(
-                f"The 'loss' parameter must be one of {', '.join(map(repr, LOSSES))} or a tasksieve.losses.Loss; "
+                f"The 'loss' parameter must be one of {', '.join(map(repr, names))} or a tasksieve.losses.Loss; "
                 f"got {self.loss!r}."
             )
         if not isinstance(self.penalty, RowPenalty) and self.penalty not in PENALTIES:
@@ -46,13 +97,14 @@ class _AnyMembers(TaskRegression, TaskLinearModel):
                 f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."
             )
 
-    def _predict(self, X: Any, task: Any, state: Any = None, offset: Any = None) -> Any:
-        scores = super()._predict(X, task, state, offset)
-        link = self._loss.link
-        return [link(part) for part in scores] if is_task_list(X) else link(scores)
+
+class _AnyRegression(LinkedRegression, AnyMembers):
+    """A regression whose loss and penalty are parameters."""
+
+    _loss = AnyMembers._loss
 
 
-class MultiTaskRegressor(_AnyMembers, PathEstimator):
+class MultiTaskRegressor(_AnyRegression, PathEstimator):
     r"""Linear regression for several tasks with any loss and any penalty, yours included.
 
     .. math::
@@ -69,9 +121,9 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "square-root"} or Loss, default="squared"
+    loss : {"squared", "huber", "quantile", "poisson", "square-root"} or Loss, default="squared"
         f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
-    penalty : {"l21", "l11", "sparse_group", "owl"} or RowPenalty, default="l21"
+    penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
         :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     alpha : float, default=1.0
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
@@ -99,8 +151,9 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
-        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
+        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
+        quantile and hinge losses.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
@@ -112,6 +165,10 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
     ----------
     coef_ : ndarray of shape (T, d)
         Coefficients W', a row per task.
+    shared_coef_, specific_coef_ : ndarray of shape (T, d)
+        Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
+    selected_groups_ : ndarray
+        Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
     intercept_ : ndarray of shape (T,)
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
@@ -174,7 +231,7 @@ class MultiTaskRegressor(_AnyMembers, PathEstimator):
         self._check_members()
 
 
-class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
+class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     r"""`MultiTaskRegressor` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
@@ -195,6 +252,9 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -221,6 +281,11 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         Mean over tasks of the held-out score.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
+        twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     n_scored_ : int
@@ -228,6 +293,8 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
+    shared_coef_, specific_coef_, selected_groups_
+        As in `MultiTaskRegressor`, with a penalty that has parts or groups.
     coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
 
@@ -261,6 +328,7 @@ class MultiTaskRegressorCV(_AnyMembers, PathEstimatorCV):
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,

@@ -1,40 +1,50 @@
-"""Multi-task logistic regression: the same features for all tasks, two classes in each."""
+"""Multi-task logistic regression: the same features for all tasks, two or more classes in each."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
-from .base import PathEstimator, TaskClassification
+from .base import PathEstimator
+from .classifier import AnyClassification
 from .cross_validation import PathEstimatorCV
 
 
-class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
-    r"""Binary classification for several tasks that selects features for all of them together.
+class MultiTaskLogisticRegression(AnyClassification, PathEstimator):
+    r"""Classification for several tasks that selects features for all of them together.
 
     .. math::
 
         \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i \log\bigl(1 + \exp(-y_i (x_i \cdot w_t + b_t))\bigr)
-        + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad y_i = \pm 1
+        + \alpha \sum_j u_j \lVert W_j \rVert_2 + \frac{\text{ridge}}{2} \lVert W \rVert_F^2, \qquad y_i = \pm 1
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
     labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
-    matrix, or all share one.
+    matrix, or all share one. With more than two classes the loss is the multinomial one, task by task,
+
+    .. math:: \log \sum_k e^{z_{ik}} - z_{i, y_i}, \qquad z_{ik} = x_i \cdot w_{tk} + b_{tk},
+
+    and row j of W has the coefficients of feature j for all classes of all tasks.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected; with
         standardised features and one task it is below 0.5.
+    ridge : float, default=0.0
+        Strength of the ridge beside it, >= 0.
+    class_weight : dict or "balanced", optional
+        Factors of the sample weights, by label (1 for those not named), or such that within each task every class
+        counts alike.
     fit_intercept : bool, default=True
-        One intercept per task, not penalised.
+        One intercept per task, or per class of each task, not penalised.
     positive : bool, default=False
         Only coefficients >= 0.
     standardize : bool, default=False
         Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
         units of X all the same.
     feature_weights : array of shape (d,), optional
-        :math:`u_j \ge 0`; 0 means never penalised.
+        :math:`u_j \ge 0`; 0 means never penalised (two classes only).
     task_weights : array of shape (T,), dict or "balanced", optional
         :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
         :math:`\bar n / n_t`, so that every task counts once.
@@ -42,7 +52,7 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "gap", None}, default="auto"
+    screening : {"auto", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving; None: no screening.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
@@ -53,12 +63,13 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,), or list of such pairs
-        The labels, sorted over all tasks; the larger is +1. Where tasks have different pairs of labels, a list of
-        pairs in the order of ``tasks_``.
-    coef_ : ndarray of shape (T, d)
-        Coefficients W', a row per task: log-odds of the larger class.
-    intercept_ : ndarray of shape (T,)
+    classes_ : ndarray of shape (2,) or (K,), or list of arrays
+        The labels, sorted over all tasks; of two the larger is +1. Where tasks have different labels, a list in the
+        order of ``tasks_``.
+    coef_ : ndarray of shape (T, d), more than two classes (K, T, d)
+        Coefficients, with two classes a row per task: log-odds of the larger class. Where tasks have different classes,
+        and one more than two: a list of T arrays of shape (K_t, d).
+    intercept_ : ndarray of shape (T,), or (K, T), or list of T arrays
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
     objective_ : float
@@ -77,12 +88,14 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
     See Also
     --------
     MultiTaskLogisticRegressionCV : alpha by cross-validation.
+    MultiTaskClassifier : with other penalties, and other losses.
 
     Notes
     -----
     A task may lack one of the two classes. With an intercept, its loss then falls towards 0 as the intercept grows
-    without end: a warning says so, and the intercept is kept finite. Where tasks have different pairs of labels, each
-    needs both of its own.
+    without end: a warning says so, and the intercept is kept finite. Where each task has two labels, and not all the
+    same, these are its classes. Otherwise, if one task has rows of all classes, these are the classes of every task,
+    and a task may lack some; if none has, each task has its own.
 
     Examples
     --------
@@ -100,10 +113,14 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
     ((80, 2), (80, 2, 2))
     """
 
+    loss, penalty = "logistic", "l21"
+
     def __init__(
         self,
         alpha: float = 1.0,
         *,
+        ridge: float = 0.0,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,
@@ -118,20 +135,19 @@ class MultiTaskLogisticRegression(TaskClassification, PathEstimator):
     ) -> None:
         keep_parameters(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # no standardised feature enters a task at alpha >= 1/2, so at the default nothing may be learned
-        tags.classifier_tags.poor_score = self.alpha >= 0.5
-        return tags
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_members()
 
 
-class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
+class MultiTaskLogisticRegressionCV(AnyClassification, PathEstimatorCV):
     r"""`MultiTaskLogisticRegression` with ``alpha`` chosen by cross-validation along its path.
 
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t \frac{1}{n_t^{(f)}} \sum_i
         \log\bigl(1 + \exp(-y_i (x_i \cdot w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)))\bigr)
 
-    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+    over folds f, each predicted by a model of the other folds (more than two classes: the mean of -log p(class)). Folds
+    are row weights: X is neither copied nor cut.
 
     Parameters
     ----------
@@ -143,6 +159,9 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each task and class; ``groups`` of `fit` stay whole.
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -150,8 +169,8 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
     early_stopping : bool, default=False
         All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
         Values given in ``alphas`` are all solved.
-    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
-        As in `MultiTaskLogisticRegression`.
+    ridge, class_weight, fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskLogisticRegression`. Class weights count in the held-out loss, too.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
     verbose : int, default=0
@@ -169,6 +188,11 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         Mean over tasks of the held-out logistic loss.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y: probabilities as of ``predict_proba``, decision values where the
+        loss has none; NaN for rows that were never held out, the mean for those held out twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (`n_scored_`, n_folds)
@@ -199,6 +223,8 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
 
     _estimator = MultiTaskLogisticRegression
 
+    loss, penalty = "logistic", "l21"
+
     def __init__(
         self,
         alphas: Any = None,
@@ -206,9 +232,12 @@ class MultiTaskLogisticRegressionCV(TaskClassification, PathEstimatorCV):
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,
+        ridge: float = 0.0,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
-from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked
+from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked, with_class_weight
 from .base import (
     LossName,
     PathEstimator,
@@ -213,6 +213,9 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -239,6 +242,11 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Mean over tasks of the held-out mean squared error.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
+        twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (`n_scored_`, n_folds)
@@ -276,6 +284,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,
@@ -303,7 +312,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
 class ManyClasses(ClassifierMixin):
     """Any number of classes, one matrix: multinomial loss, accuracy.
 
-    Inside, classes are the tasks of a shared matrix with one-hot labels, so every storage and the whole engine serve.
+    One task of many classes: every storage and the whole engine serve.
     """
 
     _loss: ClassVar[LossName | Loss] = "multinomial"
@@ -313,6 +322,11 @@ class ManyClasses(ClassifierMixin):
     _skip_checks: ClassVar[dict[str, str]] = {"tasks": "one matrix for all classes: there are no tasks"}
 
     classes_: np.ndarray
+    class_weight: Any
+    coef_: Any
+    intercept_: Any
+    tasks_: np.ndarray
+    _single: bool
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         name = type(self).__name__
@@ -338,11 +352,32 @@ class ManyClasses(ClassifierMixin):
             raise ValueError(
                 f"y has one class only ({classes[0]!r}): {name} needs rows of at least two classes to learn from."
             )
-        one_hot = np.zeros((rows, len(classes)))
-        one_hot[np.flatnonzero(seen), np.searchsorted(classes, labels.y[seen])] = 1.0
-        weights = np.repeat(labels.weights[:, None], len(classes), axis=1)
-        data = read_tasks(X, one_hot, None, weights)
-        return replace(data, tasks=classes, classes=classes)
+        codes = np.zeros(rows)
+        codes[seen] = np.searchsorted(classes, labels.y[seen])
+        data = read_tasks(X, codes, None, labels.weights)
+        counts = np.array([len(classes)])
+        data = replace(data, classes=classes, class_counts=counts, storage=data.source)
+        return with_class_weight(data, self.class_weight)
+
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """One number per row and class."""
+        shape = (data.n_rows, len(data.classes))
+        known = np.asarray(offset, dtype=np.float64)
+        if known.ndim and known.shape != shape:
+            raise ValueError(f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}.")
+        bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
+        if len(bad):
+            raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
+        return np.broadcast_to(known, shape).T.ravel()
+
+    def _path_rows(self, data: TaskData) -> dict[str, Any]:
+        return {"tasks": data.classes}
+
+    def _set_solution(self, data: TaskData, point: Any) -> None:
+        super()._set_solution(data, point)
+        # a row per class, and no tasks
+        self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
+        self.tasks_, self._single = data.classes, False
 
     def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Scores x . w_k + b_k of the classes, and the offset.
@@ -452,6 +487,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     standardize : bool, default=False
         Penalise the coefficients of columns scaled to unit standard deviation. ``coef_`` is in the units of X all the
         same; norms are tied in the scaled units.
+    class_weight : dict or "balanced", optional
+        Factors of the sample weights, by label (1 for those not named), or such that every class counts alike.
     tol : float, default=1e-6
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
@@ -532,6 +569,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         fdr: float = 0.1,
         fit_intercept: bool = True,
         standardize: bool = False,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 10_000,
         screening: str | None = "auto",
@@ -567,6 +605,9 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each class; ``groups`` of `fit` stay whole. Splitters that take
         groups get those. Rows are counted in the order given.
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -574,7 +615,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     early_stopping : bool, default=False
         All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
         Values given in ``alphas`` are all solved.
-    weights, oscar_ratio, fdr, fit_intercept, standardize, tol, max_iter, screening, solver
+    weights, oscar_ratio, fdr, fit_intercept, standardize, class_weight, tol, max_iter, screening, solver
         As in `MultinomialOWL`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
@@ -592,6 +633,11 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Held-out mean of -log p(class).
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y: probabilities as of ``predict_proba``, decision values where the
+        loss has none; NaN for rows that were never held out, the mean for those held out twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (`n_scored_`, n_folds)
@@ -631,6 +677,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,
@@ -639,6 +686,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         fdr: float = 0.1,
         fit_intercept: bool = True,
         standardize: bool = False,
+        class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 10_000,
         screening: str | None = "auto",

@@ -33,6 +33,7 @@ class _EitherLoss(TaskLinearModel):
     loss: Literal["squared", "logistic"]
     l1: Any
     group: float
+    class_weight: Any
     fit_intercept: bool
 
     @property
@@ -51,6 +52,8 @@ class _EitherLoss(TaskLinearModel):
         check_choice(self.loss, "loss", ("squared", "logistic"))
         check_number(self.group, "group", low=0, closed=True)
         check_l1(self.l1)
+        if self.class_weight is not None and self.loss != "logistic":
+            raise ValueError("The 'class_weight' parameter is for loss='logistic'.")
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
             raise ValueError(
                 "With group=0 the 'l1' parameter must be positive: else features are not penalised."
@@ -126,7 +129,7 @@ class _EitherLoss(TaskLinearModel):
 
     @available_if(_is_classifier)
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
-        """Probabilities of the two classes (logistic loss).
+        """Probabilities of the classes (logistic loss).
 
         Parameters
         ----------
@@ -138,6 +141,7 @@ class _EitherLoss(TaskLinearModel):
         Returns
         -------
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
+            More than two classes: as in `MultiTaskClassifier`.
         """
         kind: Any = TaskClassification
         return kind.predict_proba(self, X, task, offset=offset)
@@ -148,7 +152,7 @@ class _EitherLoss(TaskLinearModel):
         tags = super().__sklearn_tags__()
         if self.loss == "logistic":
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=False)
+            tags.classifier_tags = ClassifierTags(multi_class=True)
         else:
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
@@ -178,6 +182,10 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
     group : float, default=1.0
         g: what a feature costs. 0 gives independent Lassos under one strength (iMTFS); ``l1=0`` is `MultiTaskLasso`.
     loss : {"squared", "logistic"}, default="squared"
+        With more than two classes the logistic loss is the multinomial one, task by task, as in `MultiTaskClassifier`.
+    class_weight : dict or "balanced", optional
+        With the logistic loss: factors of the sample weights, by label (1 for those not named), or such that within
+        each task every class counts alike.
     fit_intercept : bool, default=True
         One intercept per task, not penalised.
     positive : bool, default=False
@@ -194,7 +202,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving; None: no screening.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
@@ -205,10 +213,10 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
 
     Attributes
     ----------
-    classes_ : ndarray of two labels, or a list of such pairs
+    classes_ : ndarray of labels, or a list of such
         With the logistic loss.
     coef_ : ndarray of shape (T, d)
-        Coefficients W', a row per task.
+        Coefficients W', a row per task; more than two classes: as in `MultiTaskClassifier`.
     intercept_ : ndarray of shape (T,)
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
@@ -260,6 +268,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         l1: Any = 0.01,
         group: float = 1.0,
         loss: Literal["squared", "logistic"] = "squared",
+        class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,
@@ -291,7 +300,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         Returns
         -------
         boolean ndarray of shape (T, d)
-            True: certainly zero. A row test discards a feature for all tasks, an entry test for one.
+            True: certainly zero. A row test discards a feature for all tasks, an entry test for one. More than two
+            classes: a row for each class of each task, task after task.
         """
         return self._prove(X, y, task, sample_weight, offset).zero_entries
 
@@ -304,7 +314,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         data = self._read_with(X, y, task, sample_weight, offset)
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
-        return self._proof_of(data, self.coef_, self.intercept_)
+        return self._proof_of(data)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -327,7 +337,7 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
     ----------
     alphas : array or int, optional
         Values to compare; an integer is another way to give ``n_alphas``.
-    l1, group, loss
+    l1, group, loss, class_weight
         As in `MultiTaskSparseGroupLasso`.
     n_alphas : int, default=100
         Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
@@ -335,6 +345,9 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each task (and class); ``groups`` of `fit` stay whole.
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -361,6 +374,11 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
         Mean over tasks of the held-out loss.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y: numbers, or probabilities as of ``predict_proba``; NaN for rows
+        that were never held out, the mean for those held out twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     path_scores_ : ndarray of shape (`n_scored_`, n_folds)
@@ -398,9 +416,11 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
         l1: Any = 0.01,
         group: float = 1.0,
         loss: Literal["squared", "logistic"] = "squared",
+        class_weight: Any = None,
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,

@@ -52,6 +52,14 @@ class Evaluation:
     tilt: Array | None = None
     #: by task: norms of the residual; of a settled point always
     lengths: Array | None = None
+    #: minus the gradient itself, also where another dual point has taken the residual's place
+    slope: Array = None  # type: ignore[assignment]
+    #: the second derivative itself, where `curvature` is that of parabolas above the loss
+    second: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.slope is None:
+            self.slope = self.residual
 
 
 class Loss(Described):
@@ -63,8 +71,8 @@ class Loss(Described):
     labels = "values"
     #: a held-out score is the root of the mean `deviance`
     rooted = False
-    #: the tasks are classes of the same rows, judged together
-    joint = False
+    #: predictions are log-odds of classes
+    probabilities = False
     #: labels and predictions multiplied by a > 0 multiply the loss by a to this power; 0: they have no common units
     degree = 0
 
@@ -75,6 +83,15 @@ class Loss(Described):
     def link(self, z: Array) -> Array:
         """A prediction in the units of y, from ``x . w + b``."""
         return z
+
+    def with_classes(self) -> Loss | None:
+        """The loss where labels are of more than two classes, a column of scores for each; None: there is none."""
+        return None
+
+    def best_constant(self, y: Array, weights: Array) -> float | None:
+        """The z that is best for all of these labels, where scores tell the part of the deviance explained, D²; None
+        where they tell R²."""
+        return None
 
     def unit(self, mean_rows: float) -> float:
         """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""
@@ -100,10 +117,13 @@ class DataLoss:
         L: the derivative in z is L-Lipschitz. Infinite: the loss is not smooth.
     shift : array of shape (n_tasks,)
         What was subtracted from the labels: scores are less this as well.
+    constant : float
+        What is missing in all values, so that a perfect fit has 0: objectives that anybody sees have it added.
     """
 
     name = ""
     smoothness = np.inf
+    constant = 0.0
     null: Evaluation
     shift: Array
     target: Array  # of losses that are about a residual ``target - z``
@@ -166,11 +186,34 @@ class DataLoss:
         return max(min(1.0, limit), 0.0)
 
     def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
-        """A set that holds the dual optimum, given a gap with the dual point ``scale residual``.
+        """A set that holds the dual optimum, given a gap with the dual point ``scale residual``: the smallest known.
 
-        The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,
-        Fercoq, Gramfort and Salmon 2017).
+        The midpoint ball. The loss has an L-Lipschitz derivative, so with r minus the gradient and u the dual point
+
+            ||r - u*||^2/(2L) <= P(W) - P*,    ||u - u*||^2/(2L) <= P* - D(u),
+
+        and both together are ``||u* - (r + u)/2||^2 <= L gap - ||r - u||^2/4``: at most 1/sqrt(2) of the radius of the
+        gap-safe sphere, which holds it. The centre taken is a multiple of the residual; where a better dual point has
+        taken its place, the radius grows by the difference.
         """
+        sphere = self.sphere(at, scale, gap)
+        if sphere is None or not math.isfinite(self.smoothness):
+            return sphere
+        apart = at.slope - scale * at.residual
+        square = self.smoothness * self.floored(gap)
+        square -= 0.25 * (1.0 - gamma(len(apart) + 32)) * float(apart @ apart)
+        radius = math.sqrt(max(square, gamma(64) * self.smoothness * self.floored(gap)))
+        if at.slope is not at.residual:
+            radius += 0.5 * float(np.linalg.norm(at.slope - at.residual))
+        if radius >= sphere.radius:
+            return sphere
+        return Ball(radius, residual_coef=0.5 * (1.0 + scale))
+
+    def sphere(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
+        """The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,
+        Fercoq, Gramfort and Salmon 2017). Losses that are not smooth have their own `ball` in its place."""
+        if not math.isfinite(self.smoothness):
+            return None if type(self).ball is DataLoss.ball else self.ball(at, scale, gap)
         radius = np.sqrt(2.0 * self.smoothness * self.floored(gap))
         return Ball(float(radius), residual_coef=scale)
 
@@ -181,8 +224,16 @@ class DataLoss:
     def wobble(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
         steep = np.sqrt(self.design.task_sums(np.square(at.residual))) if at.lengths is None else at.lengths
-        bend = 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
-        return float(steep @ error) + bend
+        return float(steep @ error) + self.bend(at, error)
+
+    def bend(self, at: Evaluation, error: Array) -> float:
+        """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
+        return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
+
+    def outliers(self, at: Evaluation) -> tuple[float, float] | None:
+        """Of losses that are the squared one with an outlier in each row (`losses.clipped`): what they cost, and the norm
+        of what they leave unexplained. None for others."""
+        return None
 
     def label_sizes(self) -> Array:
         """By task: the norm of the weighted labels or offsets, where a score is compared with the ones or added to the
@@ -193,6 +244,14 @@ class DataLoss:
     def size(self) -> float:
         """How large predictions are that matter at all: for what is rounding beside them."""
         return math.sqrt(2.0 * self.null.value)
+
+    def least_goal(self) -> float:
+        """A gap that counts as none: where labels are constant nothing but their last digit is left to explain."""
+        if self.null.value > 0.0:
+            return 0.0
+        design = self.design
+        weights = np.ones(design.n_samples) if design.weights is None else design.weights
+        return gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.shift))
 
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from ..design import Design
+from .base import Loss
+from .multinomial import Multinomial
 from .rowwise import RowLoss
 
 Array = np.ndarray[Any, Any]
@@ -23,6 +25,10 @@ class Logistic(RowLoss):
     labels = "signs"
     smoothness = 0.25
     vanishing = True
+    probabilities = True
+
+    def with_classes(self) -> Loss:
+        return Multinomial()
 
     def value(self, y: Array, z: Array) -> Array:
         return np.logaddexp(0.0, -y * z)

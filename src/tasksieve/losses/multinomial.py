@@ -1,14 +1,16 @@
-"""The multinomial loss: one column of W per class, all on the same rows."""
+"""The multinomial loss: one column of W per class, the classes of a task all on the same rows."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import logsumexp, xlogy
 
-from ..design import Design
+from ..design import Design, Samples
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 
 Array = np.ndarray[Any, Any]
@@ -16,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 class Multinomial(Loss):
     """``sum_i s_i (log sum_k exp z_ik - <Y_i, z_i>)`` with one-hot rows Y_i; smoothness 1/2.
+
+    Each block of the design's tasks (`Design.blocks`) is a classification of its own: its tasks are the classes.
 
     Conjugate at ``-u``: ``sum s <p, log p>`` with ``p = Y - u / s`` in the simplex. For ``u`` = c times the residual,
     ``p = (1 - c) Y + c softmax(z)``, and what the loss adds to the gap is ``sum s KL(p, softmax(z))``.
@@ -25,54 +29,160 @@ class Multinomial(Loss):
 
     label = "multinomial logistic loss"
     labels = "one-hot"
-    joint = True
+    probabilities = True
+
+    def with_classes(self) -> Loss:
+        return self
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        """``-log p(class)``, given the codes of the classes and, on the last axis, a score for each."""
+        codes = np.broadcast_to(np.asarray(y, dtype=np.intp), z.shape[:-1])
+        picked = np.take_along_axis(z, codes[..., None], axis=-1)[..., 0]
+        return np.asarray(logsumexp(z, axis=-1) - picked)
 
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         return _MultinomialOnData(design, y, offset)
 
 
 class _MultinomialOnData(DataLoss):
-    name = "multinomial"
     smoothness = 0.5
 
-    # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
-    _CONFIDENT = 30.0
-
     def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
-        if design.n_tasks > 1 and not design.uniform:
-            raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
         super().__init__(design)
-        self._classes = design.n_tasks
-        self._y = y.reshape(self._classes, -1)  # classes x rows, as flat vectors lie
-        self._offset = None if offset is None else offset.reshape(self._classes, -1)
-        n = self._y.shape[1]
-        self._weights = np.ones(n) if design.weights is None else design.weights[:n]
-        self._root = np.ones(n) if design.root_weights is None else design.root_weights[:n]
-        self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
-        self._total = float(self._weights.sum())
-        self._counts = self._y @ self._weights
-        self._codes = np.argmax(self._y, axis=0)
-        self._index = np.arange(n)
-        self._absent = (self._counts == 0.0) if design.fit_intercept else np.zeros(self._classes, dtype=bool)
-        self._live = np.flatnonzero(~self._absent)
-        count = len(self._live)
-        # All intercepts may move together without effect: in a Newton step that direction is made harmless.
-        self._together = np.full((count, count), 1.0 / max(count, 1)) + 1e-13 * np.eye(count)
-        self._buffers: tuple[Array, Array] | None = None
+        if design.n_nuisance > int(design.fit_intercept):
+            raise ValueError(
+                "features that are never penalised (feature_weights of 0) cannot be had with the multinomial loss: "
+                "give them a small weight"
+            )
+        several = len(design.blocks) > 2
+        self.name = "multinomial, several tasks" if several else "multinomial"
+        self._blocks: list[_Block] = []
+        self._tasks = [slice(*pair) for pair in pairwise(design.blocks.tolist())]
+        self._samples = [slice(*pair) for pair in pairwise(design.offsets[design.blocks].tolist())]
+        #: rows of each block in a vector of one entry per row
+        counts = [0]
+        for tasks, samples in zip(self._tasks, self._samples, strict=True):
+            classes = tasks.stop - tasks.start
+            lengths, n = design.samples.lengths[tasks], int(design.samples.lengths[tasks.start])
+            weights = np.ones(n)
+            if design.weights is not None:
+                weights = design.weights[samples][:n]
+            alike = np.all(lengths == n)
+            if alike and classes > 1 and design.weights is not None:
+                alike = np.all(design.weights[samples].reshape(classes, n) == weights)
+            if not alike:
+                raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
+            root = np.ones(n) if design.root_weights is None else design.root_weights[samples][:n]
+            weighted = design.root_weights is not None
+            known = None if offset is None else offset[samples].reshape(classes, n)
+            own = y[samples].reshape(classes, n)
+            self._blocks.append(_Block(own, known, weights, root, weighted, design.fit_intercept))
+            counts.append(n)
+        self._rows = [slice(*pair) for pair in pairwise(np.cumsum(counts).tolist())]
+        self._sizes = np.zeros(design.n_tasks)
+        if offset is not None:
+            self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
+
+    def label_sizes(self) -> Array:
+        return self._sizes
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
         """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
         return self.evaluate(z, start, accuracy=1e-6)
 
     def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
+        if start is not None and start.shape != (1, self.design.n_tasks):
+            start = None
+        parts = [
+            block.evaluate(z[samples], None if start is None else start[0, tasks], accuracy)
+            for block, tasks, samples in zip(self._blocks, self._tasks, self._samples, strict=True)
+        ]
+        return _joined(parts)
+
+    def terms(self, at: Evaluation, scale: float) -> float:
+        assert at.margin is not None
+        own = at.margin
+        return sum(block.terms(own[rows], scale) for block, rows in zip(self._blocks, self._rows, strict=True))
+
+    def at_scores(self, raw: Array) -> Evaluation:
+        return _joined([block.at_scores(raw[own]) for block, own in zip(self._blocks, self._samples, strict=True)])
+
+    def settled(self, at: Evaluation) -> Evaluation:
+        lengths = np.sqrt(self.design.task_sums(np.square(at.residual)))
+        none = np.zeros(self.design.n_tasks)
+        if not self.design.fit_intercept:
+            return replace(at, leak=none, tilt=none, lengths=lengths)
+        residual, leak, tilt = at.residual, none.copy(), none.copy()
+        for block, tasks, own in zip(self._blocks, self._tasks, self._samples, strict=True):
+            found = block.tilt(at.residual[own])
+            if found is None:  # zero is a dual point, and the right one where intercepts explain everything
+                residual = residual.copy() if residual is at.residual else residual
+                residual[own], lengths[tasks] = 0.0, 0.0
+            else:
+                tilt[tasks], leak[tasks] = found
+        return replace(at, residual=residual, leak=leak, tilt=tilt, lengths=lengths)
+
+    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
+        assert primal.margin is not None and dual.tilt is not None
+        total, away = 0.0, []
+        for block, tasks, own in zip(self._blocks, self._tasks, self._samples, strict=True):
+            tilt = float(dual.tilt[tasks.start])
+            excess, distance = block.young(primal.margin[own], dual.residual[own], tilt, scale)
+            total += excess
+            away.append(distance)
+        moved = float(np.linalg.norm(error))
+        total += math.hypot(*away) * moved + 0.5 * self.smoothness * moved**2
+        return total * (1.0 + gamma(self.design.n_samples + 32))
+
+
+def _joined(parts: list[Evaluation]) -> Evaluation:
+    """Blocks one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    margins = [part.margin for part in parts if part.margin is not None]
+    return Evaluation(
+        sum(part.value for part in parts),
+        np.concatenate([part.residual for part in parts]),
+        np.concatenate([part.nuisance for part in parts], axis=-1),
+        margin=np.concatenate(margins),
+    )
+
+
+class _Block:
+    """The classes of one task: Y is classes x rows, as flat vectors lie."""
+
+    # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
+    _CONFIDENT = 30.0
+
+    def __init__(
+        self, y: Array, offset: Array | None, weights: Array, root: Array, weighted: bool, fit_intercept: bool
+    ) -> None:
+        self._classes, n = y.shape
+        self._offset = offset
+        self._y, self._weights, self._root = y, weights, root
+        self._weighted, self._fit_intercept = weighted, fit_intercept
+        self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
+        self._total = float(self._weights.sum())
+        self._counts = self._y @ self._weights
+        self._codes = np.argmax(self._y, axis=0)
+        self._index = np.arange(n)
+        self._offsets = n * np.arange(self._classes + 1, dtype=np.int64)
+        self._absent = (self._counts == 0.0) if fit_intercept else np.zeros(self._classes, dtype=bool)
+        self._live = np.flatnonzero(~self._absent)
+        count = len(self._live)
+        # All intercepts may move together without effect: in a Newton step that direction is made harmless.
+        self._together = np.full((count, count), 1.0 / max(count, 1)) + 1e-13 * np.eye(count)
+        self._buffers: tuple[Array, Array] | None = None
+
+    def evaluate(self, z: Array, start: Array | None, accuracy: float) -> Evaluation:
         raw = z.reshape(self._classes, -1)
-        if self.design.root_weights is not None:
+        if self._weighted:
             raw = raw * self._inverse_root
         if self._offset is not None:
             raw = raw + self._offset
         nuisance = np.empty((0, self._classes))
-        if self.design.fit_intercept:
+        if self._fit_intercept:
             b, e, totals, top = self._best_intercepts(raw, start, accuracy)
             nuisance = b[None, :]
             p = e / -totals
@@ -89,7 +199,7 @@ class _MultinomialOnData(DataLoss):
         own -= np.log(totals)
         value = -float(self._weights @ own)
         p[self._codes, self._index] += 1.0  # y - p
-        if self.design.root_weights is not None:
+        if self._weighted:
             p *= self._root
         return Evaluation(value, p.ravel(), nuisance, margin=own)
 
@@ -98,11 +208,10 @@ class _MultinomialOnData(DataLoss):
         picked = values[self._codes, self._index]
         return np.where(self._weights > 0.0, picked, 0.0) if len(self._live) < self._classes else np.asarray(picked)
 
-    def terms(self, at: Evaluation, scale: float) -> float:
-        """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z): for each row ``c (1 - q_own) log c`` of the other
-        classes, which keep their proportions, and ``m log(m / q_own)`` with ``m = 1 - c + c q_own`` of its own."""
-        own = at.margin  # log q_own: it does not underflow
-        assert own is not None
+    def terms(self, own: Array, scale: float) -> float:
+        """``sum s KL((1 - c) Y + c q, q)`` with q = softmax(z), given log q_own, which does not underflow: for each row
+        ``c (1 - q_own) log c`` of the other classes, which keep their proportions, and ``m log(m / q_own)`` with
+        ``m = 1 - c + c q_own`` of its own."""
         if scale == 1.0:
             return 0.0
         if scale <= 0.0:
@@ -113,18 +222,13 @@ class _MultinomialOnData(DataLoss):
         terms = mixed * rise + scale * np.log(scale) * (1.0 - own_p)
         return float(self._weights @ np.maximum(terms, 0.0))
 
-    def label_sizes(self) -> Array:
-        if self._offset is None:
-            return super().label_sizes()
-        return np.sqrt(self.design.task_sums(np.square(self._root * self._offset).ravel()))
-
     def at_scores(self, raw: Array) -> Evaluation:
         if self._offset is not None:
             raw = raw + self._offset.ravel()
         z = raw.reshape(self._classes, -1)
         levels = _log_sums(z)
         values = levels - self._picked(z)
-        total = float(self.design.samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
+        total = float(Samples.exact_cut(self._weights, values, np.array([0, len(values)]))[0])
         away = self._root * (self._y - np.exp(z - levels))
         return Evaluation(total, away.ravel(), np.empty(0), margin=raw)
 
@@ -132,20 +236,18 @@ class _MultinomialOnData(DataLoss):
         """Of the classes, from a residual ``q (Y - P)``: classes x rows."""
         return np.clip(self._y - residual.reshape(self._classes, -1) * self._inverse_root, 0.0, 1.0)
 
-    def settled(self, at: Evaluation) -> Evaluation:
-        """The exact dual point has probabilities ``P_k (1 - c_k + sum_l P_l c_l)``, each row still of sum 1.
+    def tilt(self, residual: Array) -> tuple[float, Array] | None:
+        """How far the exact dual point is from a residual, and by class what a column of length 1 sees of that.
 
+        The exact dual point has probabilities ``P_k (1 - c_k + sum_l P_l c_l)``, each row still of sum 1.
         c solves ``H c = off``, with H the second derivative of the loss in the intercepts of all classes that have rows
         but one, and `off` how far the masses of the classes are from their counts. Columns of length 1 then see a
-        change of at most ``max |P'/P - 1| sqrt(sum s P_k^2)``.
+        change of at most ``max |P'/P - 1| sqrt(sum s P_k^2)``. None where there is no such point.
         """
-        none, lengths = np.zeros(self._classes), np.sqrt(self.design.task_sums(np.square(at.residual)))
-        if not self.design.fit_intercept:
-            return replace(at, leak=none, tilt=none, lengths=lengths)
-        p, s = self._probabilities(at.residual), self._weights
+        p, s = self._probabilities(residual), self._weights
         sizes = np.sqrt((p * p) @ s)
         live = np.flatnonzero(~self._absent & (p @ s > 0.0))[:-1]
-        off = np.abs(self.design.exact_products(np.tile(self._root, self._classes), at.residual))
+        off = np.abs(Samples.exact_cut(np.tile(self._root, self._classes), residual, self._offsets))
         # Rows have the sum 1 up to a rounding for each class.
         off = off + gamma(self._classes + 16) * (p @ s + self._counts)
         tilt = 0.0
@@ -159,17 +261,15 @@ class _MultinomialOnData(DataLoss):
                 least = float(np.linalg.eigvalsh(hessian / np.outer(sides, sides))[0]) - slack
                 if least > 0.0:
                     tilt = 2.0 * float(np.linalg.norm(off[live] / sides)) / (least * float(np.min(sides)))
-        if not tilt <= 0.25:  # zero is a dual point, and the right one where intercepts explain everything
-            return replace(at, residual=np.zeros_like(at.residual), leak=none, tilt=none, lengths=none)
-        leak = (tilt + gamma(self._classes + 16)) * sizes
-        tilts = np.full(self._classes, tilt + gamma(self._classes + 16))
-        return replace(at, leak=leak, tilt=tilts, lengths=lengths)
+        if not tilt <= 0.25:
+            return None
+        tilt += gamma(self._classes + 16)
+        return tilt, tilt * sizes
 
-    def young(self, primal: Evaluation, error: Array, dual: Evaluation, scale: float) -> float:
-        """``sum s KL(m, softmax(z))`` with ``m = (1 - c) Y + c P``; see `settled` for what is not known of P."""
-        assert primal.margin is not None and dual.tilt is not None
-        z, p = primal.margin.reshape(self._classes, -1), self._probabilities(dual.residual)
-        tilt = float(dual.tilt[0])
+    def young(self, raw: Array, residual: Array, tilt: float, scale: float) -> tuple[float, float]:
+        """``sum s KL(m, softmax(z))`` with ``m = (1 - c) Y + c P``, at most, and the norm of its derivative; see `tilt`
+        for what is not known of P."""
+        z, p = raw.reshape(self._classes, -1), self._probabilities(residual)
         mixed = (1.0 - scale) * self._y + scale * p
         logs = z - _log_sums(z)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,9 +281,7 @@ class _MultinomialOnData(DataLoss):
         rows += scale * tilt * ((p * slopes).sum(axis=0) + 2.0 * tilt)
         rows[self._weights == 0.0] = 0.0
         away = self._root * (np.abs(np.exp(logs) - mixed) + tilt * p + 16.0 * UNIT)
-        moved = float(np.linalg.norm(error))
-        total = float(self._weights @ rows) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
-        return total * (1.0 + gamma(self._y.size + 32))
+        return float(self._weights @ rows), float(np.linalg.norm(away))
 
     def _best_intercepts(
         self, raw: Array, start: Array | None, accuracy: float
@@ -192,7 +290,7 @@ class _MultinomialOnData(DataLoss):
         live, count = self._live, len(self._live)
         z = raw if count == self._classes else raw[live]
         counts, s = self._counts[live], self._weights
-        b = start[0, live] if start is not None and start.shape == (1, self._classes) else np.log(counts)
+        b = np.log(counts) if start is None else start[live]
         b -= np.add.reduce(b) / count
         # sum_i s_i <Y_i, z_i> does not depend on b
         fixed = float(s @ self._picked(raw))

@@ -46,7 +46,7 @@ class TargetLoss(DataLoss):
         if (leak > 1e-12 * lengths).any():  # a solver's own dual point, or one of a task that is fitted exactly
             residual = self.design.project(self.design.project(residual))
             leak, lengths = self._leak(residual)
-        return Evaluation(at.value, residual, at.nuisance, at.curvature, at.margin, leak, None, lengths)
+        return Evaluation(at.value, residual, at.nuisance, at.curvature, at.margin, leak, None, lengths, at.slope)
 
     def _leak(self, residual: Array) -> tuple[Array, Array]:
         found, lengths = self.design.samples.orthogonality(residual)

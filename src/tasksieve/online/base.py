@@ -610,12 +610,12 @@ class OnlineLinearModel(SelectingModel):
         self._cache["averaged_intercept_"] = state["offset_total"] / count
 
     @property
-    def coef_(self) -> np.ndarray:  # type: ignore[override]
+    def coef_(self) -> np.ndarray:
         """The last iterate, (T, d): sparse."""
         return self._shown("coef_")
 
     @property
-    def intercept_(self) -> np.ndarray:  # type: ignore[override]
+    def intercept_(self) -> np.ndarray:
         """Intercepts of the last iterate, (T,)."""
         return self._shown("intercept_")
 

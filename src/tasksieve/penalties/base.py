@@ -9,7 +9,7 @@ which features must be looked at. The mathematics is in `docs/develop/mathematic
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,51 @@ def row_norms(rows: Array) -> Array:
 def live_rows(rows: Array) -> Array:
     """Indices of the rows that are not zero."""
     return np.asarray(rows.any(axis=1)).nonzero()[0]
+
+
+class RowForm(NamedTuple):
+    """A norm of rows whose minimiser along one row is compiled (`_kernels/row_update.hpp`).
+
+    Attributes
+    ----------
+    kind : {"sum", "largest", "split"}
+        ``group ||w||_2 + l1 ||w||_1``; ``group max_t |w_t|``; ``min group ||p||_2 + l1 ||q||_1`` over ``p + q = w``.
+    group, l1 : arrays, one entry a row
+        Strengths.
+    """
+
+    kind: Literal["sum", "largest", "split"]
+    group: Array
+    l1: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return ("sum", "largest", "split").index(self.kind)
+
+
+class BlockForm(NamedTuple):
+    """The same for blocks of rows that have one norm together: each block is one long row.
+
+    Attributes
+    ----------
+    kind : {"sum", "stack"}
+        ``group ||W_B||_F + l1 ||W_B||_1``, or with the norms of the block's rows in place of its entries.
+    group, l1 : arrays, one entry a block
+        Strengths.
+    block : array of int, one entry a row
+        The block of each row.
+    """
+
+    kind: Literal["sum", "stack"]
+    group: Array
+    l1: Array
+    block: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return {"sum": 0, "stack": 3}[self.kind]
 
 
 class RowPenalty(Described):
@@ -86,7 +131,8 @@ class RowPenalty(Described):
     def reach(self, centre: Array, norms: Array, radius: float) -> Array:
         """Upper bound of each row's gauge over ``{centre + norms * v : v >= 0, ||v|| <= radius}``, centre >= 0.
 
-        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry.
+        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry. Rows of one
+        block have one v.
         """
         raise NotImplementedError
 
@@ -170,6 +216,27 @@ class RowPenalty(Described):
         plain = self._copy()
         plain.ridge, plain.coupling = 0.0, None
         return plain
+
+    # -- blocks of rows -------------------------------------------------------------------------------------------
+    #
+    # The unit of screening, working sets and feasibility is a block of rows: a row by itself, unless a penalty joins
+    # some. It then gives the gauge (and reach) of a block to each of its rows, and asks for whole blocks.
+
+    def size(self) -> int | None:
+        """The number of features, where a penalty fits one number only; asked without data."""
+        return None
+
+    def whole(self, features: Array) -> Array:
+        """These features and all others of their blocks, ascending."""
+        return features
+
+    def pieces(self, size: int) -> list[Any]:
+        """All rows in pieces of about a size, none of which cuts a block: slices, or arrays of indices."""
+        return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
+
+    def names_of(self, features: Array) -> Array | None:
+        """Names of the blocks that hold these features, where blocks have names; asked without data."""
+        return None
 
     @property
     def penalised(self) -> Array:
@@ -276,10 +343,26 @@ class RowPenalty(Described):
         """Features grouped by equal norms of their rows, where the penalty draws rows together."""
         return None
 
+    def split(self, rows: Array) -> dict[str, Array] | None:
+        """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
+        return None
+
     # -- what particular algorithms make use of -------------------------------------------------------------------
 
     def thresholds(self) -> tuple[Array, Array | None] | None:
         """(group, l1): the gauge test is ``||soft(m, l1)|| < group``. None: another kind of gauge."""
+        return None
+
+    def row_form(self) -> RowForm | None:
+        """The norm of a row, if it is one whose exact row updates are compiled: coordinate descent is for those."""
+        form = self.thresholds() if self.separable else None
+        if form is None:
+            return None
+        group, l1 = form
+        return RowForm("sum", group, np.zeros(len(group)) if l1 is None else l1)
+
+    def block_form(self) -> BlockForm | None:
+        """The same for blocks of rows: block coordinate descent is for those."""
         return None
 
     @property

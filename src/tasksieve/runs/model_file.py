@@ -21,7 +21,7 @@ from .registry import MODELS
 FORMAT = 1
 NUMBERS = ("objective", "dual_gap", "null_objective")
 # Parameters that are arrays go into the npz file.
-ARRAY_PARAMETERS = ("graph", "feature_weights", "weights", "l1")
+ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1")
 
 
 @dataclass

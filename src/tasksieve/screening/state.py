@@ -107,6 +107,9 @@ class DualState:
         Used in place of W where W = 0, for example `steepest_row` at the smallest lam whose solution is zero.
     norm : callable, optional
         ``norm(features, rows)``: the penalty, where it is another one than `group` and `l1` say.
+    outliers : (cost, unexplained), optional
+        The loss is the squared one with an outlier in each row (`losses.clipped`): what these cost at W, and the norm
+        of what they leave of ``y - XW - residual``. y is then free of what intercepts explain.
     """
 
     y: Array
@@ -132,6 +135,7 @@ class DualState:
     gap_lam: float | None = None
     cut: Cut | None = None
     norm: Callable[[NDArray[np.intp], Array], float] | None = None
+    outliers: tuple[float, float] | None = None
 
     @property
     def has_l1(self) -> bool:

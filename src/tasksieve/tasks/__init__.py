@@ -10,6 +10,8 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
    \text{ is not observed}
 """
 
+from .blocks import Layout, lay_out
+from .class_weights import with_class_weight
 from .data import TaskData, read_tasks
 from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
@@ -35,6 +37,7 @@ from .weights import read_feature_weights, read_task_weights, without_common_fac
 __all__ = [
     "Form",
     "GatheredFolds",
+    "Layout",
     "TaskData",
     "TaskLabels",
     "TaskMoments",
@@ -44,6 +47,7 @@ __all__ = [
     "gather_rows",
     "is_task_list",
     "label_array",
+    "lay_out",
     "linear_scores",
     "observed_classes",
     "observed_offset",
@@ -65,5 +69,6 @@ __all__ = [
     "some_of",
     "task_array",
     "task_codes",
+    "with_class_weight",
     "without_common_factor",
 ]

@@ -49,6 +49,8 @@ class TaskData(TaskLabels):
     task_weights : float64 ndarray of shape (T,)
     unsearched : list of (matrix, name)
         Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
+    class_factors : float64 ndarray of shape (N,), or None
+        What ``class_weight`` has multiplied the sample weights by.
     """
 
     storage: Any = _Storage()
@@ -56,12 +58,18 @@ class TaskData(TaskLabels):
     task_weights: Any = None
     task_weights_rule: Any = None
     unsearched: Any = ()
+    class_factors: Any = None
 
     @property
     def source(self) -> RowSource | None:
         """X as it was given, where that is known."""
         given = _Storage.given(self)
         return given if isinstance(given, RowSource) else None
+
+    def take(self, features: np.ndarray) -> np.ndarray:
+        """Some columns, rows in task order; those of rows that nobody has made a storage of are cut out as they lie."""
+        source = self.source
+        return self.storage.take(features) if source is None or source.stored else source.cut(features)
 
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
@@ -93,7 +101,7 @@ def read_tasks(
     sample_weight: Any = None,
     *,
     task_weights: Any = None,
-    targets: Literal["values", "classes"] = "values",
+    targets: Literal["values", "classes", "many classes"] = "values",
 ) -> TaskData:
     """Read X, y, task and weights in any form of the contract.
 
@@ -106,8 +114,8 @@ def read_tasks(
         One label per row of a stacked X.
     sample_weight : scalar, or array or list in the form of y, optional
     task_weights : array, dict or "balanced", optional
-    targets : {"values", "classes"}
-        Numbers, or labels of two classes to be read as -1 / +1.
+    targets : {"values", "classes", "many classes"}
+        Numbers, labels of two classes to be read as -1 / +1, or of any number of classes.
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
     unsearched: list[tuple[Any, str]] = []

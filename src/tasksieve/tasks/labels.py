@@ -20,7 +20,7 @@ def read_labels(
     task: Any = None,
     sample_weight: Any = None,
     *,
-    targets: Literal["values", "classes", "labels"] = "values",
+    targets: Literal["values", "classes", "many classes", "labels"] = "values",
     allow_empty: bool = False,
 ) -> TaskLabels:
     """Read y, task and sample weights for one matrix of ``rows`` rows, or for a list of matrices.
@@ -92,9 +92,8 @@ def read_labels(
     labels = TaskLabels(form, tasks, offsets, values, weights, order, n_rows)
     if not allow_empty and (observed is not None or sample_weight is not None):
         _check_every_task_has_rows(labels, sample_weight is not None)
-    if targets == "classes":
-        classes, signs = _encode_classes(labels)
-        labels = replace(labels, classes=classes, y=signs)
+    if targets in ("classes", "many classes"):
+        labels = _encode_classes(labels, targets == "many classes")
     return labels
 
 
@@ -344,23 +343,36 @@ def observed_classes(labels: TaskLabels) -> np.ndarray | None:
     return classes
 
 
-def _encode_classes(labels: TaskLabels) -> tuple[Any, np.ndarray]:
-    """Classes and signs: +1 for the larger label of all tasks or, where tasks differ, of each task."""
+def _encode_classes(labels: TaskLabels, many: bool) -> TaskLabels:
+    """Classes, and their signs: +1 for the larger label of all tasks or, where tasks differ, of each task.
+
+    With `many`, codes from 0 where a task has more than two. If one task has rows of all classes these are the classes
+    of every task; otherwise each has its own.
+    """
     present = labels.weights > 0
     y = labels.y
     classes = observed_classes(labels)
     if classes is not None and len(classes) == 2:
-        return classes, np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
-    pairs, signs = [], np.zeros(len(y))
-    for t, part in enumerate(labels.per_task()):
-        pair = np.unique(y[part][present[part]])
-        if len(pair) != 2:
+        signs = np.where(present, np.where(y == classes[1], 1.0, -1.0), 0.0)
+        return replace(labels, classes=classes, y=signs)
+    own = [np.unique(y[part][present[part]]) for part in labels.per_task()]
+    codes = np.zeros(len(y))
+    if any(len(labels_of_task) != 2 for labels_of_task in own):
+        if not many:
+            t = next(t for t, labels_of_task in enumerate(own) if len(labels_of_task) != 2)
             name = labels.tasks[t : t + 1].tolist()[0]
             total = "several" if classes is None else len(classes)
             raise ValueError(
-                f"Only binary classification is supported. Task {name!r} has {len(pair)} class(es) of the "
+                f"Only binary classification is supported. Task {name!r} has {len(own[t])} class(es) of the "
                 f"{total} in y; where tasks have different pairs of classes, each needs exactly two."
             )
-        pairs.append(pair)
-        signs[part] = np.where(present[part], np.where(y[part] == pair[1], 1.0, -1.0), 0.0)
-    return pairs, signs
+        everywhere = classes is not None and any(len(labels_of_task) == len(classes) for labels_of_task in own)
+        own = [classes] * len(own) if everywhere and classes is not None else own
+        for part, labels_of_task in zip(labels.per_task(), own, strict=True):
+            here = np.flatnonzero(present[part]) + part.start
+            codes[here] = np.searchsorted(labels_of_task, y[here])
+        counts = np.array([len(labels_of_task) for labels_of_task in own])
+        return replace(labels, classes=classes if everywhere else own, y=codes, class_counts=counts)
+    for part, pair in zip(labels.per_task(), own, strict=True):
+        codes[part] = np.where(present[part], np.where(y[part] == pair[1], 1.0, -1.0), 0.0)
+    return replace(labels, classes=own, y=codes)

@@ -23,14 +23,16 @@ class TaskLabels:
         Task labels in the order of ``coef_``.
     offsets : int64 ndarray of shape (T + 1,)
     y : ndarray of shape (N,)
-        Targets: float64 (0 where not observed), or -1 / +1 for classes.
+        Targets: float64 (0 where not observed), -1 / +1 for two classes, codes from 0 for more.
     weights : float64 ndarray of shape (N,)
         ``sample_weight``, 0 where the label is not observed; task weights are not in it.
     order : int64 ndarray or None
         Permutation that sorts stacked rows by task; None where they are sorted already.
     n_rows : int
         Rows of X: N, or N / T for a shared matrix.
-    classes : ndarray of two labels, list of such pairs (one per task), or None
+    classes : ndarray of labels, list of such (one per task), or None
+    class_counts : int ndarray of shape (T,), or None
+        Number of classes of each task, where a task has more than two.
     known : float64 ndarray of shape (N,) or None
         What is known of each prediction beforehand (``offset``); None: nothing.
     """
@@ -43,6 +45,7 @@ class TaskLabels:
     order: np.ndarray | None
     n_rows: int
     classes: Any = None
+    class_counts: np.ndarray | None = None
     known: np.ndarray | None = None
 
     @property
@@ -84,6 +87,10 @@ class TaskLabels:
         if self.shared:
             return np.tile(values, self.n_tasks)
         return values if self.order is None else values[self.order]
+
+    def classes_of(self, t: int) -> np.ndarray:
+        """The classes of a task, where there are any."""
+        return np.asarray(self.classes[t] if isinstance(self.classes, list) else self.classes)
 
     def per_task(self) -> Iterator[slice]:
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):

@@ -33,6 +33,17 @@ class RowSource:
         return as_storage(self._matrices, row_order=self._order)
 
     @property
+    def stored(self) -> bool:
+        """Whether there is a storage already, or rows that only a storage can read."""
+        return "storage" in vars(self) or not self.dense
+
+    def cut(self, features: Array) -> Array:
+        """Some columns of dense rows, in task order."""
+        parts = [np.asarray(part[:, features], dtype=np.float64) for part in self._matrices]
+        out = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return out if self._order is None else out[self._order]
+
+    @property
     def n_features(self) -> int:
         return int(self._matrices[0].shape[1])
 

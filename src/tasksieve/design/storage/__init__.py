@@ -5,6 +5,7 @@ from .choose import as_storage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
+from .repeated import RepeatedStorage
 from .scaled import ScaledStorage
 from .sparse import SparseStorage
 from .together import SharedReading, SharedStorage
@@ -17,6 +18,7 @@ __all__ = [
     "MappedRowStorage",
     "OwnStorage",
     "Reading",
+    "RepeatedStorage",
     "RowVectors",
     "ScaledStorage",
     "SharedReading",

@@ -1,0 +1,347 @@
+"""Models on rows that they did not see: their scores, what these are worth, and predictions out of fold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import get_scorer
+from sklearn.metrics._scorer import _BaseScorer
+from sklearn.utils.metaestimators import available_if
+
+from ..fitted.model_selection import TaskScorer
+from ..losses import Loss
+from ..tasks import TaskData
+
+# Entries of X packed at a time to predict held-out rows.
+PACKED_ENTRIES = 1 << 25
+
+Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
+
+
+class Judge:
+    """What a held-out row is worth: the loss's own measure, or a scorer's.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of the data.
+    scoring : None, name of a scikit-learn scorer, or callable
+        ``scorer(estimator, X, y)``, greater is better.
+    """
+
+    def __init__(self, loss: Loss, scoring: Any = None) -> None:
+        self._loss, self._scoring = loss, scoring
+        self._scorer = None if scoring is None else read_scoring(scoring)
+
+    def losses(self, data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
+        """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus.
+
+        Rows are those with a positive weight. Tasks without any are left out, and so are those for which a score is not
+        defined.
+        """
+        if self._scorer is None:
+            return path_losses(data, weights, points, self._loss.deviance, root=self._loss.rooted)
+        found = self.by_task(data, weights, points)
+        known = ~np.isnan(found)
+        if not known.any(axis=0).all():
+            raise ValueError(
+                f"scoring={self._scoring!r} is not defined for the held-out rows of any task in a fold (one class "
+                "only, or too few rows): use fewer folds, or another score."
+            )
+        return -np.sum(np.where(known, found, 0.0), axis=0) / known.sum(axis=0)
+
+    def by_task(
+        self, data: TaskData, weights: np.ndarray, points: Sequence[Any], found: Scores | None = None
+    ) -> np.ndarray:
+        """Losses or scores of each task at each point (T, K); NaN where there are none; `found`: `path_scores`."""
+        chosen, scores = path_scores(data, weights, points) if found is None else found
+        out = np.full((data.n_tasks, len(points)), np.nan)
+        for t, z in scores.items():
+            flat = data.offsets[t] + chosen[t]
+            if self._scorer is None:
+                own = np.average(self._loss.deviance(data.y[flat][:, None], z), axis=0, weights=weights[flat])
+                out[t] = np.sqrt(own) if self._loss.rooted else own
+                continue
+            s = weights[flat] if data.class_factors is None else weights[flat] / data.class_factors[flat]
+            y, rows = labels_of(data, t, flat), None
+            if not isinstance(self._scorer, _BaseScorer):  # who knows what it does with X
+                rows = data.take(np.arange(data.n_features))[chosen[t] if data.shared else flat]
+            for k, point in enumerate(points):
+                out[t, k] = self._score(data, t, y, z[:, k], point, rows, s)
+        return out
+
+    def _score(
+        self, data: TaskData, t: int, y: np.ndarray, z: np.ndarray, point: Any, rows: Any, weights: np.ndarray
+    ) -> float:
+        assert self._scorer is not None
+        kind = OneTaskRegressor if data.classes is None else OneTaskClassifier
+        rows = np.arange(len(y))[:, None] if rows is None else rows
+        model = kind(data, t, self._loss, point, rows, z)
+        weighted = {}
+        if not np.all(weights == weights[0]) and takes_weights(self._scorer):
+            weighted["sample_weight"] = weights
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            try:
+                return float(self._scorer(model, rows, y, **weighted))
+            except ValueError:
+                # many scores cannot be had where a class is not there
+                if data.classes is not None and len(np.unique(y)) < len(data.classes_of(t)):
+                    return float("nan")
+                raise
+
+
+def read_scoring(scoring: Any) -> Callable[..., float]:
+    """A scorer from its name, or as it is."""
+    if isinstance(scoring, str):
+        try:
+            found: Callable[..., float] = get_scorer(scoring)
+        except ValueError as error:
+            raise ValueError(f"The 'scoring' parameter: {error}") from None
+        return found
+    if not callable(scoring):
+        raise ValueError(
+            "The 'scoring' parameter must be None, the name of a scikit-learn scorer, or a callable "
+            f"scorer(estimator, X, y); got {scoring!r}."
+        )
+    return scoring
+
+
+def takes_weights(scorer: Callable[..., float]) -> bool:
+    if isinstance(scorer, _BaseScorer | TaskScorer):
+        return True
+    return "sample_weight" in signature(scorer).parameters
+
+
+def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
+    """Labels of some rows of a task as they were given."""
+    if data.classes is None:
+        return data.y[flat]
+    codes = data.y[flat] > 0 if data.class_counts is None else data.y[flat]
+    return np.asarray(data.classes_of(t)[codes.astype(np.intp)])
+
+
+# --- a model for scorers ---------------------------------------------------------------------------------------------
+
+
+class _OneTask(BaseEstimator):
+    """One task of a model at one value of its path: what a scorer asks. Answers for the held-out rows are ready."""
+
+    def __init__(self, data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> None:
+        self._loss, self._point, self._rows, self._z = loss, point, rows, z
+        self._own = coefficient_columns(data)[t]
+        self.n_features_in_ = data.n_features
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if X is self._rows:
+            return self._z
+        columns = np.asarray(X)[:, self._point.features]
+        return np.asarray(columns @ self._point.rows[:, self._own] + self._point.intercept[self._own])
+
+
+class OneTaskRegressor(RegressorMixin, _OneTask):
+    """Numbers."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self._loss.link(self._scores(X))
+
+
+def _has_probabilities(model: Any) -> bool:
+    return bool(model._loss.probabilities)
+
+
+class OneTaskClassifier(ClassifierMixin, _OneTask):
+    """Classes."""
+
+    def __init__(self, data: TaskData, t: int, *arguments: Any) -> None:
+        super().__init__(data, t, *arguments)
+        self.classes_ = data.classes_of(t)
+        self._several = data.class_counts is not None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        z = self._scores(X)
+        return z[:, 1] - z[:, 0] if self._several and z.shape[1] == 2 else z
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return probabilities(self._scores(X), self._several)
+
+    def predict(self, X: Any) -> np.ndarray:
+        z = self._scores(X)
+        return np.asarray(self.classes_[np.argmax(z, axis=1) if self._several else (z > 0).astype(np.intp)])
+
+
+def probabilities(z: np.ndarray, several: bool) -> np.ndarray:
+    """Of the classes on a last axis, from log-odds."""
+    return np.asarray(softmax(z, axis=-1)) if several else np.stack([expit(-z), expit(z)], axis=-1)
+
+
+# --- scores of held-out rows -----------------------------------------------------------------------------------------
+
+
+def coefficient_columns(data: TaskData) -> list[Any]:
+    """The columns of coefficients of each task: one, or one for each of its classes."""
+    if data.class_counts is None:
+        return list(range(data.n_tasks))
+    return [slice(*pair) for pair in pairwise([0, *np.cumsum(data.class_counts).tolist()])]
+
+
+def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> Scores:
+    """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
+
+    More than two classes: a last axis for those of the task. The columns of all features selected anywhere on the path
+    are read once, a bounded number at a time.
+    """
+    chosen = [np.flatnonzero(weights[part] > 0) for part in data.per_task()]
+    kept = [t for t, rows in enumerate(chosen) if len(rows)]
+    support = np.unique(np.concatenate([point.features for point in points]))
+    intercepts = np.stack([point.intercept for point in points])
+    width, own = intercepts.shape[1], coefficient_columns(data)
+    scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
+    if data.known is not None:
+        for t in kept:
+            if data.class_counts is None:
+                scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
+            else:  # of one task: classes x rows
+                scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
+    # tasks that share a matrix and the rows they are judged on share one product
+    together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
+    step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))
+    for start in range(0, len(support), step):
+        features = support[start : start + step]
+        columns = data.take(features)
+        coef = np.zeros((len(features), len(points), width))
+        for k, point in enumerate(points):
+            places = np.minimum(np.searchsorted(features, point.features), len(features) - 1)
+            inside = features[places] == point.features
+            coef[places[inside], k] = point.rows[inside]
+        if together:
+            found = columns[chosen[kept[0]]] @ coef.reshape(len(features), -1)
+            found = found.reshape(len(found), len(points), width)
+        for t in kept:
+            if together:
+                scores[t] += found[:, :, own[t]]
+                continue
+            first = 0 if data.shared else data.offsets[t]
+            part = coef[:, :, own[t]]
+            found = columns[first + chosen[t]] @ part.reshape(len(features), -1)
+            scores[t] += found.reshape(len(found), *part.shape[1:])
+    return chosen, scores
+
+
+def path_losses(
+    data: TaskData, weights: np.ndarray, points: Sequence[Any], loss: Any, root: bool = False
+) -> np.ndarray:
+    """Mean over tasks of the weighted mean loss on the rows with a positive weight, for each point of a path.
+
+    With `root`, of its square root: a task's norm, as in the calibrated model.
+    """
+    chosen, scores = path_scores(data, weights, points)
+    kept = list(scores)
+    losses = np.zeros(len(points))
+    for t in kept:
+        flat = data.offsets[t] + chosen[t]
+        own = np.average(loss(data.y[flat][:, None], scores[t]), axis=0, weights=weights[flat])
+        losses += np.sqrt(own) if root else own
+    return losses / len(kept)
+
+
+# --- what is kept of a fold's path ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Solved:
+    """Features, their rows of coefficients, and intercepts: all that predictions need of a value."""
+
+    features: np.ndarray
+    rows: np.ndarray
+    intercept: np.ndarray
+
+
+def pack_points(points: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Values of a path as arrays."""
+    return {
+        "features": np.concatenate([point.features for point in points]).astype(np.int64),
+        "rows": np.concatenate([point.rows for point in points]),
+        "ends": np.cumsum([len(point.features) for point in points]),
+        "intercept": np.stack([point.intercept for point in points]),
+    }
+
+
+def unpack_point(arrays: dict[str, np.ndarray], k: int) -> Solved:
+    """Value k of them."""
+    low, high = arrays["ends"][k - 1] if k else 0, arrays["ends"][k]
+    return Solved(arrays["features"][low:high], arrays["rows"][low:high], arrays["intercept"][k])
+
+
+# --- predictions out of fold -----------------------------------------------------------------------------------------
+
+
+class OutOfFold:
+    """Predictions of all rows by models that did not see them, fold after fold.
+
+    Numbers are responses. Classes have probabilities where the loss has them, else decision values.
+    """
+
+    def __init__(self, data: TaskData, loss: Loss) -> None:
+        self._data, self._loss = data, loss
+        self._several, self._two = data.class_counts is not None, data.classes is not None
+        width = 1
+        if data.class_counts is not None:
+            width = int(np.max(data.class_counts))
+        elif self._two and loss.probabilities:
+            width = 2
+        self._sums, self._counts = np.zeros((len(data.y), width)), np.zeros(len(data.y))
+
+    def add(self, of_rows: Scores) -> None:
+        """The `path_scores` of held-out rows at one point of a path."""
+        chosen, scores = of_rows
+        for t, z in scores.items():
+            flat, found = self._data.offsets[t] + chosen[t], z[:, 0]
+            if self._two and self._loss.probabilities:
+                found = probabilities(found, self._several)
+            elif not self._two:
+                found = self._loss.link(found)
+            found = found.reshape(len(flat), -1)
+            self._sums[flat, : found.shape[1]] += found
+            self._counts[flat] += 1.0
+
+    def result(self) -> Any:
+        """In the order and the form of y, NaN for rows that were never held out; classes on a last axis."""
+        data, counts = self._data, self._counts[:, None]
+        flat = np.divide(self._sums, counts, out=np.full(self._sums.shape, np.nan), where=counts > 0.0)
+        if isinstance(data.classes, list) and self._several:  # different classes: a list by task
+            given = self._as_given(flat)
+            tasks = [given[t] for t in range(data.n_tasks)] if data.form == "list" else self._by_task(given)
+            return [part[:, : len(own)] for part, own in zip(tasks, data.classes, strict=True)]
+        return self._as_given(flat[:, 0] if flat.shape[1] == 1 else flat)
+
+    def _as_given(self, flat: np.ndarray) -> Any:
+        data = self._data
+        if data.form == "list":
+            return [flat[part] for part in data.per_task()]
+        if data.shared:
+            return np.moveaxis(flat.reshape(data.n_tasks, data.n_rows, *flat.shape[1:]), 0, 1).copy()
+        if data.order is None:
+            return flat
+        out = np.empty_like(flat)
+        out[data.order] = flat
+        return out
+
+    def _by_task(self, given: np.ndarray) -> list[np.ndarray]:
+        """Rows of each task, in the order they were given."""
+        data = self._data
+        if data.shared:
+            return [given[:, t] for t in range(data.n_tasks)]
+        task = np.empty(len(given), dtype=np.int64)
+        task[slice(None) if data.order is None else data.order] = data.task_of_sample
+        return [given[task == t] for t in range(data.n_tasks)]

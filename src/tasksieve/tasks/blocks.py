@@ -1,0 +1,47 @@
+"""How rows lie for a loss: one column of coefficients a task, or one for each class of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..design import RepeatedStorage
+from .data import TaskData
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Arguments of a `Design`, and the labels that go with it; see there."""
+
+    storage: Any
+    offsets: Array
+    shared: bool
+    weights: Array
+    y: Array
+    blocks: Array | None = None
+
+
+def lay_out(data: TaskData, weights: Array) -> Layout:
+    """Rows and labels as the loss sees them, under given weights of the rows.
+
+    With more than two classes, each class of a task is a task of the design, with 1 where a row is of that class and 0
+    where not. They see the rows of their task, which are not copied.
+    """
+    counts = data.class_counts
+    if counts is None:
+        return Layout(data.storage, data.offsets, data.shared, weights, data.y)
+    blocks = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    spans = [slice(*pair) for pair in pairwise(data.offsets.tolist())]
+    weights = np.concatenate([np.tile(weights[own], count) for own, count in zip(spans, counts, strict=True)])
+    one_hot = [(np.arange(count)[:, None] == data.y[own]).ravel() for own, count in zip(spans, counts, strict=True)]
+    y = np.concatenate(one_hot).astype(np.float64)
+    if data.shared or data.n_tasks == 1:
+        offsets = data.n_rows * np.arange(blocks[-1] + 1, dtype=np.int64)
+        return Layout(data.storage, offsets, True, weights, y, blocks)
+    storage = RepeatedStorage(data.storage, data.offsets, counts)
+    return Layout(storage, storage.offsets, False, weights, y, blocks)

@@ -1,0 +1,64 @@
+"""Weights of classes: factors of the sample weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .data import TaskData
+
+
+def with_class_weight(data: TaskData, rule: Any) -> TaskData:
+    """The data with sample weights multiplied by those of the classes.
+
+    Parameters
+    ----------
+    data : TaskData
+        Of classes.
+    rule : None, "balanced" or dict
+        "balanced": within each task every class that has rows counts alike, and the task as much as before. A dict has
+        the weights of labels, 1 for those not named.
+    """
+    if rule is None:
+        return data
+    factors = np.ones(len(data.y))
+    if isinstance(rule, str):
+        if rule != "balanced":
+            raise ValueError(f"The 'class_weight' parameter must be None, 'balanced' or a dict; got {rule!r}.")
+        for part in data.per_task():
+            _, place = np.unique(data.y[part], return_inverse=True)
+            totals = np.bincount(place, data.weights[part])
+            whole, live = totals.sum(), np.count_nonzero(totals)
+            share = np.divide(whole, live * totals, out=np.ones(len(totals)), where=totals > 0.0)
+            factors[part] = share[place]
+    elif isinstance(rule, Mapping):
+        values = {name: _weight(name, value) for name, value in rule.items()}
+        known = set()
+        for t, part in enumerate(data.per_task()):
+            names = data.classes_of(t).tolist()
+            known.update(names)
+            by_code = np.array([values.get(name, 1.0) for name in names])
+            codes = data.y[part] > 0 if data.class_counts is None else data.y[part]
+            factors[part] = by_code[codes.astype(np.intp)]
+        strange = [name for name in values if name not in known]
+        if strange:
+            raise ValueError(f"class_weight names the class {strange[0]!r}, which is not in y.")
+    else:
+        raise ValueError(f"The 'class_weight' parameter must be None, 'balanced' or a dict; got {rule!r}.")
+    weights = data.weights * factors
+    sums = np.add.reduceat(weights, data.offsets[:-1])
+    if not np.all(sums > 0.0):
+        name = data.tasks[int(np.argmin(sums > 0.0)) :][:1].tolist()[0]
+        raise ValueError(f"class_weight leaves task {name!r} without rows: each of its classes has weight 0.")
+    changed = data.with_weights(weights)
+    return replace(changed, class_factors=factors, storage=changed.source or changed.storage)
+
+
+def _weight(name: Any, value: Any) -> float:
+    number = float(value)
+    if not 0.0 <= number < np.inf:
+        raise ValueError(f"class_weight must be finite and >= 0, got {value!r} for class {name!r}.")
+    return number
