@@ -495,7 +495,19 @@ class NotMinimised(Squared):
         return found
 
 
+class ForgetfulOfOffsets(Logistic):
+    def on(self, design, y, offset=None):
+        return super().on(design, y)
+
+
+class OffsetTheOtherWay(Squared):
+    def on(self, design, y, offset=None):
+        return super().on(design, y, None if offset is None else -offset)
+
+
 LOSSES = [
+    (ForgetfulOfOffsets(), "L4|L9"),
+    (OffsetTheOtherWay(), "L9"),
     (WithoutDomain(), "L3"),
     (OneSidedDomain(), "L2"),
     (WrongConjugate(), "L2"),

@@ -31,7 +31,8 @@ def check_loss(
     - L5: slopes move as slowly as `smoothness` says; curvatures lie between the second derivative and that;
     - L6: intercepts and unpenalised coefficients are at their best, residuals orthogonal to them, `value_at` agrees;
     - L7: `best_scale` stays within its limit and within the domain;
-    - L8: `ball` holds every dual point that a gap does not exclude.
+    - L8: `ball` holds every dual point that a gap does not exclude;
+    - L9: with an offset (where `Loss.on` takes one) the loss is what it is at predictions that have it added.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class TaskNorms(TargetLoss):
         inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
         direction = self.scaled(residual, inverse)
         # ||r|| <= ||r||^2/(2 size) + size/2: a quadratic above the loss, for solvers that make models of it
-        steep = 1.0 / np.maximum(sizes, _FITTED * max(float(sizes.sum()), 1e-300))
+        steep = 1.0 / np.maximum(sizes, max(_FITTED * float(sizes.sum()), 1e-290))
         return Evaluation(
             float(sizes.sum()), direction, self._nuisance, self.design.per_sample(steep), margin=residual
         )
