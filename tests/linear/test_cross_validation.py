@@ -15,7 +15,7 @@ from sklearn.linear_model import MultiTaskLassoCV as ScikitMultiTaskLassoCV
 from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, StratifiedKFold
 
 import tasksieve as ts
-from tasksieve.linear import base, cross_validation, training_walk
+from tasksieve.linear import base, held_out, training_walk
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_forms_and_storages_give_the_same_scores(regression, tmp_path):
 def test_packing_a_few_columns_at_a_time_changes_nothing(regression, monkeypatch):
     X, y, task = regression
     expected = ts.MultiTaskLassoCV(GRID).fit(X, y, task=task).cv_scores_
-    monkeypatch.setattr(cross_validation, "PACKED_ENTRIES", 3 * 80)
+    monkeypatch.setattr(held_out, "PACKED_ENTRIES", 3 * 80)
     np.testing.assert_allclose(ts.MultiTaskLassoCV(GRID).fit(X, y, task=task).cv_scores_, expected, rtol=1e-12)
 
 

@@ -87,7 +87,7 @@ MODELS = {
         ModelKind(
             "logistic",
             ("MultiTaskLogisticRegression",),
-            "two classes per task, logistic loss",
+            "two or more classes per task, logistic loss",
             targets="classes",
         ),
         ModelKind(
