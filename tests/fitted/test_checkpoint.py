@@ -143,7 +143,9 @@ def test_a_store_of_ones_own():
     store = Memory()
     assert isinstance(store, ts.FoldStore)
     assert len(solved(store)[0]) == 3
-    assert [sorted(arrays) for arrays in store.values()] == [["open", "scores"]] * 3
+    assert [sorted(arrays) for arrays in store.values()] == [
+        ["ends", "features", "intercept", "open", "rows", "scores"]
+    ] * 3
     assert all(name.startswith("fold-0-") for name in store)
     assert solved(store)[0] == []
     with pytest.raises(TypeError, match="store must be a folder"), ts.checkpoint(3):

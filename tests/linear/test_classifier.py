@@ -236,7 +236,8 @@ def test_a_path_of_classes(rng):
     assert path.intercept(4).shape == (6,)
     model = path.model(4)
     assert model.coef_.shape == (3, 2, 8)
-    np.testing.assert_array_equal(path.coef(4).toarray().reshape(2, 3, 8).swapaxes(0, 1), model.coef_)
+    np.testing.assert_array_equal(path.coef(4).toarray().reshape(3, 2, 8), model.coef_)
+    np.testing.assert_array_equal(path.intercept(4).reshape(3, 2), model.intercept_)
     np.testing.assert_array_equal(path.predict(x, 4, task=task), model.decision_function(x, task=task))
     frame = path.to_frame("coefficients")
     assert list(frame) == ["alpha", "task", "class", "feature", "coefficient"]

@@ -15,7 +15,7 @@ from sklearn.linear_model import MultiTaskLassoCV as ScikitMultiTaskLassoCV
 from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, StratifiedKFold
 
 import tasksieve as ts
-from tasksieve.linear import base, cross_validation, held_out, training_walk
+from tasksieve.linear import base, held_out, training_walk
 
 
 @pytest.fixture

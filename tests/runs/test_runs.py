@@ -122,6 +122,13 @@ def fitted(kind: str) -> tuple[Any, np.ndarray, np.ndarray | None, str]:
             task,
             "logistic",
         )
+    if kind == "many classes":
+        model = ts.MultiTaskLogisticRegression(alpha=0.05, class_weight={2: 2.0, 0: 0.5})
+        return model.fit(X, np.digitize(y, [-0.5, 0.5]), task=task), X, task, "logistic"
+    if kind == "classes of each task":
+        words = np.array(["low", "mid", "high"])[np.digitize(y, [-0.5, 0.5])] + task.astype(object)
+        words[task == "b"] = np.where(y > 0, "yes", "no")[task == "b"]
+        return ts.MultiTaskLogisticRegression(alpha=0.05).fit(X, words.astype(str), task=task), X, task, "logistic"
     if kind == "several classes":
         model = ts.GraphSVC(ts.graph.complete_graph(3), graph_tasks=["ä", "b", "c"])
         return model.fit(X, rng.integers(0, 3, 60), task=task), X, task, "graph-svm"
@@ -138,7 +145,17 @@ def saved_run(folder: Path, kind: str = "lasso") -> tuple[RunFolder, Any, np.nda
 
 
 @pytest.mark.parametrize(
-    "kind", ["lasso", "single", "logistic", "pairs", "several classes", "regression on a graph"]
+    "kind",
+    [
+        "lasso",
+        "single",
+        "logistic",
+        "pairs",
+        "many classes",
+        "classes of each task",
+        "several classes",
+        "regression on a graph",
+    ],
 )
 def test_models_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     run, model, X, task = saved_run(tmp_path / "run", kind)
@@ -148,7 +165,7 @@ def test_models_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     keywords = {} if task is None else {"task": task}
     np.testing.assert_array_equal(again.predict(X, **keywords), model.predict(X, **keywords))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    np.testing.assert_array_equal(again.coef_, model.coef_)
+    same_coefficients(again, model)
     assert (again.objective_, again.dual_gap_, again.n_iter_) == (
         model.objective_,
         model.dual_gap_,
@@ -158,7 +175,17 @@ def test_models_come_back_as_they_were(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(saved.fill, np.arange(5.0))
     assert (saved.targets, saved.task, saved.facts) == (["y"], "site", {"chosen": 1})
     save_model(run, saved)  # and once more: nothing is lost
-    np.testing.assert_array_equal(load_model(run).estimator.coef_, model.coef_)
+    same_coefficients(load_model(run).estimator, model)
+    if kind == "many classes":
+        assert again.class_weight == {2: 2.0, 0: 0.5}
+
+
+def same_coefficients(again: Any, model: Any) -> None:
+    assert isinstance(again.coef_, list) == isinstance(model.coef_, list)
+    for own, other in zip(again.coef_, model.coef_, strict=True):
+        np.testing.assert_array_equal(own, other)
+    for own, other in zip(again.intercept_, model.intercept_, strict=True):
+        np.testing.assert_array_equal(own, other)
 
 
 def test_models_remember_that_they_need_an_offset(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Design, as_storage
+from ..design import Design, RepeatedStorage, as_storage
 from ..losses import DataLoss, Loss
 
 Array = np.ndarray[Any, Any]
@@ -168,3 +168,23 @@ def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
         yield DataCase(words, loss.on(design, y), design, x, y, rng)
     if takes_offset(loss):
         yield _with_offset("an offset", loss, design, x, y, rng)
+    yield _several_tasks(loss, rng)
+
+
+def _several_tasks(loss: Loss, rng: np.random.Generator) -> DataCase:
+    """Tasks of 2, 4 and 3 classes, each with rows and weights of its own; the last has no row of one class."""
+    offsets, counts = np.array([0, 9, 20, 30]), np.array([2, 4, 3])
+    x = rng.standard_normal((30, 5))
+    storage = RepeatedStorage(as_storage(x), offsets, counts)
+    own = rng.uniform(0.3, 2.0, 30)
+    own[rng.random(30) < 0.1] = 0.0
+    parts, weights = [], []
+    for count, start, stop in zip(counts, offsets[:-1], offsets[1:], strict=True):
+        codes = rng.permutation(np.arange(stop - start) % (count - (stop == 30)))
+        parts.append(np.eye(count)[codes].T.ravel())
+        weights.append(np.tile(own[start:stop], count))
+    design = Design(
+        storage, storage.offsets, weights=np.concatenate(weights), n_threads=1, blocks=np.append(0, np.cumsum(counts))
+    )
+    y = np.concatenate(parts)
+    return DataCase("several tasks of several classes", loss.on(design, y), design, x, y, rng)

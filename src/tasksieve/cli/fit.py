@@ -23,7 +23,14 @@ from ..report.from_model import task_quality
 from ..report.packing import count
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
 from ..runs.folder import CONFIG, DATA, PIECES, file_digest
-from ..runs.results import row_labels, write_coefficients, write_path, write_quality, write_scores
+from ..runs.results import (
+    coefficient_rows,
+    row_labels,
+    write_coefficients,
+    write_path,
+    write_quality,
+    write_scores,
+)
 from ..tables import Table, TableProblem, prepare, read_table
 from ..tables.chunked import ChunkedProblem
 from .chunked import decide_chunks, quality_of, read_chunked
@@ -493,8 +500,7 @@ def write_results(
     model = fitted.model
     names = problem.encoding.feature_names
     labels = row_labels(model, problem.targets)
-    coef = model.coef_.reshape(-1, model.coef_.shape[-1])
-    write_coefficients(folder, coef, model.intercept_, labels, names)
+    write_coefficients(folder, *coefficient_rows(model), labels, names)
     if fitted.path is not None:
         write_path(folder, fitted.path)
     if fitted.cv_scores is not None:
@@ -567,7 +573,7 @@ def summary(
 ) -> None:
     """A few lines on stdout."""
     model = fitted.model
-    coef = model.coef_.reshape(-1, model.coef_.shape[-1])
+    coef, _ = coefficient_rows(model)
     strength = comparable_strengths(model, coef, problem)
     chosen = np.flatnonzero(strength)
     names = problem.encoding.feature_names

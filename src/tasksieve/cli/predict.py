@@ -76,10 +76,17 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
             f"--alpha: the path has no value within 1 % of {alpha:g}; the nearest is {path.alphas[k]:.6g} "
             f"(all are in {folder / 'path.csv'})"
         )
+    model = saved.estimator.set_params(alpha=float(path.alphas[k]))
+    coef, intercept = path.coefs[k].toarray(), path.intercepts[k]
+    if isinstance(model.coef_, list):
+        cuts = np.cumsum([len(own) for own in model.coef_])[:-1]
+        coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
+    else:
+        coef, intercept = coef.reshape(model.coef_.shape), intercept.reshape(model.intercept_.shape)
     set_state(
-        saved.estimator.set_params(alpha=float(path.alphas[k])),
-        coef=path.coefs[k].toarray(),
-        intercept=path.intercepts[k],
+        model,
+        coef=coef,
+        intercept=intercept,
         objective=float(path.objectives[k]),
         dual_gap=float(path.dual_gaps[k]),
         n_iter=int(path.n_iter[k]),
@@ -120,6 +127,8 @@ def predictions(
         columns["task"] = spread(labels, rows, table.n_rows)
     found = model.predict(X, **keywords) if len(rows) else np.zeros((0,))
     add(columns, "prediction", found, saved, rows, table.n_rows)
+    if probabilities and isinstance(model.coef_, list):
+        raise UsageError("--probabilities: the tasks have different classes, and more than two: predict from Python")
     if probabilities and len(rows):
         chances = np.asarray(model.predict_proba(X, **keywords))
         classes = model.classes_

@@ -130,6 +130,10 @@ class RegularizationPath:
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
         self._classes = classes
+        #: the place of each row of `coef` in a solution, which has task after task
+        self._order: Any = slice(None)
+        if classes is not None and not isinstance(classes, list):
+            self._order = np.arange(len(tasks) * len(classes)).reshape(len(tasks), -1).T.ravel()
 
     @property
     def relative_gaps(self) -> np.ndarray:
@@ -161,14 +165,15 @@ class RegularizationPath:
         Returns
         -------
         scipy.sparse.csr_array of shape (T, d)
-            More than two classes: a row for each class of each task, task after task.
+            More than two classes: the rows of ``coef_``, class after class, and in each task after task; different
+            ones per task: task after task.
         """
         point = self._points[k]
         n_rows, n_selected = point.rows.shape[1], len(point.features)
         columns = np.tile(np.asarray(point.features, dtype=np.int64), n_rows)
         starts = n_selected * np.arange(n_rows + 1)
         coef = scipy.sparse.csr_array(
-            (np.asarray(point.rows, dtype=np.float64).T.ravel(), columns, starts),
+            (np.asarray(point.rows, dtype=np.float64).T[self._order].ravel(), columns, starts),
             shape=(n_rows, self.n_features),
         )
         coef.eliminate_zeros()  # a task may have a zero in a selected row (positive=True)
@@ -176,7 +181,7 @@ class RegularizationPath:
 
     def intercept(self, k: int) -> np.ndarray:
         """Intercepts at value k, of shape (T,); more than two classes: in the order of the rows of `coef`."""
-        return np.array(self._points[k].intercept, dtype=np.float64)
+        return np.array(self._points[k].intercept, dtype=np.float64)[self._order]
 
     def model(self, k: int) -> Any:
         """The fitted estimator of value k.
@@ -297,8 +302,8 @@ class RegularizationPath:
         """Task and class of some rows of coefficients."""
         n_tasks = len(self.tasks)
         classes = self._classes if isinstance(self._classes, list) else [self._classes] * n_tasks
-        tasks = np.repeat(np.arange(n_tasks), [len(own) for own in classes])
-        labels = label_array([label for own in classes for label in own.tolist()])
+        tasks = np.repeat(np.arange(n_tasks), [len(own) for own in classes])[self._order]
+        labels = label_array([label for own in classes for label in own.tolist()])[self._order]
         return {"task": self.tasks[tasks[rows]], "class": labels[rows]}
 
     def plot(self, axes: Any = None) -> Any:

@@ -86,6 +86,8 @@ def content_from_model(
         )
     if getattr(model, "coef_", None) is None:
         raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
+    if isinstance(model.coef_, list):
+        raise ValueError("coef_ is a list, classes by task: a report shows one coefficient per task and feature.")
     coef = np.asarray(model.coef_, dtype=np.float64)
     if coef.ndim != 2:
         raise ValueError(

@@ -12,7 +12,7 @@ from ..report.from_model import standardised_fact
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, read_columns, read_path, row_labels, rows_are_classes
+from .results import SavedPath, coefficient_rows, read_columns, read_path, row_labels, rows_are_classes
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -31,7 +31,8 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     path = read_path(folder) if (folder / "path.npz").is_file() else None
     model = saved.estimator
     labels = row_labels(model, saved.targets)
-    coef = scipy.sparse.csr_array(model.coef_.reshape(-1, model.coef_.shape[-1]))
+    rows, intercept = coefficient_rows(model)
+    coef = scipy.sparse.csr_array(rows)
     content = ReportContent(
         title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
         asked=_asked(saved, data, config),
@@ -39,7 +40,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         tasks=np.array(labels, dtype=str),
         features=np.array(saved.feature_names, dtype=str),
         coef=coef,
-        intercept=np.ravel(model.intercept_),
+        intercept=intercept,
         certificate=certificate,
         facts=_facts(saved, data, timing, coef, path, config),
         reproduce=str(data.get("reproduce", "")),

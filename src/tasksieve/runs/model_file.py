@@ -71,13 +71,17 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     for name, value in list(params.items()):
         if isinstance(value, np.ndarray | list | tuple):
             params[name] = {"labels": [plain_label(item) for item in value]}
+        elif isinstance(value, dict):  # of weights
+            params[name] = {"weights": [[plain_label(label), float(weight)] for label, weight in value.items()]}
         elif isinstance(value, np.generic):
             params[name] = value.item()
     state = get_state(model)
-    coef = np.asarray(state["coef"])
+    coef, intercept = state["coef"], state["intercept"]
+    if isinstance(coef, list):  # a row for each class of each task, which has its own
+        coef, intercept = np.concatenate(coef), np.concatenate(intercept)
     arrays.update(pack_rows(scipy.sparse.csr_array(coef.reshape(-1, coef.shape[-1]))))
     arrays["coef_shape"] = np.array(coef.shape)
-    arrays["intercept"] = np.asarray(state["intercept"], dtype=np.float64)
+    arrays["intercept"] = np.asarray(intercept, dtype=np.float64)
     arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
     if saved.fill is not None:
         arrays["fill"] = saved.fill
@@ -142,7 +146,9 @@ def _rebuild(
     estimator = kind.estimator(content["class"] == kind.estimators[-1])
     params = dict(content["params"])
     for name, value in params.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "weights" in value:
+            params[name] = {label_from(label): float(weight) for label, weight in value["weights"]}
+        elif isinstance(value, dict):
             params[name] = [label_from(item) for item in value["labels"]]
         elif not isinstance(value, bool | int | float | str | None):
             raise ValueError(f"parameter {name!r}")
@@ -150,7 +156,7 @@ def _rebuild(
     model = estimator(**params)
     shape = tuple(int(n) for n in arrays["coef_shape"])
     names = unpack_names(arrays["feature_names"], arrays["feature_ends"])
-    intercept = arrays["intercept"]
+    intercept: Any = arrays["intercept"]
     if len(shape) not in (2, 3) or min(shape) < 0 or shape[-1] != len(names) or intercept.shape != shape[:-1]:
         raise ValueError("shape of the coefficients")
     if intercept.dtype != np.float64:
@@ -164,11 +170,18 @@ def _rebuild(
         state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
     if content["classes"] is not None:
         state["classes"] = _classes_from(content["classes"])
-    if len(state["tasks" if "tasks" in state and kind.tasks else "classes"]) != shape[-2]:
+    coef: Any = rows.toarray().reshape(shape)
+    n_rows = len(state["tasks" if "tasks" in state and kind.tasks else "classes"])
+    own = state.get("classes")
+    counts = [0 if labels is None else len(labels) for labels in own] if isinstance(own, list) else []
+    if len(counts) == n_rows and shape[-2] == sum(counts):  # classes of each task
+        cuts = np.cumsum(counts)[:-1]
+        coef, intercept = np.split(coef, cuts), np.split(intercept, cuts)
+    elif n_rows != shape[-2]:
         raise ValueError("number of tasks")
     set_state(
         model,
-        coef=rows.toarray().reshape(shape),
+        coef=coef,
         intercept=intercept,
         n_features=len(names),
         single=bool(content["single"]),
@@ -201,7 +214,7 @@ def _rebuild(
 def _plain_classes(classes: Any) -> Any:
     if classes is None:
         return None
-    if isinstance(classes, list):  # a pair for each task
+    if isinstance(classes, list):  # those of each task
         pairs = [
             None if pair is None else [plain_label(label) for label in pair.tolist()] for pair in classes
         ]
