@@ -1,8 +1,8 @@
 """Every loss with every penalty and every quadratic part, against a cone solver (cvxpy with Clarabel).
 
-Of each pair: our coefficients, put into the objective as it is written, are as good as the oracle's; our lower bound does
-not exceed what the oracle attained; the gap is as small as was asked for. With weights, offsets, intercepts, a missing
-label, a duplicate and an empty column in every problem, and W >= 0 in some.
+Of each pair: our objective is the oracle's; our lower bound does not exceed what the oracle attained; the gap is as
+small as was asked for. With weights, offsets, intercepts, a missing label, a duplicate and an empty column in every
+problem, and W >= 0 in some.
 """
 
 from __future__ import annotations

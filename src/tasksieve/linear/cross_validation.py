@@ -44,7 +44,6 @@ from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, read_scoring, unpack_point
 from .training_walk import FoldSums, TrainingWalk
 
-
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
 SCORED_TOGETHER = 4

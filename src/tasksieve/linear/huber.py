@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
-from ..losses import Loss, Huber
+from ..losses import Huber, Loss
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression

@@ -91,7 +91,10 @@ def accelerated(
     previous, previous_image = rows, image
     everywhere = math.isfinite(loss.smoothness)
     # where the derivative is not Lipschitz, as steep as it is at W = 0 to begin with
-    steep = loss.smoothness if everywhere else float(np.max(loss.null.curvature, initial=1e-300))
+    steep = loss.smoothness
+    if not everywhere:
+        assert loss.null.curvature is not None
+        steep = float(np.max(loss.null.curvature, initial=1e-300))
     bound = steep * curvature
     squared = loss.squared
     sketch = loss.sketch  # a step needs less than a certificate
