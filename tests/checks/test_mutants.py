@@ -632,6 +632,16 @@ class IgnoresWeights(ts.MultiTaskLasso):
         return super().fit(X, y, task)
 
 
+class ForgetsOffsets(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None, *, offset=None):
+        return super().fit(X, y, task, sample_weight)
+
+
+class OffsetIsOptional(ts.MultiTaskLasso):
+    def predict(self, X, task=None, *, offset=0.0):
+        return super().predict(X, task, offset=offset)
+
+
 class FirstTaskForAll(ts.MultiTaskLasso):
     def predict(self, X, task=None):
         return super().predict(X, None if task is None else np.zeros(len(task), dtype=int))
@@ -642,6 +652,8 @@ ESTIMATORS = [
     (SortsItsRows(0.1), "fit"),
     (ReturnsNothing(0.1), "fit"),
     (IgnoresWeights(0.1), "zero_weights|bad_input"),
+    (ForgetsOffsets(0.1), "offset"),
+    (OffsetIsOptional(0.1), "offset"),
     (FirstTaskForAll(0.1), "tasks"),
 ]
 
