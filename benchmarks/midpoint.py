@@ -56,7 +56,7 @@ def rejected(problem: Problem, rows: np.ndarray, lam: float) -> tuple[dict[str, 
     gap, scale = point_gap(
         loss, penalty, Point(features, rows[features], at, products[features]), penalty.row_gauges(products)
     )
-    outliers = loss.outliers(at)
+    outliers = loss.outliers(at) if loss.clipped else None
     share = 1.0 if outliers is None else loss.smoothness
     target = loss.null.residual if outliers is None else loss.target
     state = DualState(

@@ -119,6 +119,9 @@ class DataLoss:
         self.design = design
         self.shift = np.zeros(design.n_tasks)
 
+    #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` tells
+    clipped = False
+
     @property
     def squared(self) -> bool:
         """Whether the loss is ``1/2 ||target - z||^2``."""
@@ -215,10 +218,9 @@ class DataLoss:
         """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
         return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
 
-    def outliers(self, at: Evaluation) -> tuple[float, float] | None:
-        """Of losses that are the squared one with an outlier in each row (`losses.clipped`): what they cost, and the norm
-        of what they leave unexplained. None for others."""
-        return None
+    def outliers(self, at: Evaluation) -> tuple[float, float]:
+        """What the outliers of a `clipped` loss cost at a point, and the norm of what they leave unexplained."""
+        raise NotImplementedError
 
     def label_sizes(self) -> Array:
         """By task: the norm of the weighted labels, where a score is compared with them; each has lost a rounding."""

@@ -15,10 +15,12 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _PATIENCE = 200  # epochs of coordinate descent on one model
+_SHARE, _ROUGH_SHARE = 0.03, 0.3  # of the gap: how well a model is solved, and one of a loss with corners
+_ROUGH_PATIENCE = 30
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
 _LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
-_BOLDER, _BOLDEST = 0.3, 1e-4  # how much less of the parabola above the loss after a full step, and the least
+_BOLDER, _BOLDEST = 0.3, 1e-3  # how much less of the parabola above the loss after a full step, and the least
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -45,7 +47,9 @@ class ProximalNewton:
         at = problem.evaluate(rows, problem.nuisance)
         value = at.value + penalty.total(rows)
         # a model is solved to this share of the gap: another model costs more than a few epochs
-        epochs, share = 0, 0.03
+        rough = at.second is not None  # models of a loss with corners do not reach far
+        share, patience = (_ROUGH_SHARE, _ROUGH_PATIENCE) if rough else (_SHARE, _PATIENCE)
+        epochs = 0
         gap = least = np.inf
         stalled = 0
         may_use_newton = not penalty.has_entries and not penalty.positive
@@ -82,7 +86,7 @@ class ProximalNewton:
                 part.positive,
                 proposal,
                 right,
-                min(max_iter - epochs, _PATIENCE),
+                min(max_iter - epochs, patience),
                 share * gap,
                 None,
                 None,
