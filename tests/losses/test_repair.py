@@ -24,7 +24,8 @@ def make_problem(loss, rng):
     z = x[:, 0] - x[:, 1] + 0.8 * x[:, 3] + rng.standard_normal(30)
     y = {"signs": np.where(z > 0, 1.0, -1.0), "counts": rng.poisson(np.exp(0.5 * z)).astype(float)}.get(loss.labels, z)
     weights = rng.uniform(0.3, 2.0, 30)
-    design = Design(DenseStorage(np.asfortranarray(x)), OFFSETS, weights=weights, unpenalised=np.array([3]), n_threads=1)
+    storage = DenseStorage(np.asfortranarray(x))
+    design = Design(storage, OFFSETS, weights=weights, unpenalised=np.array([3]), n_threads=1)
     feature_weights = np.ones(7)
     feature_weights[3] = 0.0
     return x, y, weights, Problem(design, y, loss=loss, feature_weights=feature_weights)

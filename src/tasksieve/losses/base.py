@@ -44,7 +44,7 @@ class Evaluation:
     #: by task: norms of the residual; of a settled point always
     lengths: Array | None = None
     #: minus the gradient itself, also where another dual point has taken the residual's place
-    slope: Array = None  # type: ignore[assignment]
+    slope: Any = None
     #: the second derivative itself, where `curvature` is that of parabolas above the loss
     second: Array | None = None
 

@@ -3,8 +3,8 @@
     f(y, z) = max { p (y - z) - mu p^2/2 : low <= p <= high },      slope p = clip((y - z)/mu, low, high).
 
 A dual optimum of such a loss is a projection: of y/mu on the dual set and the box of the slopes. So it is the squared
-loss with one more unknown a row, an outlier ``q = (y - z) - mu p`` that costs ``max(low q, high q)``, and the cut ball of
-the squared loss (`screening.dpc`) holds for all of them.
+loss with one more unknown a row, an outlier ``q = (y - z) - mu p`` that costs ``max(low q, high q)``, and the cut ball
+of the squared loss (`screening.dpc`) holds for all of them.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Clipped(RowLoss):
         return found, sizes + np.abs(away) * (np.abs(y) + np.abs(z))
 
     def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array:
-        """Roots of decreasing, piecewise linear functions: by their corners, unless the guess is a few steps of Newton's
-        method away."""
+        """Roots of decreasing, piecewise linear functions: by their corners, unless the guess is a few steps of
+        Newton's method away."""
         residual = y - z
         at_least, at_most = (_extremes(residual, weights, design, kind) for kind in (np.minimum, np.maximum))
         low, high = self.domain(y)
