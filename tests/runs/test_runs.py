@@ -18,9 +18,9 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.atomic import write_atomically
+from tasksieve.report.rows import row_labels, rows_are_classes
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
 from tasksieve.runs.arrays import pack_names
-from tasksieve.runs.results import row_labels, rows_are_classes
 from tasksieve.tables import Encoding
 
 # --- atomic files, locks, manifests ------------------------------------------------------------------------------

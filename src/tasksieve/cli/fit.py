@@ -21,17 +21,10 @@ from ..fitted.progress import watch
 from ..fitted.scales import ScaleWarning
 from ..report.from_model import task_quality
 from ..report.packing import count
+from ..report.rows import coefficient_rows, row_labels
 from ..runs import MODELS, ModelKind, RunError, RunFolder, SavedModel, save_model
 from ..runs.folder import CONFIG, DATA, PIECES, file_digest
-from ..runs.results import (
-    coefficient_rows,
-    row_labels,
-    write_coefficients,
-    write_member_tables,
-    write_path,
-    write_quality,
-    write_scores,
-)
+from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
 from ..tables import Table, TableProblem, prepare, read_table
 from ..tables.chunked import ChunkedProblem
 from .chunked import decide_chunks, quality_of, read_chunked

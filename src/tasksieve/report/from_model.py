@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from .content import Array, FitQuality, ReportContent
 from .members import member_tables
 from .packing import count, plural
 from .page import small
+from .rows import coefficient_rows, multinomial, row_labels
 
 
 def content_from_model(
@@ -87,19 +87,15 @@ def content_from_model(
         )
     if getattr(model, "coef_", None) is None:
         raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
-    if isinstance(model.coef_, list):
-        raise ValueError("coef_ is a list, classes by task: a report shows one coefficient per task and feature.")
-    coef = np.asarray(model.coef_, dtype=np.float64)
-    if coef.ndim != 2:
-        raise ValueError(
-            f"coef_ has {coef.ndim} dimensions: a report shows one coefficient per task and feature. Fit one class "
-            "against the rest and report that."
-        )
+    coef, intercept = coefficient_rows(model)
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
-    n_tasks, n_features = coef.shape
-    by_class = multinomial(model)
-    labels = np.asarray(model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_tasks)))
+    n_rows, n_features = coef.shape
+    by_class, several = multinomial(model), isinstance(model.coef_, list) or np.ndim(model.coef_) == 3
+    noun = "class" if by_class else "task"
+    own = model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_rows))
+    tasks = _names(task_names, own, len(own), "task_names")
+    rows = np.array(row_labels(model, tasks.tolist()), dtype=object) if several else tasks
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "path"):
         path = _path_to(model, X, y, n_alphas, task=task, sample_weight=sample_weight, offset=offset)
@@ -119,11 +115,10 @@ def content_from_model(
     certificate = _certificate(model, path)
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
     content = ReportContent(
-        title=title
-        or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(n_tasks, 'class' if by_class else 'task')}",
+        title=title or f"{type(model).__name__}: {count(n_features, 'feature')}, {count(len(own), noun)}",
         asked="",
         answered="",
-        tasks=_names(task_names, labels, n_tasks, "task_names"),
+        tasks=rows,
         features=_names(
             feature_names,
             getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_features)]),
@@ -131,15 +126,15 @@ def content_from_model(
             "feature_names",
         ),
         coef=scipy.sparse.csr_array(coef),
-        intercept=np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_tasks),
+        intercept=intercept,
         certificate=certificate,
-        facts=[*_facts(model, path, quality, chosen), *facts],
+        facts=[*_facts(model, path, quality, chosen), *_means(quality, len(rows)), *facts],
         reproduce=_code(model, task is not None) if reproduce is None else reproduce,
         versions=versions(),
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
-        quality=quality,
-        row_noun="class" if by_class else "task",
+        quality=[part for part in quality if len(part.values) == len(rows)],
+        row_noun="score" if several and len(own) > 1 else "class" if by_class or several else "task",
         warnings=[] if path is None else _path_warnings(path),
         **_along(path),
         chosen=chosen,
@@ -148,7 +143,7 @@ def content_from_model(
         content.path_coefs = list(content.path_coefs)
         content.path_coefs[chosen] = content.coef  # the same up to the tolerance; the model's own is shown
     if not by_class:
-        content.tables = member_tables(model, content.features.tolist(), content.tasks.tolist())
+        content.tables = member_tables(model, content.features.tolist(), tasks.tolist())
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
     return content
@@ -297,12 +292,6 @@ def _path_to(model: Any, X: Any, y: Any, n_alphas: int, **rows: Any) -> Any:
         return model.path(X, y, **given, alphas=grid)
 
 
-def multinomial(model: Any) -> bool:
-    """A multinomial model has a row of coefficients per class, and its rows of data belong to no task."""
-    n_classes = len(getattr(model, "classes_", ()))
-    return n_classes == len(model.coef_) and "task" not in signature(model.predict).parameters
-
-
 def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for name, attribute in (("objective", "objective_"), ("dual_gap", "dual_gap_"), ("tol", "tol")):
@@ -335,6 +324,15 @@ def _facts(
     if path is not None:
         facts += _path_facts(path)
     return facts
+
+
+def _means(quality: Sequence[FitQuality], n_rows: int) -> list[tuple[str, str]]:
+    """Where rows of coefficients are not tasks, one line says how well these are fitted."""
+    return [
+        (part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)")
+        for part in quality
+        if len(part.values) != n_rows
+    ]
 
 
 def standardised_fact(model: Any) -> tuple[str, str]:

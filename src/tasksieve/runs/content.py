@@ -9,18 +9,11 @@ import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
 from ..report.from_model import standardised_fact
+from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import (
-    SavedPath,
-    coefficient_rows,
-    read_columns,
-    read_member_tables,
-    read_path,
-    row_labels,
-    rows_are_classes,
-)
+from .results import SavedPath, read_columns, read_member_tables, read_path
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -41,6 +34,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     labels = row_labels(model, saved.targets)
     rows, intercept = coefficient_rows(model)
     coef = scipy.sparse.csr_array(rows)
+    several = isinstance(model.coef_, list) or model.coef_.ndim == 3
     content = ReportContent(
         title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
         asked=_asked(saved, data, config),
@@ -54,7 +48,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         reproduce=str(data.get("reproduce", "")),
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
-        row_noun="class" if rows_are_classes(model, saved.targets) else "task",
+        row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
         tables=read_member_tables(folder),
     )
     quality = _quality(folder)
