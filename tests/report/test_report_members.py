@@ -18,7 +18,7 @@ def rows(rng):
 
 
 def test_dirty_has_two_tables_that_add_up(rows):
-    X, z, task, rng = rows
+    X, z, task, _ = rows
     model = ts.MultiTaskRegressor(penalty="dirty", alpha=0.05, standardize=True).fit(X, z, task=task)
     shared, specific = content_from_model(model, X, z, task, n_alphas=0).tables
     assert shared.title == "What tasks share"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 from ..fitted.path import RegularizationPath
-from ..fitted.scoring import accuracy, d2, r2
-from ..tasks import is_task_list, read_labels
+from ..fitted.task_scores import scores_by_task
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
 from .members import member_tables
@@ -97,7 +95,7 @@ def content_from_model(
     tasks = _names(task_names, own, len(own), "task_names")
     rows = np.array(row_labels(model, tasks.tolist()), dtype=object) if several else tasks
     path = along if along is not None else getattr(model, "path_", None)
-    if path is None and X is not None and n_alphas and hasattr(model, "path"):
+    if path is None and X is not None and n_alphas and hasattr(model, "alpha_max"):
         path = _path_to(model, X, y, n_alphas, task=task, sample_weight=sample_weight, offset=offset)
     chosen = -1
     if path is not None:
@@ -184,36 +182,7 @@ def task_quality(
             np.array([right[rows].mean() if rows.any() else np.nan for rows in members]),
             np.array([np.count_nonzero(rows) for rows in members]),
         )
-    if is_task_list(X):
-        rows: Any = [item.shape[0] for item in X]
-    else:
-        rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
-    metric: Callable[[Array, Array, Array], float]
-    if is_classifier(model):
-        name, metric, least = "Accuracy", accuracy, 1
-    else:
-        name, metric, least = "R²", r2, 2
-    loss = getattr(model, "_member", None)
-    explains = False
-    if loss is not None and loss.best_constant(np.ones(1), np.ones(1)) is not None:
-        explains, name, metric = True, "D²", partial(d2, loss=loss)
-    labels = read_labels(
-        rows, y, task, sample_weight, targets="labels" if is_classifier(model) else "values", allow_empty=True
-    )
-    told = {} if task is None else {"task": task}
-    if offset is not None:
-        told["offset"] = offset
-    predicted = labels.flatten(model._scores(X, task, offset=offset) if explains else model.predict(X, **told))
-    known = getattr(model, "tasks_", labels.tasks)
-    # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
-    place = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
-    values, counts = np.full(len(known), np.nan), np.zeros(len(known), dtype=np.int64)
-    for t, part in enumerate(labels.per_task()):
-        at = t if place is None else place[labels.tasks[t].item()]
-        seen = labels.weights[part] > 0
-        counts[at] = np.count_nonzero(seen)
-        if counts[at] >= least:
-            values[at] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
+    name, values, counts = scores_by_task(model, X, y, task, sample_weight, offset)
     return FitQuality(f"{name} on {where}", values, counts)
 
 

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
+from ..penalties.groups import read_feature_groups
 from .content import Array, ExtraTable
 from .packing import count
 
@@ -41,7 +43,7 @@ def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> 
         ]
     if hasattr(model, "selected_groups_"):
         tables += _groups(model, names)
-    if getattr(getattr(model, "_member", None), "labels", "") == "counts":
+    if get_tags(model).target_tags.positive_only:
         tables.append(_rates(np.asarray(coef), names, labels))
     return tables
 
@@ -74,13 +76,13 @@ def _part(part: Array, names: Array, labels: list[str], title: str, what: str) -
 
 def _groups(model: Any, names: Array) -> list[ExtraTable]:
     coef = np.asarray(model.coef_)
-    used = np.flatnonzero(coef.any(axis=0))
-    norm = model._norm
-    if norm.names_of(used) is None:
+    labels = getattr(model, "feature_groups", getattr(getattr(model, "penalty", None), "labels", None))
+    if labels is None:
         return []
+    groups, code = read_feature_groups(labels)
     members: dict[str, list[int]] = {}
-    for j in used.tolist():
-        members.setdefault(str(norm.names_of(np.array([j]))[0]), []).append(j)
+    for j in np.flatnonzero(coef.any(axis=0)).tolist():
+        members.setdefault(str(groups[code[j]]), []).append(j)
     sizes = {group: float(np.linalg.norm(coef[:, own])) for group, own in members.items()}
     rows, inside = [], []
     for group in sorted(members, key=lambda name: -sizes[name])[:_MOST_ROWS]:
