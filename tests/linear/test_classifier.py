@@ -245,6 +245,54 @@ def test_a_path_of_classes(rng):
     assert last.coefficient.to_numpy() == pytest.approx(path.coef(4).data)
 
 
+# --- certificates ----------------------------------------------------------------------------------------------------
+
+
+def long_objective(model, x, y, task, s, alpha, penalty):
+    """The public objective of the stored numbers, in more digits."""
+    x, total = x.astype(np.longdouble), np.longdouble(0)
+    rows = []
+    for t in range(len(model.tasks_)):
+        classes = model.classes_[t] if isinstance(model.classes_, list) else model.classes_
+        w, b = (part[t] if isinstance(part, list) else part[:, t] for part in (model.coef_, model.intercept_))
+        own = (task == t) & (s > 0)
+        z = x[own] @ w.T.astype(np.longdouble) + b
+        top = z.max(axis=1)
+        log_sums = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
+        total += np.sum(s[own] * (log_sums - z[np.arange(len(z)), np.searchsorted(classes, y[own])]))
+        rows.append(w)
+    w = np.vstack(rows).astype(np.longdouble)
+    norm = np.abs(w).sum() if penalty == "l11" else np.sqrt((w * w).sum(axis=0)).sum()
+    return total / (s.sum() / len(model.tasks_)) + alpha * norm
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gaps_are_true_on_nasty_data(seed):
+    rng = np.random.default_rng(seed)
+    counts = tuple(rng.integers(2, 5, 1 + seed % 3))
+    counts = (3, *counts[1:])
+    x, y, task = problem(rng, counts, rows=int(rng.integers(9, 20)), d=12)
+    x *= 10.0 ** rng.integers(-3, 4, 12) if seed % 2 else 1.0
+    x += 1e6 * (seed % 4 == 3) * (np.arange(12) == 5)
+    x[:, 7], x[:, 8] = x[:, 6], 0.0
+    y = y + 10 * task if seed % 3 else y
+    s = rng.uniform(0.0, 2.0, len(y)) * (rng.random(len(y)) < 0.8) if seed % 4 else np.ones(len(y))
+    penalty = "l11" if seed % 5 == 0 else "l21"
+    options = {"penalty": penalty, "fit_intercept": bool(seed % 7), "standardize": False}
+    loose = ts.MultiTaskClassifier(tol=1e-2, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loose.alpha = loose.alpha_max(x, y, task=task, sample_weight=s) * 10.0 ** -rng.uniform(0.1, 2.0)
+        loose.fit(x, y, task=task, sample_weight=s)
+        tight = clone(loose).set_params(tol=1e-7, max_iter=3000).fit(x, y, task=task, sample_weight=s)
+    found = long_objective(loose, x, y, task, s, loose.alpha, penalty)
+    best = long_objective(tight, x, y, task, s, loose.alpha, penalty)
+    assert float(abs(found - loose.objective_)) <= loose.dual_gap_ + 1e-12 * loose.null_objective_
+    assert float(found - loose.dual_gap_) <= float(best)
+    assert tight.dual_gap_ <= loose.dual_gap_ * (1 + 1e-9)
+    assert loose.objective_ - loose.dual_gap_ <= tight.objective_
+
+
 # --- classes that are missing ----------------------------------------------------------------------------------------
 
 
@@ -327,6 +375,12 @@ def test_faces_of_the_same_model(rng):
     assert other.predict_proba(x, task=task).shape == (48, 4)
     zeros = other.zero_coefficients(x, y, task=task)
     assert not other.coef_.swapaxes(0, 1).reshape(-1, 8)[zeros].any()
+    apart = ts.MultiTaskSparseGroupLasso(alpha=0.1, l1=0.5, loss="logistic").fit(x, y + 10 * task, task=task)
+    zeros = apart.zero_coefficients(x, y + 10 * task, task=task)
+    assert zeros.any()
+    assert not np.vstack(apart.coef_)[zeros].any()
+    with pytest.raises(ValueError, match="the classes that the model was fitted to"):
+        apart.zero_coefficients(x, np.where(y == 3, 0, y) + 10 * task, task=task)
     owl = ts.MultiTaskClassifier(penalty="owl", alpha=0.1, tol=1e-8).fit(x, y)
     peer = ts.MultinomialOWL(alpha=0.1, tol=1e-8).fit(x, y)
     np.testing.assert_array_equal(owl.coef_[:, 0], peer.coef_)

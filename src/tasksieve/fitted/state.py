@@ -55,6 +55,13 @@ class LinearState:
         return self.coef if self.coef.ndim == 2 else self.coef.swapaxes(0, 1).reshape(-1, self.coef.shape[-1])
 
     @property
+    def constants(self) -> np.ndarray:
+        """The intercepts of the `rows`."""
+        if isinstance(self.intercept, list):
+            return np.concatenate(self.intercept)
+        return np.ravel(self.intercept, order="F")
+
+    @property
     def row_names(self) -> np.ndarray:
         """What the `rows` belong to: tasks, or with more than two classes a class of a task, in words."""
         if not isinstance(self.coef, list) and self.coef.ndim == 2:
