@@ -53,6 +53,7 @@ RUNS: dict[str, Job] = {
     "online_speed": Job(2, "online_speed.py"),
     "online_optimum": Job(1, "online_optimum.py"),
     "online_gamma": Job(5, "online_gamma.py"),
+    "penalties_school": Job(5, "penalties_school.py"),
     "online_school": Job(2, "online_school.py"),
     "stream_csv": Job(1, "stream_csv.py"),
     "calibrated": Job(8, "calibrated.py"),

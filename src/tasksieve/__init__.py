@@ -20,18 +20,29 @@ _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
     "FoldStore": "fitted.checkpoint",
+    "GraphPath": "graph",
     "GraphSVC": "graph",
+    "GraphSVCCV": "graph",
     "GraphSVR": "graph",
+    "GraphSVRCV": "graph",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
     "MultiTaskElasticNetCV": "linear",
+    "MultiTaskGroupLasso": "linear",
+    "MultiTaskGroupLassoCV": "linear",
+    "MultiTaskHuber": "linear",
+    "MultiTaskHuberCV": "linear",
     "MultiTaskLasso": "linear",
     "MultiTaskLassoCV": "linear",
     "MultiTaskLogisticRegression": "linear",
     "MultiTaskLogisticRegressionCV": "linear",
     "MultiTaskOWL": "linear",
     "MultiTaskOWLCV": "linear",
+    "MultiTaskPoisson": "linear",
+    "MultiTaskPoissonCV": "linear",
+    "MultiTaskQuantile": "linear",
+    "MultiTaskQuantileCV": "linear",
     "MultiTaskRegressor": "linear",
     "MultiTaskRegressorCV": "linear",
     "MultiTaskSparseGroupLasso": "linear",
@@ -82,8 +93,11 @@ if TYPE_CHECKING:
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
     from .fitted.scales import ScaleWarning as ScaleWarning
+    from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
+    from .graph import GraphSVCCV as GraphSVCCV
     from .graph import GraphSVR as GraphSVR
+    from .graph import GraphSVRCV as GraphSVRCV
     from .graph import WeightedDegreeHasher as WeightedDegreeHasher
     from .linear import CalibratedMultiTaskLasso as CalibratedMultiTaskLasso
     from .linear import CalibratedMultiTaskLassoCV as CalibratedMultiTaskLassoCV
@@ -93,12 +107,20 @@ if TYPE_CHECKING:
     from .linear import MultiTaskClassifierCV as MultiTaskClassifierCV
     from .linear import MultiTaskElasticNet as MultiTaskElasticNet
     from .linear import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .linear import MultiTaskGroupLasso as MultiTaskGroupLasso
+    from .linear import MultiTaskGroupLassoCV as MultiTaskGroupLassoCV
+    from .linear import MultiTaskHuber as MultiTaskHuber
+    from .linear import MultiTaskHuberCV as MultiTaskHuberCV
     from .linear import MultiTaskLasso as MultiTaskLasso
     from .linear import MultiTaskLassoCV as MultiTaskLassoCV
     from .linear import MultiTaskLogisticRegression as MultiTaskLogisticRegression
     from .linear import MultiTaskLogisticRegressionCV as MultiTaskLogisticRegressionCV
     from .linear import MultiTaskOWL as MultiTaskOWL
     from .linear import MultiTaskOWLCV as MultiTaskOWLCV
+    from .linear import MultiTaskPoisson as MultiTaskPoisson
+    from .linear import MultiTaskPoissonCV as MultiTaskPoissonCV
+    from .linear import MultiTaskQuantile as MultiTaskQuantile
+    from .linear import MultiTaskQuantileCV as MultiTaskQuantileCV
     from .linear import MultiTaskRegressor as MultiTaskRegressor
     from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso

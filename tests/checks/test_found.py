@@ -7,8 +7,7 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.design import Design, as_storage
-from tasksieve.losses import Logistic, Multinomial
-from tasksieve.losses.hinge import Hinge, SquaredHinge
+from tasksieve.losses import Logistic, Multinomial, SmoothedHinge, SquaredHinge
 
 
 def test_multinomial_intercepts_far_from_zero(rng):
@@ -22,7 +21,7 @@ def test_multinomial_intercepts_far_from_zero(rng):
         np.testing.assert_allclose(design.task_sums(at.residual), 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("loss", [Hinge(0.5), SquaredHinge(), Logistic()], ids=lambda loss: loss.label)
+@pytest.mark.parametrize("loss", [SmoothedHinge(), SquaredHinge(), Logistic()], ids=lambda loss: loss.label)
 def test_saturated_rows_stay_where_they_are(loss):
     """Rounding in the projection took rows at a bound out of the domain, and the whole task went with them.
 

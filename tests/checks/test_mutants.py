@@ -10,7 +10,7 @@ from tasksieve.checks import check_estimator, check_loss, check_penalty, check_s
 from tasksieve.losses import DataLoss, Evaluation, Logistic, Multinomial, RowLoss, Squared, SquareRoot
 from tasksieve.losses.hinge import SquaredHinge
 from tasksieve.losses.rowwise import RowLossOnData
-from tasksieve.penalties import L21, RowPenalty, Sorted, SparseGroup, row_norms
+from tasksieve.penalties import L21, Dirty, Groups, LInf, RowForm, RowPenalty, Sorted, SparseGroup, row_norms
 from tasksieve.screening.state import Ball
 
 # --- penalties ------------------------------------------------------------------------------------------------------
@@ -66,6 +66,108 @@ class EuclidOne(Largest):
     @property
     def euclid(self):
         return 1.0 / self.weights
+
+
+class GaugeBelow(LInf):
+    """Every gauge a tenth too small."""
+
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class GaugeAbove(LInf):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class DirtyGaugeBelow(Dirty):
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class DirtyGaugeAbove(Dirty):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class DirtyGaugeOfTheSmaller(Dirty):
+    def gauges(self, products):
+        largest = np.abs(products).max(axis=1)
+        return np.minimum(row_norms(products) / self._g, largest / self._l) / self.weights
+
+
+class DirtyReachOfNorms(Dirty):
+    """The bound of single entries is missing."""
+
+    def reach(self, centre, norms, radius):
+        return (row_norms(centre) + radius * norms.max(axis=1)) / (self._g * self.weights)
+
+
+class DirtyProxInTurn(Dirty):
+    """One threshold after the other, as for a sum of norms."""
+
+    def prox(self, rows, step):
+        return SparseGroup(self._l, self._g).on(self.weights, rows.shape[1]).prox(rows, step)
+
+
+class DirtyEntriesOfSharedRows(Dirty):
+    """An entry without a part of its own called zero, though its row may have a shared part."""
+
+    def zero_entries(self, centre, errors, norms, radius):
+        return np.abs(centre) + radius * norms + errors[:, None] < self._l * self.weights[:, None]
+
+
+class WrongRowForm(LInf):
+    """Row updates of another norm."""
+
+    def row_form(self):
+        return RowForm("sum", self.weights, np.zeros_like(self.weights))
+
+
+class PartsThatDoNotAddUp(Dirty):
+    def split(self, rows):
+        return {"shared": rows, "specific": rows}
+
+
+class GroupGaugeBelow(Groups):
+    def gauges(self, products):
+        return 0.9 * super().gauges(products)
+
+
+class GroupGaugeAbove(Groups):
+    def gauges(self, products):
+        return 1.1 * super().gauges(products)
+
+
+class GaugesOfRows(Groups):
+    """Each row by itself, though its group has one norm."""
+
+    def gauges(self, products):
+        return row_norms(products) / self.weights
+
+
+class GroupReachOfRows(Groups):
+    """As far as the longest row moves, not all of them."""
+
+    def reach(self, centre, norms, radius):
+        return self.gauges(centre) + radius * norms.max(axis=1) / self.weights
+
+
+class GroupProxOfGroupsFirst(Groups):
+    """Leaves last."""
+
+    def prox(self, rows, step):
+        shrunk = Groups(self.labels, weights=self.group_weights)
+        outer = shrunk.on(np.ones(len(rows)), rows.shape[1]).prox(rows, 0.5 * step)
+        level = 0.5 * step * self.weights[:, None]
+        return outer - np.clip(outer, -level, level)
+
+
+class RowsCalledZero(Groups):
+    """Rows inside a group called zero below twice their threshold."""
+
+    def zero_entries(self, centre, errors, norms, radius):
+        return super().zero_entries(0.5 * centre, 0.5 * errors, norms, 0.5 * radius)
 
 
 class WithoutErrors(L21):
@@ -149,6 +251,22 @@ PENALTIES = [
     (NotPositive(), "P4|P5"),
     (ForgetsStrength(), "P8"),
     (WritesInPlace(), "P0"),
+    (GaugeBelow(), "P3"),
+    (GaugeAbove(), "P4"),
+    (DirtyGaugeBelow(), "P3"),
+    (DirtyGaugeAbove(), "P4"),
+    (DirtyGaugeOfTheSmaller(), "P3|P4"),
+    (DirtyReachOfNorms(), "P6"),
+    (DirtyProxInTurn(), "P4|P5"),
+    (DirtyEntriesOfSharedRows(), "P7"),
+    (WrongRowForm(), "P7"),
+    (PartsThatDoNotAddUp(), "P7"),
+    (GroupGaugeBelow([0, 1, 0, 1, 2]), "P3"),
+    (GroupGaugeAbove([0, 1, 0, 1, 2], "rows"), "P4"),
+    (GaugesOfRows([0, 1, 0, 1, 2]), "P3|P4"),
+    (GroupReachOfRows([0, 0, 0, 1, 1]), "P6"),
+    (GroupProxOfGroupsFirst([0, 0, 0, 1, 1], "entries"), "P4|P5|P8"),
+    (RowsCalledZero([0, 0, 0, 1, 1], "rows"), "P7"),
 ]
 
 
@@ -377,7 +495,19 @@ class NotMinimised(Squared):
         return found
 
 
+class ForgetfulOfOffsets(Logistic):
+    def on(self, design, y, offset=None):
+        return super().on(design, y)
+
+
+class OffsetTheOtherWay(Squared):
+    def on(self, design, y, offset=None):
+        return super().on(design, y, None if offset is None else -offset)
+
+
 LOSSES = [
+    (ForgetfulOfOffsets(), "L4|L9"),
+    (OffsetTheOtherWay(), "L9"),
     (WithoutDomain(), "L3"),
     (OneSidedDomain(), "L2"),
     (WrongConjugate(), "L2"),

@@ -294,6 +294,7 @@ def wrong_calls(rng):
         "exact columns": lambda: k.exact_columns(
             np.ones((1, 2)), np.ones((4, 2)), np.ones((3, 2)), np.empty(2), np.empty(2), np.empty(2)
         ),
+        "solve: kind": lambda: k.solve_rows(h, h, six, six, 0.0, False, w, 4),
         "solve: c": lambda: k.solve_rows(h, h[:, :1].copy(), six, six, 0.0, False, w),
         "factor: size": lambda: k.factor(x, offsets, False, columns, six, r, 1, flat[:-1].copy(), r.copy()),
         "factor: shared size": lambda: k.factor(

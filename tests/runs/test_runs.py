@@ -188,6 +188,17 @@ def same_coefficients(again: Any, model: Any) -> None:
         np.testing.assert_array_equal(own, other)
 
 
+def test_models_remember_that_they_need_an_offset(tmp_path: Path) -> None:
+    run, model, X, task = saved_run(tmp_path / "run")
+    y = X[:, 0] + np.arange(60.0)
+    model.fit(X, y, task=task, offset=np.arange(60.0))
+    save_model(run, SavedModel(model, "lasso", Encoding([(word, None) for word in "abcde"]), None, ["y"], "site", {}))
+    again = load_model(run).estimator
+    with pytest.raises(ValueError, match="fitted with an offset"):
+        again.predict(X, task=task)
+    np.testing.assert_array_equal(again.predict(X, task=task, offset=1.0), model.predict(X, task=task, offset=1.0))
+
+
 @pytest.mark.parametrize("name", ["coef_data", "intercept", "fill"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_numbers_that_are_none_are_refused(tmp_path: Path, name: str, bad: float) -> None:

@@ -13,10 +13,12 @@ from tasksieve.screening import (
     DPC,
     DualState,
     GapSafe,
+    Midpoint,
     NoScreening,
     PublishedDPC,
     gap_sphere,
     get_rule,
+    midpoint_ball,
     polar,
     published_ball,
     rejects,
@@ -547,11 +549,17 @@ def test_gap_safe_for_the_logistic_loss(rng, ridge_ratio):
             apart = ((ball.centre(state) - u) ** 2).sum() / 0.25
             apart += lam * ridge_ratio * ((ball.residual_coef * W - truth) ** 2).sum()
             assert np.sqrt(apart) <= ball.radius + 1e-7
-            rule = GapSafe()
-            for mask in (
-                rule.dynamic(state),
-                rule.sequential(replace(state, lam=1.1 * lam, gap_lam=lam), lam),
-            ):
+            inner = midpoint_ball(state, lam)
+            apart = ((inner.centre(state) - u) ** 2).sum() / 0.25
+            apart += lam * ridge_ratio * ((inner.residual_coef * W - truth) ** 2).sum()
+            assert np.sqrt(apart) <= inner.radius + 1e-7
+            assert inner.radius <= ball.radius / np.sqrt(2.0) * (1.0 + 1e-12)
+            masks = []
+            for rule in (GapSafe(), Midpoint()):
+                masks.append(rule.dynamic(state))
+                masks.append(rule.sequential(replace(state, lam=1.1 * lam, gap_lam=lam), lam))
+            assert not np.any(masks[0] & ~masks[2])
+            for mask in masks:
                 assert not truth[mask].any()
                 rejected += mask.sum()
     assert rejected > 0
@@ -572,18 +580,22 @@ def test_other_losses_must_bring_their_gap(rng):
 def test_get_rule():
     assert isinstance(get_rule("auto"), DPC)
     assert isinstance(get_rule("auto", l1=0.3), DPC)
-    assert isinstance(get_rule("auto", loss="logistic"), GapSafe)
+    assert isinstance(get_rule("auto", loss="logistic"), Midpoint)
+    assert isinstance(get_rule("auto", loss="huber", clipped=True), DPC)
+    assert isinstance(get_rule("midpoint"), Midpoint)
     assert isinstance(get_rule("dpc"), DPC)
     assert isinstance(get_rule("dpc-published"), PublishedDPC)
     assert isinstance(get_rule("gap", loss="logistic"), GapSafe)
     assert isinstance(get_rule(None), NoScreening)
     rule = DPC()
     assert get_rule(rule) is rule
-    with pytest.raises(ValueError, match="'auto', 'dpc', 'dpc-published', 'gap', None; got 'edpp'"):
+    with pytest.raises(ValueError, match="'auto', 'dpc', 'dpc-published', 'midpoint', 'gap', None; got 'edpp'"):
         get_rule("edpp")
     for name in ("dpc", "dpc-published"):
-        with pytest.raises(ValueError, match="squared loss only"):
+        with pytest.raises(ValueError, match=f"'{name}' holds for the squared.* only, not for 'logistic'"):
             get_rule(name, loss="logistic")
+    with pytest.raises(ValueError, match="squared loss only"):
+        get_rule("dpc-published", loss="huber", clipped=True)
     for penalty in ({"l1": np.array([0.0, 0.1])}, {"positive": True}, {"ridge_ratio": 0.1}):
         with pytest.raises(ValueError, match="plain group penalty"):
             get_rule("dpc-published", **penalty)

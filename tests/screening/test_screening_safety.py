@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from screening_reference import Batch, dual_state, first_cut, solve
 
-from tasksieve.screening import DPC, GapSafe, PublishedDPC
+from tasksieve.screening import DPC, GapSafe, Midpoint, PublishedDPC
 
 TRUTH = 1e-13  # relative gap of the solutions that decide
 GAPS = (0.3, 1e-1, 1e-2, 1e-4, 1e-6, 1e-8)
@@ -119,7 +119,7 @@ def count_wrong(batch_of, rng, tally):
         old = dual_state(before, i, W0, r0, cut=cut)
         new = dual_state(now, i, W1, r1)
         masks = {}
-        for rule in (DPC(), GapSafe()):
+        for rule in (DPC(), GapSafe(), Midpoint()):
             masks[rule.name, "sequential"] = rule.sequential(old, float(lam[i]))
             masks[rule.name, "dynamic"] = rule.dynamic(new)
             for state, strength in ((old, float(lam[i])), (new, new.lam)):
@@ -202,5 +202,5 @@ def test_safe_on_adversarial_data(data):
     active = lam[0] * np.linalg.norm(truth[0], axis=1) > 1e-6 * 0.5 * (y**2).sum()
     cut = first_cut(batch, 0) if not W0.any() else None
     state = dual_state(batch.at(lam0), 0, W0, r0, cut=cut)
-    for rule in (DPC(), GapSafe()):
+    for rule in (DPC(), GapSafe(), Midpoint()):
         assert not (rule.sequential(state, float(lam[0])) & active).any()

@@ -190,7 +190,7 @@ def test_dates_are_left_out_or_taken_apart(kind: str, rng: np.random.Generator) 
     np.testing.assert_array_equal(problem.X, expected)
     # a model file keeps how it was done, and new rows are read so
     again = Encoding.from_json(problem.encoding.to_json(), names)
-    rows, _, _ = prepare_rows(from_frame(frame.iloc[3:9], "new.csv"), again)
+    rows, *_ = prepare_rows(from_frame(frame.iloc[3:9], "new.csv"), again)
     np.testing.assert_array_equal(rows, expected[3:9])
 
 
@@ -227,9 +227,9 @@ def test_new_rows_are_read_as_the_fitted_ones(rng: np.random.Generator) -> None:
     """Day first, as the fit could tell, also where new rows alone could not."""
     encoding = problem_of(frame_with(rng, seen=WRITTEN["British"]), date_parts=True).encoding
     new = pd.DataFrame({"seen": ["03/04/2024"], "x": [0.0]})
-    rows, _, _ = prepare_rows(from_frame(new, "new.csv"), encoding)
+    rows, *_ = prepare_rows(from_frame(new, "new.csv"), encoding)
     assert rows[0, 2:4].tolist() == [4.0, 3.0]
-    rows, _, _ = prepare_rows(from_frame(new.assign(seen=[datetime.date(2024, 4, 3)]), "new.csv"), encoding)
+    rows, *_ = prepare_rows(from_frame(new.assign(seen=[datetime.date(2024, 4, 3)]), "new.csv"), encoding)
     assert rows[0, 2:4].tolist() == [4.0, 3.0]
     with pytest.raises(TableError, match=r"new.csv: row 1, column 'seen' is '12/31/2024', which is no date"):
         prepare_rows(from_frame(new.assign(seen=["12/31/2024"]), "new.csv"), encoding)

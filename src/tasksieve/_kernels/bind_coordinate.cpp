@@ -8,7 +8,9 @@ namespace {
 std::tuple<index_t, double, double> py_coordinate_descent(
     Columns<double> x, Indices offsets, bool shared, Indices columns, Rows<double> h, Vector<double> group,
     Vector<double> l1, double ridge, bool positive, OutRows<double> w, OutVector<double> state, index_t max_epochs,
-    double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared) {
+    double tol, Maybe<Cube<double>> gram, Maybe<Rows<double>> y_products, double y_squared,
+    int kind, Maybe<Indices> starts, Maybe<Rows<double>> coupling, Maybe<Rows<double>> curvatures,
+    Maybe<Cube<double>> rotations) {
     RowProblem p;
     p.x = x.data();
     p.rows = x.shape(0);
@@ -18,13 +20,33 @@ std::tuple<index_t, double, double> py_coordinate_descent(
     p.columns = columns.data();
     p.count = length(columns);
     p.h = h.data();
+    require(kind >= 0 && kind < ROW_KINDS, "unknown kind of rows");
+    p.kind = kind;
     p.group = group.data();
     p.l1 = l1.data();
     p.ridge = ridge;
     p.positive = positive;
     const index_t cells = p.count * p.tasks;
     require(length(h) == cells && length(w) == cells, "h and w must be count x tasks");
-    require(length(group) == p.count && length(l1) == p.count, "one weight a column");
+    require(!coupling || !starts, "blocks of rows know no graph");
+    require(!coupling || shaped(*coupling, p.tasks, p.tasks), "coupling must be tasks x tasks");
+    require(!rotations || (coupling && shaped(*rotations, p.count, p.tasks, p.tasks) && curvatures &&
+                           shaped(*curvatures, p.count, p.tasks)),
+            "rotations must be count x tasks x tasks, curvatures count x tasks");
+    p.coupling = data_or_null(coupling);
+    p.curvatures = data_or_null(curvatures);
+    p.rotations = data_or_null(rotations);
+    index_t blocks = p.count;
+    if (starts) {
+        blocks = length(*starts) - 1;
+        require(blocks >= 0 && starts->data()[0] == 0 && starts->data()[blocks] == p.count, "blocks must hold all columns");
+        for (index_t k = 0; k < blocks; ++k)
+            require(starts->data()[k] < starts->data()[k + 1], "blocks must not be empty");
+        require(kind == ROW_SUM || kind == ROW_STACK, "this kind of rows has no blocks");
+        p.starts = starts->data();
+        p.n_blocks = blocks;
+    }
+    require(length(group) == blocks && length(l1) == blocks, "one weight a column, or a block of them");
     if (gram) {
         require(y_products && index_t(y_products->shape(0)) == p.tasks, "y_products must be tasks x columns");
         p.width = y_products->shape(1);
@@ -65,7 +87,8 @@ void py_pick_rows(Indices known, Rows<double> rows, Indices features, OutRows<do
 }
 
 void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<double> l1, double ridge,
-                   bool positive, OutRows<double> out) {
+                   bool positive, OutRows<double> out, int kind) {
+    require(kind >= 0 && kind < ROW_KINDS, "unknown kind of rows");
     const index_t rows = c.shape(0), tasks = c.shape(1);
     require(length(group) == rows && length(l1) == rows && shaped(h, rows, tasks) && shaped(out, rows, tasks),
             "one entry a row");
@@ -73,7 +96,7 @@ void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<
     for (index_t j = 0; j < rows; ++j) {
         std::copy_n(c.data() + j * tasks, tasks, row.begin());
         solve_row(row.data(), h.data() + j * tasks, tasks, group.data()[j], l1.data()[j], ridge, positive,
-                  out.data() + j * tasks);
+                  out.data() + j * tasks, kind);
     }
 }
 
@@ -82,13 +105,15 @@ void py_solve_rows(Rows<double> c, Rows<double> h, Vector<double> group, Vector<
 void bind_coordinate(nb::module_ &m) {
     m.def("coordinate_descent", &py_coordinate_descent, array("x"), array("offsets"), "shared"_a, array("columns"),
           array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a, array("w"), array("state"), "max_epochs"_a,
-          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a);
+          "tol"_a, maybe("gram"), maybe("y_products"), "y_squared"_a, "kind"_a = int(ROW_SUM),
+          maybe("starts") = nb::none(), maybe("coupling") = nb::none(), maybe("curvatures") = nb::none(),
+          maybe("rotations") = nb::none());
     m.def("row_gauges", &py_row_gauges, array("m"), maybe("errors"), array("group"), array("l1"), "positive"_a,
           array("out"));
     m.def("row_norms", &py_row_norms, array("rows"), array("out"));
     m.def("pick_rows", &py_pick_rows, array("known"), array("rows"), array("features"), array("out"));
     m.def("solve_rows", &py_solve_rows, array("c"), array("h"), array("group"), array("l1"), "ridge"_a, "positive"_a,
-          array("out"));
+          array("out"), "kind"_a = int(ROW_SUM));
 }
 
 }  // namespace tasksieve

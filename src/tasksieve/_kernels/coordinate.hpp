@@ -1,6 +1,7 @@
 // Block coordinate descent on packed columns: one row of W at a time, each row solved exactly.
 #pragma once
 #include "common.hpp"
+#include "row_update.hpp"
 
 namespace tasksieve {
 
@@ -13,8 +14,13 @@ struct RowProblem {
     const index_t *columns = nullptr;
     index_t count = 0;
     const double *h = nullptr;      // count x tasks, squared norms of the columns; 0: the coefficient stays 0
-    const double *group = nullptr;  // count, weight of ||W_j||_2
-    const double *l1 = nullptr;     // count, weight of ||W_j||_1
+    int kind = ROW_SUM;             // what the strengths mean
+    const double *group = nullptr;  // strengths of the rows, or of the blocks
+    const double *l1 = nullptr;
+    // Columns starts[k] to starts[k + 1] are one block of rows that are solved together, as if h were the whole of their
+    // curvature (columns orthogonal within a task, or h a bound); null: each column by itself.
+    const index_t *starts = nullptr;
+    index_t n_blocks = 0;
     double ridge = 0.0;
     bool positive = false;
     // Inner products of the first `width` columns of x, per task (one for all tasks if shared), or null. It lies in a
@@ -23,6 +29,11 @@ struct RowProblem {
     index_t width = 0, stride = 0;
     const double *y_products = nullptr;  // tasks x width, <x_jt, y_t>; with gram
     double y_squared = 0.0;              // with gram
+    // Weights A of a graph of tasks (tasks x tasks, a zero diagonal), or null: 1/2 sum_j sum_{s<t} A_st (w_js - w_jt)^2.
+    const double *coupling = nullptr;
+    // With it, where the group norm is all the penalty: eigenvalues (count x tasks) and eigenvectors (count x tasks x
+    // tasks, one a column) of diag(h_j) + its Laplacian. Rows are then solved exactly, else by a few majorised steps.
+    const double *curvatures = nullptr, *rotations = nullptr;
 };
 
 struct RowReport {
@@ -31,12 +42,12 @@ struct RowReport {
     double objective = 0.0;
 };
 
-// min_w sum_t (h_t/2 w_t^2 - c_t w_t) + l1 ||w||_1 + group ||w||_2 (+ w >= 0); c is overwritten.
+// min_w sum_t (h_t/2 w_t^2 - c_t w_t) + the norm of the row's kind (+ w >= 0); c is overwritten.
 void solve_row(double *c, const double *h, index_t tasks, double group, double l1, double ridge, bool positive,
-               double *w);
+               double *w, int kind = ROW_SUM);
 
-// The row's dual gauge: the smallest v with m / v in the dual ball of group ||.||_2 + l1 ||.||_1.
-double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive);
+// The row's dual gauge: the smallest v with m / v in the dual ball of the norm.
+double row_gauge(const double *m, index_t tasks, double group, double l1, bool positive, int kind = ROW_SUM);
 
 // Those of many rows, at most, where products are known up to `errors` (or null); 0 for rows that are not penalised.
 void row_gauges(const double *m, const double *errors, index_t count, index_t tasks, const double *group,

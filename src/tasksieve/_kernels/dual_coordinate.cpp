@@ -137,7 +137,13 @@ TASKSIEVE_INLINE Step coordinate_step(int loss, double epsilon, double z, double
 // seven each time, until a visit moves it: most visits would otherwise change nothing. One byte a sample: epochs still
 // to be left out + 8 times how often in a row it was put to sleep.
 constexpr int NAP = 8;
+constexpr std::uint8_t RESTS = 255;
 constexpr index_t COLUMNS = 1024;
+
+// What a visit needs of a sample, in one place: visits jump about, and each place they jump to is fetched from far away.
+struct alignas(32) Facts {
+    double beta, y, c, square;
+};
 
 TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
     const int times = std::min(nap / NAP + 1, 3);
@@ -151,11 +157,14 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
     double lowest = low, highest = high;
     DescentReport report;
     Random random{seed};
-    std::vector<index_t> order, changed;
+    std::vector<index_t> order, changed, awake;
     std::vector<double> change;
     for (index_t t = 0; t < p.tasks; ++t)
         if (p.offsets[t + 1] > p.offsets[t]) order.push_back(t);
     std::vector<std::uint8_t> naps(p.samples);
+    std::vector<Facts> facts(p.samples);
+    for (index_t i = 0; i < p.samples; ++i)
+        facts[i] = {beta[i], p.y[i], p.c[i], squares ? squares[p.row_of ? p.row_of[i] : i] : 0.0};
     std::vector<index_t> moved(p.tasks, p.samples);  // changes in the task's last block
     const bool coupled = p.tasks > 1;
     std::vector<W> before(coupled ? p.width : 0);
@@ -181,9 +190,20 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
         random.shuffle(order.data(), static_cast<index_t>(order.size()));
         for (const index_t t : order) {
             index_t *ids = active + p.offsets[t];
-            index_t count = counts[t];
+            index_t count = 0;
+            bool any_rest = false;
+            // Who is awake is found out first, in the order of memory: then nobody is fetched in vain, and all visits are
+            // fetched ahead.
+            awake.clear();
+            for (index_t k = 0; k < counts[t]; ++k) {
+                std::uint8_t &nap = naps[ids[k]];
+                if (nap % NAP) --nap;
+                else awake.push_back(ids[k]);
+            }
+            count = static_cast<index_t>(awake.size());
             if (!count) continue;
-            random.shuffle(ids, count);
+            random.shuffle(awake.data(), count);
+            const index_t *visit = awake.data();
             W *wt = w + t * p.width;
             const double mtt = p.m[t * p.tasks + t];
             // A block moves the other tasks once, at its end: by its rows where few change (as few as in its last epoch,
@@ -192,48 +212,36 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
             bool by_rows = coupled && static_cast<double>(std::min(moved[t], count)) < most_rows;
             if (coupled && !by_rows) std::copy(wt, wt + p.width, before.begin());
             moved[t] = 0;
-            for (index_t k = 0; k < count;) {
-                const index_t i = ids[k];
-                if (naps[i] % NAP) {
-                    --naps[i];
-                    ++k;
-                    continue;
-                }
+            for (index_t k = 0; k < count; ++k) {
+                const index_t i = visit[k];
                 if (k + 12 < count) {  // visits jump about: what the next ones read is fetched ahead, in two steps
-                    const index_t next = ids[k + 12];
-                    __builtin_prefetch(beta + next);
-                    __builtin_prefetch(p.y + next);
-                    __builtin_prefetch(p.c + next);
-                    if (p.row_of) {
-                        __builtin_prefetch(p.row_of + next);
-                    } else {
-                        if (squares) __builtin_prefetch(squares + next);
-                        rows.prefetch_start(next);
-                    }
+                    const index_t next = visit[k + 12];
+                    __builtin_prefetch(&facts[next]);
+                    if (p.row_of) __builtin_prefetch(p.row_of + next);
+                    else rows.prefetch_start(next);
                 }
-                if (p.row_of && k + 8 < count) {
-                    if (squares) __builtin_prefetch(squares + p.row_of[ids[k + 8]]);
-                    rows.prefetch_start(p.row_of[ids[k + 8]]);
-                }
-                if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[ids[k + 4]] : ids[k + 4]);
+                if (p.row_of && k + 8 < count) rows.prefetch_start(p.row_of[visit[k + 8]]);
+                if (k + 4 < count) rows.prefetch(p.row_of ? p.row_of[visit[k + 4]] : visit[k + 4]);
                 const index_t r = p.row_of ? p.row_of[i] : i;
                 rows.load(r);
                 double z = rows.dot(wt);
                 if (p.bias > 0) z += p.bias * static_cast<double>(wt[features]);
                 ++report.visits;
-                estimate += fenchel(p.loss, p.epsilon, z, p.y[i], p.c[i], beta[i]);
-                const double square = squares ? squares[r] : rows.square() + p.bias * p.bias;
-                const Step step = coordinate_step(p.loss, p.epsilon, z, p.y[i], p.c[i], mtt * square, beta[i], lowest,
+                Facts &own = facts[i];
+                estimate += fenchel(p.loss, p.epsilon, z, own.y, own.c, own.beta);
+                const double square = squares ? own.square : rows.square() + p.bias * p.bias;
+                const Step step = coordinate_step(p.loss, p.epsilon, z, own.y, own.c, mtt * square, own.beta, lowest,
                                                   highest);
                 if (step.rests) {
-                    std::swap(ids[k], ids[--count]);
+                    naps[i] = RESTS;
+                    any_rest = true;
                     continue;
                 }
                 least = std::min(least, step.projected);
                 most = std::max(most, step.projected);
-                const double delta = step.beta - beta[i];
+                const double delta = step.beta - own.beta;
                 if (delta != 0.0) {
-                    beta[i] = step.beta;
+                    own.beta = step.beta;
                     rows.add(mtt * delta, wt);
                     if (p.bias > 0) wt[features] += static_cast<W>(mtt * delta * p.bias);
                     ++moved[t];
@@ -248,9 +256,9 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
                     }
                 }
                 naps[i] = step.held ? following_nap(naps[i]) : 0;
-                ++k;
             }
-            counts[t] = count;
+            if (any_rest)
+                counts[t] = std::stable_partition(ids, ids + counts[t], [&](index_t i) { return naps[i] != RESTS; }) - ids;
             if (!coupled) continue;
             if (by_rows) {
                 spread(t);
@@ -274,6 +282,7 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
         report.estimate = estimate;
         if (estimate <= target) break;
     }
+    for (index_t i = 0; i < p.samples; ++i) beta[i] = facts[i].beta;
     report.lowest = lowest;
     report.highest = highest;
     return report;

@@ -227,8 +227,10 @@ def _supremum(case: DataCase, at: Evaluation, z: Array, dual: Array) -> float:
 
 def _direct(case: DataCase, loss: RowLossOnData, at: Evaluation, z: Array, scale: float) -> float:
     live = case.weights > 0.0
-    raw = case.raw(z, at.nuisance)[live]
-    y, s = (case.y - case.design.per_sample(loss.shift))[live], case.weights[live]
+    raw, y = case.raw(z, at.nuisance), case.y - case.design.per_sample(loss.shift)
+    if case.offset is not None:
+        raw, y = (raw, y - case.offset) if loss.of.translates else (raw + case.offset, y)
+    raw, y, s = raw[live], y[live], case.weights[live]
     p = scale * at.residual[live] / case.root[live]
     low, high = loss.of.domain(y)
     p = np.clip(p, low, high) if np.all((p > low - 1e-9) & (p < high + 1e-9)) else p
@@ -346,6 +348,24 @@ def l8_ball(case: DataCase, z: Array) -> None:
             )
 
 
+def l9_offset(case: DataCase, z: Array) -> None:
+    """With an offset the loss is what it is at predictions that have it added."""
+    if case.offset is None or case.plain is None:
+        return
+    loss, plain, per_sample = case.loss, case.plain, case.design.per_sample
+    at = loss.evaluate(z)
+    scores = case.raw(z, at.nuisance)
+    told = plain.value_at(scores + per_sample(loss.shift - plain.shift) + case.offset)
+    claim(
+        abs(told - loss.value_at(scores)) <= 1e-9 * (1.0 + abs(told)),
+        "L9",
+        "with an `offset` the value must be that of predictions with the offset added.",
+        data=case.words,
+        value=loss.value_at(scores),
+        expected=told,
+    )
+
+
 CHECKS: tuple[Callable[[DataCase, Array], None], ...] = (
     l0_shapes,
     l1_gradient,
@@ -354,4 +374,5 @@ CHECKS: tuple[Callable[[DataCase, Array], None], ...] = (
     l5_smoothness,
     l7_scale,
     l8_ball,
+    l9_offset,
 )

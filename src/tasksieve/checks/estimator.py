@@ -459,8 +459,9 @@ def gap(trial: Trial) -> None:
             f"{trial.name}: dual_gap_ must be finite and not negative.",
             dual_gap_=one.dual_gap_,
         )
-    if getattr(loose, "alpha_", None) != getattr(model, "alpha_", None):
-        return  # another problem: cross-validation has chosen another alpha
+    chosen = ("alpha_", "C_", "graph_strength_")
+    if any(getattr(loose, name, None) != getattr(model, name, None) for name in chosen):
+        return  # another problem: cross-validation has chosen other values
     better = loose.objective_ - model.objective_
     claim(
         better <= loose.dual_gap_ + 1e-10 * (1.0 + abs(model.objective_)),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +54,7 @@ class Rows:
 
 
 def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
-    """Rows that suit an estimator: numbers or classes 0 and 1 (three where there are no tasks) that X explains."""
+    """Rows that suit an estimator: numbers, counts, or classes 0 and 1 (three where there are no tasks) that X explains."""
     rng = np.random.default_rng(seed)
     n, d = 54, 7
     task = rng.permutation(np.repeat(np.arange(TASKS), [15, 21, 18]))
@@ -62,6 +63,8 @@ def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
     W[:, [0, 3]] = rng.choice([-1.0, 1.0], (TASKS, 2)) * rng.uniform(0.6, 1.5, (TASKS, 2))
     scores = np.einsum("ij,ij->i", X, W[task if many_tasks else 0 * task])
     scores = scores + 0.4 * rng.standard_normal(n)
+    if not is_classifier(estimator) and get_tags(estimator).target_tags.positive_only:
+        return Rows(X, rng.poisson(np.exp(0.3 * scores + 0.5)).astype(np.float64), task if many_tasks else None)
     if not is_classifier(estimator):
         return Rows(X, scores + 1.0, task if many_tasks else None)
     if not many_tasks:

@@ -31,7 +31,8 @@ def check_loss(
     - L5: slopes move as slowly as `smoothness` says; curvatures lie between the second derivative and that;
     - L6: intercepts and unpenalised coefficients are at their best, residuals orthogonal to them, `value_at` agrees;
     - L7: `best_scale` stays within its limit and within the domain;
-    - L8: `ball` holds every dual point that a gap does not exclude.
+    - L8: `ball` holds every dual point that a gap does not exclude;
+    - L9: with an offset (where `Loss.on` takes one) the loss is what it is at predictions that have it added.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def check_loss(
     if isinstance(made, RowLoss):
         check_rows(made, kind, draws, seed)
     if on_data is None:
-        on_data = not by_rows or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
+        on_data = not by_rows or made.differentiable or bool(np.isfinite(made.smoothness))  # type: ignore[attr-defined]
     if on_data:
         for case in data_cases(made, kind, seed):
             check_on_data(case)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class DataCase:
     ----------
     words : str
         What is special about the data.
+    offset : array, optional
+        What the loss was told to add to every prediction; `plain` is the loss that was told nothing.
     """
 
     words: str
@@ -41,6 +44,8 @@ class DataCase:
     x: Array
     y: Array
     rng: np.random.Generator
+    offset: Array | None = None
+    plain: DataLoss | None = None
 
     @property
     def weights(self) -> Array:
@@ -79,6 +84,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "one matrix for all tasks": {"shared": True, "weighted": True},
     "a task of one class": {"one_class": True},
     "tasks of one row": {"fit_intercept": False, "single_rows": True, "weighted": True},
+    "an offset": {"weighted": True, "offset": True},
+    "an offset, unpenalised features": {"unpenalised": np.array([1, 3]), "offset": True},
 }
 
 
@@ -91,11 +98,28 @@ def data_cases(loss: Loss, labels: str, seed: int) -> Iterator[DataCase]:
     for words, options in OPTIONS.items():
         if options.get("one_class") and labels == "values":
             continue
-        design, x = _design(rng, **{key: value for key, value in options.items() if key != "one_class"})
+        if options.get("offset") and not takes_offset(loss):
+            continue
+        design, x = _design(rng, **{key: options[key] for key in options if key not in ("one_class", "offset")})
         y = labels_of(labels, rng, design.n_samples)
         if options.get("one_class"):
             y[design.offsets[1] : design.offsets[2]] = 1.0 if labels == "signs" else 0.0
-        yield DataCase(words, loss.on(design, y), design, x, y, rng)
+        if options.get("offset"):
+            yield _with_offset(words, loss, design, x, y, rng)
+        else:
+            yield DataCase(words, loss.on(design, y), design, x, y, rng)
+
+
+def takes_offset(loss: Loss) -> bool:
+    """Whether the loss of somebody else takes one: it need not."""
+    return "offset" in signature(loss.on).parameters
+
+
+def _with_offset(
+    words: str, loss: Loss, design: Design, x: Array, y: Array, rng: np.random.Generator
+) -> DataCase:
+    offset = 1.5 * rng.standard_normal(design.n_samples) + 1.0
+    return DataCase(words, loss.on(design, y, offset), design, x, y, rng, offset, loss.on(design, y))
 
 
 def _design(
@@ -142,6 +166,8 @@ def _one_hot_cases(loss: Loss, rng: np.random.Generator) -> Iterator[DataCase]:
         )
         y = np.eye(classes)[rng.permutation(np.arange(rows) % classes)].T.ravel()
         yield DataCase(words, loss.on(design, y), design, x, y, rng)
+    if takes_offset(loss):
+        yield _with_offset("an offset", loss, design, x, y, rng)
     yield _several_tasks(loss, rng)
 
 

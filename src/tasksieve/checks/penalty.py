@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._kernels import kernels
 from ..penalties import RowPenalty, row_norms
 from .claims import at_most, claim, close, unchanged
 from .penalty_cases import Case, bind, cases, ranges
@@ -33,7 +34,7 @@ def check_penalty(
     - P5: prox is optimal;
     - P6: no point of a ball has a larger gauge than `reach` says, and no row called inactive is active;
     - P7: what the penalty claims beside its four methods (`euclid`, `outer`, `thresholds`, `steepest`,
-      `zero_entries`, `leading`, `open`) is true;
+      `zero_entries`, `leading`, `open`, `row_form`, `split`) is true;
     - P8: rows that are dropped do not raise the value; `restrict`, `at` and `times` mean what they say.
 
     Parameters
@@ -41,7 +42,7 @@ def check_penalty(
     penalty : RowPenalty
         An instance, without data, or a class whose constructor needs no arguments.
     n_features : int, optional
-        For a penalty that fits one number of features only.
+        For a penalty that fits one number of features only and does not say it (`RowPenalty.size`).
     draws : int, default=30
         Random cases.
     seed : int, default=0
@@ -65,7 +66,7 @@ def check_penalty(
     AssertionError: P4: ...
     """
     made = penalty() if isinstance(penalty, type) else penalty
-    for case in cases(made, draws, n_features, seed):
+    for case in cases(made, draws, made.size() if n_features is None else n_features, seed):
         for check in CHECKS:
             check(case)
 
@@ -117,7 +118,7 @@ def p0_unpenalised(case: Case) -> None:
     if not case.penalty.separable:
         return
     weights = case.weights.copy()
-    weights[-1] = 0.0
+    weights[case.penalty.whole(np.array([len(weights) - 1]))] = 0.0
     penalty = case.free.on(weights, case.rows.shape[1], positive=case.penalty.positive)
     alone = np.zeros_like(case.rows)
     alone[-1] = 1.0
@@ -223,15 +224,14 @@ def p3_fenchel(case: Case) -> None:
         )
         if penalty.separable:
             gauges = penalty.row_gauges(products)
-            values = np.array(
-                [penalty.restrict(np.array([j])).value(rows[j : j + 1]) for j in range(len(rows))]
-            )
-            inners = np.einsum("jt,jt->j", products, rows)
+            values = np.array([penalty.restrict(own).value(rows[own]) for own in case.blocks])
+            inners = np.array([np.vdot(products[own], rows[own]) for own in case.blocks])
+            gauges = gauges[[own[0] for own in case.blocks]]
             claim(
                 at_most(inners, gauges * values, 1e-9),
                 "P3",
-                "<C_j, W_j> must be at most value(W_j) gauge(C_j) in every row: the gauges are too small (or the "
-                "value is).",
+                "<C_j, W_j> must be at most value(W_j) gauge(C_j) in every row (or block of rows): the gauges are too "
+                "small (or the value is).",
                 inner_products=inners,
                 bounds=gauges * values,
                 **case.tells,
@@ -276,7 +276,9 @@ def p4_attained(case: Case) -> None:
     if penalty.separable:
         gauges = penalty.row_gauges(products)
         steps = np.where(gauges > 0.0, gauges, 1.0)[:, None]
-        live = penalty.proximal(products / (0.999 * steps), 1.0).any(axis=1)
+        near = penalty.proximal(products / (0.999 * steps), 1.0)
+        live = np.array([near[own].any() for own in case.blocks])
+        gauges = gauges[[own[0] for own in case.blocks]]
         claim(
             np.array_equal(live, gauges > 0.0),
             "P4",
@@ -325,7 +327,7 @@ def p6_reach(case: Case) -> None:
     """No point of a ball, errors included, has a larger gauge than said, least of all near the threshold."""
     penalty, rng = case.penalty, case.rng
     for where in ranges(case):
-        worst, points = where.worst(penalty, rng)
+        worst, points = where.worst(penalty, rng, case.first)
         upper = penalty.row_reach(where.centre, where.errors, where.norms, where.radius)
         # below 1 a bound says no more than that it is below 1, where rows are apart
         meant = np.maximum(upper, 1.0) if penalty.separable else upper
@@ -379,7 +381,7 @@ def p6_inactive(case: Case) -> None:
         dual = (point - near) / step - penalty.ridge * near
         for radius in (1e-6, 0.03, 0.3):
             norms = np.asarray(rng.uniform(0.0, 1.0, shape))
-            away = rng.standard_normal(shape)
+            away: Array = np.asarray(rng.standard_normal(shape))[case.first]
             away *= radius / np.linalg.norm(away, axis=1, keepdims=True)
             shift = rng.standard_normal(shape)
             error = 0.1 * radius
@@ -477,6 +479,47 @@ def p7_steepest(case: Case) -> None:
     )
 
 
+def p7_row_form(case: Case) -> None:
+    """Compiled row updates are those of the penalty: optimal, whatever the curvatures."""
+    penalty, rng = case.penalty, case.rng
+    form = penalty.row_form()
+    if form is None:
+        return
+    curvatures = 10.0 ** rng.uniform(-2.0, 2.0, case.products.shape)
+    rows = np.empty_like(case.products)
+    kernels.solve_rows(
+        case.products, curvatures, form.group, form.l1, penalty.ridge, penalty.positive, rows, form.code
+    )
+    dual = case.products - (curvatures + penalty.ridge) * rows
+    polar, inner, value = case.polar(dual), float(np.vdot(dual, rows)), penalty.value(rows)
+    claim(
+        polar <= 1.0 + 1e-9 and abs(inner - value) <= 1e-9 * (1.0 + value),
+        "P7",
+        "`row_form` is that of another penalty: its row updates are not optimal.",
+        kind=form.kind,
+        polar=polar,
+        inner_product=inner,
+        value=value,
+        **case.tells,
+    )
+
+
+def p7_split(case: Case) -> None:
+    """Parts add up."""
+    parts = case.free.split(case.rows)
+    if parts is None:
+        return
+    together = np.sum(list(parts.values()), axis=0)
+    values = sum(case.penalty.value(part) for part in parts.values())
+    claim(
+        close(together, case.rows) and close(values, case.penalty.value(case.rows)),
+        "P7",
+        "`split` must give parts whose sum the rows are, and whose values are together no more than that of the rows.",
+        parts=parts,
+        **case.tells,
+    )
+
+
 def p7_features(case: Case) -> None:
     """Which features stand in the way of feasibility."""
     penalty = case.penalty
@@ -527,7 +570,8 @@ def p8_parts(case: Case) -> None:
         without_last=penalty.value(dropped),
         **case.tells,
     )
-    some = rng.permutation(len(rows))[: max(1, len(rows) - 1)]
+    blocks = case.blocks
+    some = np.concatenate([blocks[k] for k in rng.permutation(len(blocks))[: max(1, len(blocks) - 1)]])
     part = penalty.restrict(some)
     kept = np.zeros_like(rows)
     kept[some] = rows[some]
@@ -584,6 +628,8 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     p6_inactive,
     p7_euclid,
     p7_steepest,
+    p7_row_form,
+    p7_split,
     p7_features,
     p8_parts,
 )

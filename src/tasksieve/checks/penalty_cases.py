@@ -48,8 +48,23 @@ class Case:
             told["ridge"] = self.penalty.ridge
         return told
 
+    @property
+    def first(self) -> Array:
+        """For each row the first row of its block."""
+        return first_of_blocks(self.penalty, len(self.rows))
+
+    @property
+    def blocks(self) -> list[Array]:
+        """The rows of each block."""
+        return [np.flatnonzero(self.first == j) for j in np.unique(self.first)]
+
     def polar(self, products: Array) -> float:
         return self.penalty.polar(self.penalty.row_gauges(products))
+
+
+def first_of_blocks(penalty: RowPenalty, n_features: int) -> Array:
+    """For each feature the first one of its block; a penalty that is not on features yet knows its blocks, too."""
+    return np.array([penalty.whole(np.array([j]))[0] for j in range(n_features)], dtype=np.int64)
 
 
 def bind(penalty: RowPenalty, weights: Array, n_tasks: int, **options: Any) -> RowPenalty:
@@ -65,7 +80,7 @@ def cases(penalty: RowPenalty, draws: int, n_features: int | None, seed: int) ->
         tasks = 1 + draw % 5
         positive = draw % 3 == 2
         options = {"ridge_ratio": 0.4, "fixed_ridge": 0.3} if draw % 4 == 3 else {}
-        weights = rng.uniform(0.4, 2.0, d)
+        weights = rng.uniform(0.4, 2.0, d)[first_of_blocks(penalty, d)]
         bound = bind(penalty, weights, tasks, positive=positive, **options)
         rows = rng.standard_normal((d, tasks)) * rng.choice([0.1, 1.0, 10.0]) * (rng.random((d, tasks)) < 0.67)
         products = rng.standard_normal((d, tasks)) * rng.choice([0.1, 1.0, 10.0])
@@ -83,8 +98,11 @@ class Range:
     norms: Array
     radius: float
 
-    def worst(self, penalty: RowPenalty, rng: np.random.Generator, steps: int = 40) -> tuple[Array, Array]:
-        """The largest gauge of each row that was found in the range, and the rows that have it.
+    def worst(
+        self, penalty: RowPenalty, rng: np.random.Generator, first: Array, steps: int = 40
+    ) -> tuple[Array, Array]:
+        """The largest gauge of each row that was found in the range, and the rows that have it; rows of a block (those
+        with the same `first`) move together.
 
         Points that go wrong first: the whole step on one task, in the direction of the norms or of the centre, and
         from the best of these on uphill by random moves.
@@ -103,6 +121,7 @@ class Range:
                 trial = starts[k]
             else:
                 trial = np.abs(move + self.radius * rng.choice([0.03, 0.3]) * rng.standard_normal((d, tasks)))
+            trial = trial[first]
             sizes = np.linalg.norm(trial, axis=1, keepdims=True)
             trial = trial * np.divide(self.radius, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
             gauges = penalty.row_gauges(self.centre + towards * (self.errors + self.norms * trial))

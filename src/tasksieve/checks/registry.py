@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..design import DenseStorage, MappedRowStorage, RepeatedStorage, SparseStorage, Storage
 from ..design.storage import OwnStorage, ScaledStorage, SharedReading
-from ..graph import GraphSVC, GraphSVR, complete_graph
+from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
     CalibratedMultiTaskLassoCV,
@@ -24,22 +24,41 @@ from ..linear import (
     MultiTaskClassifierCV,
     MultiTaskElasticNet,
     MultiTaskElasticNetCV,
+    MultiTaskGroupLasso,
+    MultiTaskGroupLassoCV,
+    MultiTaskHuber,
+    MultiTaskHuberCV,
     MultiTaskLasso,
     MultiTaskLassoCV,
     MultiTaskLogisticRegression,
     MultiTaskLogisticRegressionCV,
     MultiTaskOWL,
     MultiTaskOWLCV,
+    MultiTaskPoisson,
+    MultiTaskPoissonCV,
+    MultiTaskQuantile,
+    MultiTaskQuantileCV,
     MultiTaskRegressor,
     MultiTaskRegressorCV,
     MultiTaskSparseGroupLasso,
     MultiTaskSparseGroupLassoCV,
 )
-from ..losses import Logistic, Loss, Multinomial, Squared, SquareRoot
+from ..losses import (
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Squared,
+    SquaredHinge,
+    SquareRoot,
+)
 from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
-from ..losses.hinge import Hinge, SquaredHinge
+from ..losses.hinge import Hinge
 from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
-from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
+from ..penalties import L11, L21, Dirty, Groups, LInf, RowPenalty, Sorted, SparseGroup
 from ..solvers import (
     Accelerated,
     CoordinateDescent,
@@ -56,6 +75,13 @@ PENALTIES: dict[str, RowPenalty] = {
     "L1,1": L11(),
     "sparse group": SparseGroup(0.2),
     "sparse group, mostly entries": SparseGroup(1.0, 0.3),
+    "L1,inf": LInf(),
+    "dirty": Dirty(),
+    "dirty, near L1,1": Dirty(1.35),
+    "groups": Groups([0, 0, 1, 2, 2, 2]),
+    "groups, not side by side": Groups(["a", "b", "a", "c", "b", "a", "d"], weights=None),
+    "groups, rows inside": Groups([0, 0, 1, 1, 1, 2], "rows"),
+    "groups, entries inside": Groups({"x": [0, 3], "y": [1, 2, 4]}, "entries", mix=0.3, weights={"x": 1.0, "y": 2.0}),
     "sorted, OSCAR": Sorted(),
     "sorted, SLOPE": Sorted("slope", fdr=0.3),
     "sorted, Bao's test": Sorted(test="bao"),
@@ -67,8 +93,13 @@ LOSSES: dict[str, Loss] = {
     "logistic": Logistic(),
     "multinomial": Multinomial(),
     "hinge": Hinge(),
-    "smoothed hinge": Hinge(0.5),
+    "smoothed hinge": SmoothedHinge(),
     "squared hinge": SquaredHinge(),
+    "Huber": Huber(),
+    "Huber, narrow": Huber(0.2),
+    "quantile": Quantile(),
+    "quantile, one-sided": Quantile(0.9, 0.5),
+    "Poisson": Poisson(),
     "epsilon-insensitive": EpsilonInsensitive(),
     "squared epsilon-insensitive": SquaredEpsilonInsensitive(),
 }
@@ -116,14 +147,25 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "accelerated, sorted": (Accelerated, Squared(), Sorted()),
     "coordinate descent": (CoordinateDescent, Squared(), L21()),
     "coordinate descent, sparse group": (CoordinateDescent, Squared(), SparseGroup(0.2)),
+    "coordinate descent, L1,inf": (CoordinateDescent, Squared(), LInf()),
+    "coordinate descent, dirty": (CoordinateDescent, Squared(), Dirty()),
+    "coordinate descent, groups": (CoordinateDescent, Squared(), Groups([0, 1, 0, 2, 2, 2])),
+    "coordinate descent, groups with rows": (CoordinateDescent, Squared(), Groups([0, 1, 0, 2, 2, 2], "rows")),
     "variational Newton": (VariationalNewton, Squared(), L21()),
     "proximal Newton": (ProximalNewton, Logistic(), L21()),
     "proximal Newton, sparse group": (ProximalNewton, Logistic(), SparseGroup(0.2)),
+    "proximal Newton, L1,inf": (ProximalNewton, Logistic(), LInf()),
+    "proximal Newton, dirty": (ProximalNewton, Logistic(), Dirty()),
+    "proximal Newton, groups": (ProximalNewton, Logistic(), Groups([0, 1, 0, 2, 2, 2], "entries")),
+    "proximal Newton, Huber": (ProximalNewton, Huber(0.5), L21()),
+    "proximal Newton, quantile": (ProximalNewton, Quantile(0.8, 0.3), SparseGroup(0.2)),
+    "proximal Newton, Poisson": (ProximalNewton, Poisson(), L21()),
     "sorted FISTA": (SortedFista, Squared(), Sorted()),
     "stochastic gradient": (StochasticGradient, Squared(), Sorted()),
 }
 
 _FEW: dict[str, Any] = {"n_alphas": 4, "eps": 0.05, "cv": 3}
+_FEW_PAIRS: dict[str, Any] = {"graph_strengths": [0.5, 5.0], "Cs": 3, "cv": 2}
 
 ESTIMATORS: dict[str, Any] = {
     "lasso": MultiTaskLasso(0.1),
@@ -132,6 +174,8 @@ ESTIMATORS: dict[str, Any] = {
     "elastic net": MultiTaskElasticNet(0.1),
     "sparse group lasso": MultiTaskSparseGroupLasso(0.1, l1=0.2),
     "sparse group lasso, logistic": MultiTaskSparseGroupLasso(0.02, l1=0.2, loss="logistic"),
+    "group lasso": MultiTaskGroupLasso(0.1),
+    "group lasso, entries inside": MultiTaskGroupLasso(0.1, inside="entries"),
     "logistic regression": MultiTaskLogisticRegression(0.02),
     "calibrated lasso": CalibratedMultiTaskLasso(0.1),
     "calibrated lasso, ridge": CalibratedMultiTaskLasso(0.1, l2=0.1),
@@ -145,15 +189,27 @@ ESTIMATORS: dict[str, Any] = {
     ),
     "any members, sparse group and ridge": MultiTaskRegressor("squared", SparseGroup(0.2), alpha=0.1, ridge=0.1),
     "any members, square-root": MultiTaskRegressor("square-root", alpha=0.1),
+    "any members, task graph": MultiTaskRegressor(alpha=0.1, task_graph="chain", graph_strength=0.5),
+    "any members, entries and task graph": MultiTaskRegressor(penalty="l11", alpha=0.1, task_graph="chain", ridge=0.1),
     "any members, sorted": MultiTaskRegressor(penalty="owl", alpha=0.1),
+    "any members, L1,inf": MultiTaskRegressor(penalty="linf", alpha=0.1),
+    "any members, dirty": MultiTaskRegressor(penalty="dirty", alpha=0.1, ridge=0.1),
+    "any members, quantile and l11": MultiTaskRegressor(Quantile(0.7, 0.5), "l11", alpha=0.05),
+    "Huber regression": MultiTaskHuber(0.1),
+    "quantile regression": MultiTaskQuantile(0.05, smoothing=0.5),
+    "Poisson regression": MultiTaskPoisson(0.1),
     "lasso, cross-validated": MultiTaskLassoCV(**_FEW),
     "elastic net, cross-validated": MultiTaskElasticNetCV(**_FEW),
     "sparse group lasso, cross-validated": MultiTaskSparseGroupLassoCV(l1=0.2, **_FEW),
+    "group lasso, cross-validated": MultiTaskGroupLassoCV(**_FEW),
     "logistic regression, cross-validated": MultiTaskLogisticRegressionCV(**_FEW),
     "calibrated lasso, cross-validated": CalibratedMultiTaskLassoCV(**_FEW),
     "OWL, cross-validated": MultiTaskOWLCV(**_FEW),
     "multinomial OWL, cross-validated": MultinomialOWLCV(n_alphas=3, eps=0.2, cv=2),
     "any members, cross-validated": MultiTaskRegressorCV(**_FEW),
+    "Huber regression, cross-validated": MultiTaskHuberCV(**_FEW),
+    "quantile regression, cross-validated": MultiTaskQuantileCV(smoothing=0.5, **_FEW),
+    "Poisson regression, cross-validated": MultiTaskPoissonCV(**_FEW),
     "any classifier, cross-validated": MultiTaskClassifierCV(**_FEW),
     "online regression": OnlineMultiTaskRegressor(0.05, gamma=20.0, shuffle=False),
     "online classification": OnlineMultiTaskClassifier(0.01, gamma=5.0, shuffle=False),
@@ -161,4 +217,7 @@ ESTIMATORS: dict[str, Any] = {
     "graph SVM, logistic": GraphSVC(complete_graph(3), loss="logistic", C=0.3),
     "graph regression": GraphSVR(complete_graph(3), C=0.1),
     "tasks without a graph": GraphSVR(C=0.1, loss="squared"),
+    "graph SVM, cross-validated": GraphSVCCV(complete_graph(3), **_FEW_PAIRS),
+    "graph SVM, logistic, cross-validated": GraphSVCCV(complete_graph(3), loss="logistic", **_FEW_PAIRS),
+    "graph regression, cross-validated": GraphSVRCV(complete_graph(3), loss="squared", **_FEW_PAIRS),
 }

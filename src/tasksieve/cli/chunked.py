@@ -56,6 +56,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
             f"known by sums over rows: {', '.join(SUMMED)}. With other losses tasksieve stream learns from rows that "
             "go by"
         )
+    if config.get("offset") is not None:
+        return "--offset is for rows in memory"
     if _format(config) not in CHUNKED:
         return f"tables of format {_format(config)} are read as a whole; {', '.join(CHUNKED)} go by in chunks"
     if config.get("row_groups") is not None or config.get("shuffle") is False:

@@ -47,9 +47,10 @@ from .defaults import (
     without_defaults,
 )
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
+from .feature_groups import GROUP_WORDS, read_feature_groups
 from .folders import begin, choose_folder, held, refuse_other_options
 from .folds import check_folds, fold_parameters
-from .graph_file import read_graph_file
+from .graph_file import GRAPH_WORDS, read_graph_file, read_task_graph
 from .options import (
     BY_KEY,
     COMPARED,
@@ -169,6 +170,8 @@ def decide_config(
     if resumed is not None:
         old = base = read_config(resumed, CONFIG)
     config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
+    if "loss" in asked or "penalty" in asked:
+        add_default(config, "model", "any")
     for key, value in DEFAULTS.items():
         add_default(config, key, value)
     config.setdefault("threads", thread_count())
@@ -239,8 +242,13 @@ def check_config(config: dict[str, Any]) -> ModelKind:
         for key in STRENGTH:
             if key in config:
                 raise UsageError(f"--alpha gives one value; {BY_KEY[key].long} is for choosing among several")
-    if config.get("graph") is not None and "graph_strength" not in kind.parameters():
-        raise UsageError(f"--graph: --model {kind.name} has no graph")
+    for key in ("graph", "task_graph", "feature_groups"):
+        if config.get(key) is not None and key not in kind.parameters():
+            raise UsageError(f"{BY_KEY[key].long}: --model {kind.name} has no such option")
+    if "feature_groups" in kind.parameters() and config.get("feature_groups") is None:
+        raise UsageError("--feature-groups: name a file with the columns feature and group, or 'column'")
+    if config.get("offset") is not None and kind.strength != "alpha":
+        raise UsageError(f"--offset: --model {kind.name} knows none")
     if config.get("cv") is not None and config["cv"] < 2:
         raise UsageError(f"--cv: at least 2 folds, got {config['cv']}")
     if config["threads"] < 1:
@@ -291,11 +299,12 @@ def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def data_digest(config: dict[str, Any]) -> str:
-    """One digest for the table and the graph."""
+    """One digest for the table and the files beside it."""
     digest = file_digest(Path(config["table"]))
-    graph = config.get("graph")
-    if graph not in (None, "none", "complete"):
-        digest = hashlib.sha256((digest + file_digest(Path(graph))).encode()).hexdigest()
+    for key, words in (("graph", GRAPH_WORDS), ("task_graph", GRAPH_WORDS), ("feature_groups", GROUP_WORDS)):
+        named = config.get(key)
+        if named is not None and named not in words:
+            digest = hashlib.sha256((digest + file_digest(Path(named))).encode()).hexdigest()
     return digest
 
 
@@ -310,6 +319,7 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         target=config["target"],
         task=config.get("task"),
         weights=config.get("weights"),
+        offset=config.get("offset"),
         groups=config.get("row_groups"),
         id=config.get("id"),
         features=config.get("features", ()),
@@ -356,6 +366,10 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: Problem, cl
     params, cv = estimator_parameters(config), bool(config.get("cv"))
     if config.get("graph") is not None:
         params.update(read_graph_file(config["graph"], problem.tasks))
+    if config.get("task_graph") is not None:
+        params["task_graph"] = read_task_graph(config["task_graph"], problem.tasks)
+    if config.get("feature_groups") is not None:
+        params["feature_groups"] = read_feature_groups(config["feature_groups"], problem.encoding)
     if cv:
         known = kind.parameters(cv=True)
         params.update(read_grid(config))
@@ -452,7 +466,12 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
 
 def row_arguments(problem: TableProblem) -> dict[str, Any]:
     """What `fit` is told of the rows beside X and y."""
-    rows = {"task": problem.task, "sample_weight": problem.sample_weight, "groups": problem.groups}
+    rows = {
+        "task": problem.task,
+        "sample_weight": problem.sample_weight,
+        "groups": problem.groups,
+        "offset": problem.offset,
+    }
     return {name: values for name, values in rows.items() if values is not None}
 
 
@@ -502,11 +521,18 @@ def write_results(
         quality = quality_of(model, problem)
     else:
         quality = task_quality(
-            model, problem.X, problem.y, problem.task, problem.sample_weight, where="the rows learnt from"
+            model,
+            problem.X,
+            problem.y,
+            problem.task,
+            problem.sample_weight,
+            offset=problem.offset,
+            where="the rows learnt from",
         )
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
-    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit", "id": config.get("id")}
+    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
+    facts |= {key: config.get(key) for key in ("id", "offset")}
     save_model(
         folder,
         SavedModel(

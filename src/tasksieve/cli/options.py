@@ -61,6 +61,8 @@ OPTIONS = [
     Option("date_parts", "--date-parts/--no-date-parts", bool, "Learn from the parts of dates (days since 1970, year, "
            "month, day, weekday, hour); otherwise dates are left out.", "Data"),
     Option("weights", "--weights", str, "Column with the weight of each row.", "Data"),
+    Option("offset", "--offset", str, "Column that is added to every prediction, not learned (log exposure, of a "
+           "rate); predict needs it, too.", "Data"),
     Option("row_groups", "--row-groups", str, "Column that related rows share (a family, a patient): they are held "
            "out together in cross-validation.", "Data", "config", ("fit",)),
     Option("categorical", "--categorical", list[str], "Columns of numbers that are names of things (names or globs). "
@@ -81,16 +83,32 @@ OPTIONS = [
     Option("l1", "--l1", float, "Sparse group: cost of a single coefficient.", "Model", "param"),
     Option("group", "--group", float, "Sparse group: cost of a feature.", "Model", "param"),
     Option("l2", "--l2", str, "Calibrated: ridge penalty (with --cv several, 0,0.1).", "Model", "param"),
-    Option("loss", "--loss", str, "Loss, for models that have several.", "Model", "param"),
+    Option("loss", "--loss", str, "Loss, for models that have several: squared, huber, quantile, poisson, square-root, "
+           "logistic, squared_hinge, smoothed_hinge with --model any, which is the model where --loss or --penalty is "
+           "given and no other.", "Model", "param"),
+    Option("penalty", "--penalty", Literal["l21", "l11", "linf", "dirty", "sparse_group", "owl"],
+           "Penalty, with --model any.", "Model", "param"),
+    Option("ridge", "--ridge", float, "Strength of a ridge beside the penalty.", "Model", "param"),
+    Option("task_graph", "--task-graph", str, "Neighbouring tasks have similar coefficients: 'chain' (tasks in "
+           "order), 'complete', or a CSV file as for --graph.", "Model"),
+    Option("feature_groups", "--feature-groups", str, "Group lasso: a CSV file with columns feature and group; "
+           "'column' makes a group of the words of each column.", "Model"),
+    Option("inside", "--inside", Literal["rows", "entries"], "Group lasso: what may be zero inside a group.", "Model",
+           "param"),
+    Option("delta", "--delta", float, "Huber: residuals up to this are squared, in units of the target.", "Model",
+           "param"),
+    Option("q", "--q", float, "Quantile: which one, between 0 and 1.", "Model", "param"),
+    Option("smoothing", "--smoothing", float, "Quantile: width over which its kink is rounded.", "Model", "param"),
     Option("owl_weights", "--owl-weights", Literal["oscar", "slope"], "OWL: the sorted weights.",
            "Model", "param"),
     Option("oscar_ratio", "--oscar-ratio", float, "OWL: how fast the OSCAR weights fall.", "Model", "param"),
     Option("fdr", "--fdr", float, "OWL: false discovery rate of the SLOPE weights.", "Model", "param"),
     Option("graph", "--graph", str, "Graph SVM: 'complete', 'none', or a CSV file (a square matrix headed by task "
            "names, or edges: from,to,weight).", "Model"),
-    Option("graph_strength", "--graph-strength", float, "Graph SVM: how strongly neighbours agree.", "Model", "param"),
+    Option("graph_strength", "--graph-strength", float, "Graph SVM, --task-graph: how strongly neighbours agree.",
+           "Model", "param"),
     Option("epsilon", "--epsilon", float, "Graph SVM, numbers: half the width of the tube.", "Model", "param"),
-    Option("class_weight", "--class-weight", Literal["balanced"], "Graph SVM: weigh classes.", "Model",
+    Option("class_weight", "--class-weight", Literal["balanced"], "Weigh classes by their rarity.", "Model",
            "param"),
     Option("intercept_scaling", "--intercept-scaling", float, "Graph SVM: size of the constant feature.", "Model",
            "param"),

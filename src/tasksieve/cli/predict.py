@@ -115,10 +115,13 @@ def predictions(
         )
     if probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(f"--probabilities: {type(model).__name__} gives none")
-    X, labels, rows = prepare_rows(
-        table, saved.encoding, task=task, missing=missing, fill=saved.fill, unknown=unknown
+    offset = saved.facts.get("offset")
+    X, labels, offsets, rows = prepare_rows(
+        table, saved.encoding, task=task, offset=offset, missing=missing, fill=saved.fill, unknown=unknown
     )
     keywords = {} if labels is None else {"task": labels}
+    if offsets is not None:
+        keywords["offset"] = offsets
     columns: dict[str, list[Any]] = {}
     if task is not None:
         columns["task"] = spread(labels, rows, table.n_rows)

@@ -207,9 +207,9 @@ class AnchorShelf:
         upper: Array,
     ) -> None:
         """The same through the penalty's own methods, a block of features at a time."""
-        for start in range(0, len(norms), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            part = penalty.restrict(np.arange(start, min(start + _BLOCK, len(norms))))
+        everything, pieces = np.arange(len(norms)), penalty.pieces(_BLOCK)
+        for block in pieces:
+            part = penalty if len(pieces) == 1 else penalty.restrict(everything[block])
             centre = np.zeros((len(norms[block]), self._tasks))
             for products, own in zip(self._products, coef * self._units, strict=True):
                 centre += own * products[block]

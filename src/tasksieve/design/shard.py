@@ -39,9 +39,9 @@ class Centred:
     columns : array, (rows, columns), Fortran order
         ``x~``. One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise
         (`Samples.uniform`) the rows of the one matrix.
-    squares, shifts, sizes : arrays, (columns, tasks)
+    squares, shifts, sizes : arrays, (columns, tasks), or (columns, 1) where all tasks agree
         ``||x~||^2``, the shifts, and the norms of ``q x^``.
-    loadings : array, (n_basis, columns, tasks)
+    loadings : array, (n_basis, columns, tasks or 1)
     """
 
     columns: Array
@@ -255,10 +255,6 @@ class LocalShard:
                 out[offsets[t] : offsets[t + 1], k] = 0.0
                 squares[k, t] = 0.0
         sizes = np.sqrt(whole)
-        if tasks < samples.n_tasks:
-            wide = (count, samples.n_tasks)
-            squares, shifts, sizes = (np.broadcast_to(part, wide) for part in (squares, shifts, sizes))
-            loadings = np.broadcast_to(loadings, (len(basis), *wide))
         return Centred(out, squares, shifts, sizes, loadings)
 
     def _first_pass(self, projected: Array | None) -> Array:

@@ -130,6 +130,33 @@ def _warn_absent(data: TaskData, present: np.ndarray) -> None:
         )
 
 
+def refuse_negative(data: TaskData) -> None:
+    """Refuse counts below zero, by row and task."""
+    wrong = np.flatnonzero((data.y < 0.0) & (data.weights > 0.0))
+    if not len(wrong):
+        return
+    i = int(wrong[0])
+    t = int(np.searchsorted(data.offsets, i, side="right")) - 1
+    row = i - int(data.offsets[t]) if data.form in ("list", "shared") else i if data.order is None else int(data.order[i])
+    task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
+    raise ValueError(
+        f"y: counts must not be negative; row {row}{task} is {data.y[i]:g}. Leave such rows out (NaN is a label that is "
+        "not observed), or choose another loss."
+    )
+
+
+def warn_no_counts(data: TaskData) -> None:
+    """Name the tasks that count nothing: with an intercept, their loss has no minimiser."""
+    totals = np.add.reduceat(data.weights * data.y, data.offsets[:-1])
+    names = data.tasks[totals == 0.0].tolist()
+    if names:
+        warnings.warn(
+            f"{len(names)} task(s) count nothing ({some_of(names)}): their best intercept would be minus infinity and "
+            "is kept finite, their rate is practically 0, and they have no say in which features are selected.",
+            stacklevel=5,
+        )
+
+
 def warn_column(y: Any) -> None:
     """scikit-learn's warning about a y of one column, which classifiers there take for a mistake."""
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:

@@ -61,7 +61,7 @@ class Sample:
             classes = labels.y.astype(np.int64)
             values = (classes[:, None] == np.arange(int(np.max(labels.class_counts)))).astype(np.float64)
         elif labels.classes is not None:
-            classes = (labels.y > 0).astype(np.int64)
+            classes = np.maximum(labels.y, 0).astype(np.int64)  # -1 / +1, or numbers of classes from 0
         return cls(labels.offsets, labels.tasks.tolist(), labels.weights > 0, classes, values)
 
     @property
@@ -79,6 +79,7 @@ def make_folds(
     groups: Any = None,
     random_state: Any = None,
     like_scikit_learn: bool = False,
+    whole_tasks: bool = False,
 ) -> Folds:
     """Folds of a cross-validation.
 
@@ -94,6 +95,8 @@ def make_folds(
         Seed of the shuffling.
     like_scikit_learn : bool
         Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    whole_tasks : bool
+        Whether a fold may hold out all rows of a task, because others speak for it.
     """
     cv = _read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)
@@ -115,7 +118,7 @@ def make_folds(
             splits, origin = _splits(cv, y, labels, named), _origin(cv, labels)
         weights = [_row_weights(f, split, labels) for f, split in enumerate(splits)]
         words = f"{len(weights)} folds {origin}"
-    _refuse_useless(weights, labels)
+    _refuse_useless(weights, labels, whole_tasks)
     if not isinstance(cv, ShuffledFolds) and named is None:
         held_out = [test > 0 for _, test in weights]
         warn_of_order(sample.values, sample.offsets, sample.observed, sample.tasks, held_out)
@@ -297,13 +300,15 @@ def _read_rows(f: int, name: str, rows: Any, n_rows: int) -> np.ndarray:
     return index
 
 
-def _refuse_useless(folds: list[Weights], labels: TaskLabels) -> None:
-    """Every task must keep a row to be learned from, and every fold hold out one."""
+def _refuse_useless(folds: list[Weights], labels: TaskLabels, whole_tasks: bool) -> None:
+    """Every task must keep a row to be learned from, or where whole tasks may go some task; every fold hold out one."""
     if not folds:
         raise ValueError("cv gave no folds.")
+    task, n_tasks = labels.task_of_sample, labels.n_tasks
+    observed = np.bincount(task, weights=labels.weights, minlength=n_tasks) > 0
     for f, (train, test) in enumerate(folds):
-        empty = np.flatnonzero(np.add.reduceat(train, labels.offsets[:-1]) <= 0)
-        if len(empty):
+        empty = np.flatnonzero(observed & (np.bincount(task, weights=train, minlength=n_tasks) <= 0))
+        if len(empty) and (not whole_tasks or not train.any()):
             raise ValueError(
                 f"cv: fold {f} leaves task {labels.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
                 "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."

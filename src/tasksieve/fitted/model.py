@@ -18,7 +18,9 @@ from ..tasks import (
     count_rows,
     is_task_list,
     linear_scores,
+    observed_offset,
     read_labels,
+    read_offset,
     read_tasks,
     with_class_weight,
     without_common_factor,
@@ -54,7 +56,14 @@ class FittedModel(BaseEstimator):
         check_is_fitted(self, "coef_")
         classes = getattr(self, "classes_", None) if self._targets == "classes" else None
         return LinearState(
-            self.coef_, self.intercept_, self.tasks_, classes, self._single, type(self).__name__, self._joint
+            self.coef_,
+            self.intercept_,
+            self.tasks_,
+            classes,
+            self._single,
+            type(self).__name__,
+            self._joint,
+            getattr(self, "_needs_offset", False),
         )
 
     def _remember_features(self, X: Any, n_features: int) -> None:
@@ -85,9 +94,9 @@ class FittedModel(BaseEstimator):
     ) -> np.ndarray:
         return linear_scores(rows, coef, intercept, codes)
 
-    def _scores(self, X: Any, task: Any, state: LinearState | None = None) -> Any:
-        """x . w_t + b_t in the form that `predict` promises: (n,), (n, T) or a list."""
-        return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows)
+    def _scores(self, X: Any, task: Any, state: LinearState | None = None, offset: Any = None) -> Any:
+        """x . w_t + b_t + offset in the form that `predict` promises: (n,), (n, T) or a list."""
+        return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows, offset)
 
     def _read_test_labels(
         self, X: Any, y: Any, task: Any, sample_weight: Any, state: LinearState | None = None
@@ -103,15 +112,15 @@ class FittedModel(BaseEstimator):
             raise ValueError(f"y has {labels.n_tasks} tasks, the model has {n_tasks}.")
         return labels
 
-    def _predict(self, X: Any, task: Any, state: LinearState | None = None) -> Any:
+    def _predict(self, X: Any, task: Any, state: LinearState | None = None, offset: Any = None) -> Any:
         state = state or self._learned()
-        return state.answers(self._scores(X, task, state), task, is_task_list(X))
+        return state.answers(self._scores(X, task, state, offset), task, is_task_list(X))
 
-    def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any) -> float:
+    def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> float:
         """Mean over tasks of R², or of the accuracy where classes are predicted."""
         state = self._learned()
-        predictions = self._predict(X, task, state)
         labels = self._read_test_labels(X, y, task, sample_weight, state)
+        predictions = self._predict(X, task, state, None if offset is None else observed_offset(offset, labels))
         flat = labels.flatten(predictions)
         if state.classes is None:
             return mean_over_tasks(labels, flat, r2, least=2)
@@ -227,6 +236,22 @@ class TaskLinearModel(SelectingModel):
         ordinary = without_common_factor(data.weights)
         return data if ordinary is data.weights else data.with_weights(ordinary)
 
+    def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
+        """`_read`, and what is known of every prediction."""
+        data = self._read(X, y, task, sample_weight)
+        if offset is None:
+            return data
+        return data.with_offset(self._read_offset(offset, data))
+
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """As flat vectors over samples lie."""
+        if data.class_counts is not None:
+            raise ValueError(
+                "offset: with more than two classes one number per row would change nothing, all classes being shifted "
+                "alike. Leave it out."
+            )
+        return read_offset(offset, data)
+
     def _set_features(self, X: Any, data: TaskData) -> None:
         self._remember_features(X, data.n_features)
 
@@ -249,6 +274,7 @@ class TaskLinearModel(SelectingModel):
         self.dual_gap_ = float(point.dual_gap) / unit
         self.n_iter_ = max(1, int(point.n_iter))
         self._single = data.form == "single"
+        self._needs_offset = data.has_offset
         if data.classes is not None:
             self.classes_ = data.classes
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..tasks import count_rows, read_labels, task_array
+from ..tasks import count_rows, observed_offset, read_labels, task_array
 from .scoring import mean_over_tasks
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
@@ -142,21 +142,26 @@ class TaskScorer:
         self.sign = sign
         self.response_method = response_method
         self.options = options
-        self._requests: dict[str, Any] = {"task": True, "sample_weight": None}
+        self._requests: dict[str, Any] = {"task": True, "sample_weight": None, "offset": None}
 
-    def __call__(self, estimator: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> float:
         """Mean over tasks of the metric, larger is better.
 
         Parameters
         ----------
         estimator : fitted estimator
-        X, y, task, sample_weight
+        X, y, task, sample_weight, offset
             Rows in any form that the estimator's ``fit`` takes. Missing labels and rows of weight 0 are left out.
         """
-        predictions = getattr(estimator, self.response_method)(X, **({} if task is None else {"task": task}))
+        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
+        given = {} if task is None else {"task": task}
+        if offset is not None:
+            given["offset"] = observed_offset(offset, labels)
+        predictions = getattr(estimator, self.response_method)(X, **given)
         if self.response_method == "predict_proba":  # of the larger class
             predictions = [p[..., 1] for p in predictions] if isinstance(predictions, list) else predictions[..., 1]
-        labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
 
         def metric(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
             weighted = {} if sample_weight is None else {"sample_weight": weights}
@@ -164,12 +169,12 @@ class TaskScorer:
 
         return self.sign * mean_over_tasks(labels, labels.flatten(predictions), metric, least=1)
 
-    def set_score_request(self, *, task: Any = True, sample_weight: Any = None) -> TaskScorer:
+    def set_score_request(self, *, task: Any = True, sample_weight: Any = None, offset: Any = None) -> TaskScorer:
         """Say which metadata a meta-estimator should pass, as scikit-learn's scorers do.
 
         Parameters
         ----------
-        task, sample_weight : bool, str or None
+        task, sample_weight, offset : bool, str or None
             True: pass it; False: do not; None: an error if it is given; str: pass what goes by that name.
 
         Returns
@@ -177,7 +182,7 @@ class TaskScorer:
         TaskScorer
             Itself.
         """
-        self._requests = {"task": task, "sample_weight": sample_weight}
+        self._requests = {"task": task, "sample_weight": sample_weight, "offset": offset}
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -223,7 +228,8 @@ def task_scorer(
     Returns
     -------
     TaskScorer
-        ``scorer(estimator, X, y, task=None, sample_weight=None)``. Under metadata routing it asks for ``task``.
+        ``scorer(estimator, X, y, task=None, sample_weight=None, *, offset=None)``. Under metadata routing it asks for
+        ``task``.
 
     Examples
     --------

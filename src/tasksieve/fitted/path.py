@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 
 from ..tasks import label_array
+from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
 
@@ -118,9 +118,7 @@ class RegularizationPath:
         self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
         self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
         self.null_objective = float(null_objective) / unit
-        self.n_selected = np.array(
-            [np.count_nonzero(point.rows.any(axis=1)) for point in points], dtype=np.int64
-        )
+        self.n_selected = _live_rows(points)
         self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
         self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
         self.converged = np.array([point.converged for point in points], dtype=bool)
@@ -129,7 +127,7 @@ class RegularizationPath:
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
         self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
         self._points = tuple(points)
-        self._estimator = None if estimator is None else clone(estimator)
+        self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
         self._classes = classes
         #: the place of each row of `coef` in a solution, which has task after task
@@ -212,15 +210,15 @@ class RegularizationPath:
         """
         if self._estimator is None or self._facts is None:
             raise ValueError("this path was not made by an estimator: it has coef(k) and intercept(k) only.")
-        model = clone(self._estimator).set_params(alpha=float(self.alphas[k]))
+        model = unfitted(self._estimator).set_params(alpha=float(self.alphas[k]))
         model._chosen_alpha(self._facts, None)  # some keep it as an attribute, too
         model._set_solution(self._facts, self._points[k])
         if self.feature_names is not None:
             model.feature_names_in_ = self.feature_names
         return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
 
-    def predict(self, X: Any, k: int, task: Any = None) -> Any:
-        """Linear predictions x . w_t + b_t of the solution at value k.
+    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
+        """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters
         ----------
@@ -229,6 +227,8 @@ class RegularizationPath:
             Position in ``alphas``.
         task : array of shape (n,), optional
             The task of each row.
+        offset : float, or array or list in the form of the predictions, optional
+            Needed if the path was fitted with one.
 
         Returns
         -------
@@ -238,9 +238,13 @@ class RegularizationPath:
         if self._classes is not None:
             return self.model(k).decision_function(X, task=task)
         state = LinearState(
-            self.coef(k).toarray(), self.intercept(k), self.tasks, owner=type(self).__name__
+            self.coef(k).toarray(),
+            self.intercept(k),
+            self.tasks,
+            owner=type(self).__name__,
+            needs_offset=self._facts is not None and self._facts.has_offset,
         )
-        return state.scores(X, task)
+        return state.scores(X, task, offset=offset)
 
     def to_frame(self, kind: str = "values") -> Any:
         """The path as a pandas data frame.
@@ -352,3 +356,12 @@ class RegularizationPath:
             norms[k, np.searchsorted(ever, point.features)] = np.linalg.norm(point.rows, axis=1)
         largest = np.argsort(-norms.max(axis=0, initial=0.0), kind="stable")[:DRAWN_FEATURES]
         return norms[:, np.sort(largest)]
+
+
+def _live_rows(points: Sequence[Any]) -> np.ndarray:
+    """How many rows of each point are not zero: all points at once, since they are many and small."""
+    ends = np.cumsum([0, *(len(point.rows) for point in points)])
+    if not ends[-1]:
+        return np.zeros(len(points), dtype=np.int64)
+    live = np.concatenate([[0], np.cumsum(np.concatenate([point.rows for point in points]).any(axis=1))])
+    return np.diff(live[ends])

@@ -23,6 +23,7 @@ class DataFacts:
     weight_per_task: np.ndarray
     task_weights: np.ndarray
     class_counts: np.ndarray | None = None
+    has_offset: bool = False
 
     @classmethod
     def of(cls, data: TaskData) -> DataFacts:
@@ -36,6 +37,7 @@ ATTRIBUTES = {
     "tasks": "tasks_",
     "classes": "classes_",
     "single": "_single",
+    "needs_offset": "_needs_offset",
     "n_features": "n_features_in_",
     "objective": "objective_",
     "dual_gap": "dual_gap_",
@@ -47,7 +49,8 @@ ATTRIBUTES = {
 def get_state(model: Any) -> dict[str, Any]:
     """What a fitted model has found, by the names of `ATTRIBUTES`.
 
-    ``single`` is whether it was fitted to a 1-D y without task, and therefore predicts (n,) and not (n, T).
+    ``single`` is whether it was fitted to a 1-D y without task, and therefore predicts (n,) and not (n, T);
+    ``needs_offset`` whether it was fitted with an offset.
     """
     return {name: getattr(model, own) for name, own in ATTRIBUTES.items() if hasattr(model, own)}
 

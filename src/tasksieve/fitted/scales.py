@@ -72,6 +72,8 @@ def warn_scales(
 
 def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None, stacklevel: int) -> None:
     """The same for norms of columns about their means, of which some count."""
+    if norms.max(initial=0.0) <= COMPARABLE * norms.min(initial=np.inf):  # as most data are
+        return
     features = np.flatnonzero(counted & (norms > 0.0))
     if len(features) < 2:
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..losses import Loss
 from ..tasks import TaskLabels
 
 
@@ -16,6 +17,17 @@ def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
     if total == 0.0:
         return 1.0 if residual == 0.0 else 0.0
     return 1.0 - residual / total
+
+
+def d2(y: np.ndarray, scores: np.ndarray, weights: np.ndarray, loss: Loss) -> float:
+    """1 - deviance / deviance of the best constant; where that is 0: 1 if the labels are met exactly, else 0."""
+    constant = loss.best_constant(y, weights)
+    assert constant is not None
+    own = float(weights @ loss.deviance(y, scores))
+    total = float(weights @ loss.deviance(y, np.full(len(y), constant)))
+    if total <= 1e-14 * float(weights @ np.abs(y)):
+        return 1.0 if own <= 1e-14 * float(weights @ np.abs(y)) else 0.0
+    return 1.0 - own / total
 
 
 def accuracy(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:

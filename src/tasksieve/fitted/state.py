@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..tasks import is_task_list, linear_scores, read_matrix, task_codes
+from ..tasks import add_offset, is_task_list, linear_scores, read_matrix, task_codes
 
 
 def read_rows(X: Any, name: str) -> Any:
@@ -37,6 +37,8 @@ class LinearState:
         Whose state it is, for messages.
     joint : bool
         Whether several classes are judged together, not one by one against the rest.
+    needs_offset : bool
+        Fitted with an offset: scores without one would be of another kind.
     """
 
     coef: Any
@@ -46,6 +48,7 @@ class LinearState:
     single: bool = False
     owner: str = "model"
     joint: bool = False
+    needs_offset: bool = False
 
     @property
     def rows(self) -> np.ndarray:
@@ -88,8 +91,9 @@ class LinearState:
         task: Any,
         read: Callable[[Any, str], Any] = read_rows,
         score: Callable[..., np.ndarray] = linear_scores,
+        offset: Any = None,
     ) -> Any:
-        """x . w_t + b_t: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
+        """x . w_t + b_t + offset: (n,) with ``task``, (n, T) without, a list for a list; a last axis for K classes.
 
         Where tasks have different classes, and one more than two: always a list by task, (n, K_t) without ``task``, and
         with it the scores of that task's rows.
@@ -102,7 +106,13 @@ class LinearState:
             ``read(X, name)`` gives the rows in the form that ``score`` takes, something with a ``shape``.
         score : callable
             With the arguments of `tasksieve.tasks.linear_scores`.
+        offset : float, or array or list in the form of the scores, optional
         """
+        if self.needs_offset and offset is None:
+            raise ValueError(
+                f"{self.owner} was fitted with an offset: pass offset=, in the form of the predictions (offset=0.0 for "
+                "none)."
+            )
 
         all_coef, all_intercepts = self._padded()
         n_features = all_coef.shape[-1]
@@ -135,14 +145,15 @@ class LinearState:
                     "task (of 0 rows where there is nothing to predict), or stacked rows with task."
                 )
             parts = [scored(rows(item, f"X[{t}]"), slice(t, t + 1), None)[:, 0] for t, item in enumerate(X)]
-            return self._cut(parts)
+            return self._cut(parts) if offset is None else add_offset(self._cut(parts), offset)
         matrix = rows(X, "X")
         codes = None if task is None else task_codes(task, self.tasks, matrix.shape[0])
         found = scored(matrix, slice(None), codes)
         if isinstance(self.coef, list):
             tasks = range(len(self.coef))
             return self._cut([found[:, t] for t in tasks] if codes is None else [found[codes == t] for t in tasks])
-        return found[:, 0] if codes is None and self.single else found
+        found = found[:, 0] if codes is None and self.single else found
+        return found if offset is None else add_offset(found, offset)
 
     def _cut(self, parts: list[np.ndarray]) -> list[np.ndarray]:
         """Scores by task, each of its own classes only."""

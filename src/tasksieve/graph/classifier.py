@@ -11,6 +11,7 @@ from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
+from .cross_validation import GraphModelCV
 from .model import GraphModel
 
 
@@ -101,6 +102,10 @@ class GraphSVC(TaskClassification, GraphModel):
     hasher_ : WeightedDegreeHasher
         The hasher fitted to the length of the strings, where there is one.
 
+    See Also
+    --------
+    GraphSVCCV : C and graph_strength by cross-validation.
+
     Notes
     -----
     With :math:`M = (I + L)^{-1}`, whose rows sum to 1, :math:`w_t = \sum_s m_{ts} v_s`: each task is a mixture of
@@ -172,31 +177,33 @@ class GraphSVC(TaskClassification, GraphModel):
         result: GraphSVC = self._solve_all(X, y, task, sample_weight)
         return result
 
-    def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
+    def _encode(self, labels: TaskLabels) -> list[np.ndarray]:
         present, y = labels.weights > 0, labels.y
-        weights = labels.weights
         classes = observed_classes(labels)
         if classes is None:
             raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).")
-        if self.class_weight is not None:
-            weights = weights * self._class_weights(labels, classes, present)
         if len(classes) == 2:
             self.classes_ = classes
-            return [_signs(y == classes[1], present)], weights
+            return [_signs(y == classes[1], present)]
         pairs = [np.unique(y[part][present[part]]) for part in labels.per_task()]
         if len(pairs) > 1 and all(len(pair) == 2 for pair in pairs):
-            tasks, place, *_ = self._read_coupling(labels)
+            tasks, place, _ = self._read_graph(labels)
             self.classes_ = [None] * len(tasks)
             signs = np.zeros(len(y))
             for t, (pair, part) in enumerate(zip(pairs, labels.per_task(), strict=True)):
                 self.classes_[place[t]] = pair
                 signs[part] = _signs(y[part] == pair[1], present[part])
-            return [signs], weights
+            return [signs]
         self.classes_ = classes
-        return [_signs(y == label, present) for label in classes], weights
+        return [_signs(y == label, present) for label in classes]
 
-    def _class_weights(self, labels: TaskLabels, classes: np.ndarray, present: np.ndarray) -> np.ndarray:
+    def _class_factors(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray | None:
         rule = self.class_weight
+        if rule is None:
+            return None
+        classes = observed_classes(labels)
+        assert classes is not None  # `_encode` has refused what cannot be sorted
+        present = labels.weights > 0
         code = np.zeros(len(labels.y), dtype=np.int64)
         code[present] = np.searchsorted(classes, labels.y[present])
         if isinstance(rule, Mapping):
@@ -207,11 +214,132 @@ class GraphSVC(TaskClassification, GraphModel):
             if not np.all((factor > 0) & np.isfinite(factor)):
                 raise ValueError("class_weight must hold finite numbers > 0.")
         elif isinstance(rule, str) and rule == "balanced":
-            total = np.bincount(code[present], weights=labels.weights[present], minlength=len(classes))
-            factor = total.sum() / (len(classes) * total)
+            total = np.bincount(code[present], weights=weights[present], minlength=len(classes))
+            share = np.count_nonzero(total) * total
+            factor = np.divide(total.sum(), share, out=np.ones(len(classes)), where=total > 0)
         else:
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {rule!r}.")
         return factor[code]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+class GraphSVCCV(TaskClassification, GraphModelCV):
+    r"""Support vector classifier for tasks on a graph, with C and graph_strength chosen by cross-validation.
+
+    .. math::
+
+        \min_W\ \tfrac12 \sum_t \lVert w_t \rVert^2 + \tfrac12 \sum_{st} L_{st}\, w_s \cdot w_t
+        + C \sum_i s_i\, \ell\bigl(y_i\, x_i \cdot w_{t(i)}\bigr), \qquad y_i = \pm 1
+
+    the objective of `GraphSVC`, with the pair of values whose held-out score is best.
+
+    Parameters
+    ----------
+    graph, graph_tasks
+        As in `GraphSVC`.
+    graph_strengths : array, optional
+        Values of ``graph_strength`` that are compared; by default 0.1, 1 and 10, without a graph 0.
+    Cs : int or array, default=10
+        Values of C that are compared. A whole number: so many, evenly spaced in their logarithms, over a range that
+        follows from the lengths of the rows: from where the rows of a task together hardly reach their margin to a
+        hundred times what one of them needs to reach it alone.
+    cv : int, splitter or iterable, optional
+        A number of folds, by default 5: shuffled within tasks, stratified by class, whole ``groups`` together. A
+        splitter or (train, test) pairs of row indices may hold out whole tasks if there is a graph: their neighbours
+        then predict them.
+    scoring : str or callable, optional
+        A scorer of scikit-learn, or ``scorer(estimator, X, y)``: the larger, the better; its mean over tasks. By
+        default the loss of held-out rows, the smaller the better.
+    selection_rule : {"min", "1se"}, default="min"
+        The best mean over the folds; or with the same strength the smallest C within one standard error of it.
+    fold_tol : float, optional
+        What folds are solved to, relative to the objective at W = 0; by default max(tol, 1e-4).
+    loss, fit_intercept, intercept_scaling, class_weight, hasher, tol, max_iter, solver
+        As in `GraphSVC`.
+    random_state : int, RandomState instance, optional
+        Seed of the folds, and of the order in which rows are visited; None is 0.
+    n_jobs : int, optional
+        Folds that are solved at the same time, in threads; the processors available are shared among them.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    C_, graph_strength_ : float
+        The values chosen.
+    Cs_, graph_strengths_ : ndarrays
+        The values compared, increasing.
+    cv_scores_ : ndarray of shape (number of strengths, number of Cs, number of folds)
+        Held-out losses with ``class_weight`` in them (the smaller, the better), or with ``scoring`` scores (the
+        larger, the better): means over tasks, and over the machines of one-vs-rest.
+    cv_predictions_ : ndarray, or list of ndarray, in the form of y
+        For each row what the fold that held it out predicted with the values chosen: ``decision_function``, with the
+        logistic loss ``predict_proba``, with their last axis for classes. The mean where a row was held out twice, NaN
+        where it never was.
+    cv_folds_ : str
+        How the folds were made, in words.
+    cv_measure : str
+        What ``cv_scores_`` are, in words.
+    coef_, intercept_, tasks_, classes_, dual_coef_, support_, objective_, dual_gap_, null_objective_
+        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``n_visits_``, ``solver_``,
+        ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVC`.
+
+    See Also
+    --------
+    GraphSVC.path : all values on all rows.
+
+    Notes
+    -----
+    The folds share the rows as they were read. In each of them a solution starts from its neighbour's dual variables.
+    Ctrl-C ends the fit and leaves the model as it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((90, 5)), np.repeat([0, 1, 2], 30)
+    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> model = ts.GraphSVCCV(graph, Cs=4, scoring="accuracy").fit(X, y, task=task)
+    >>> model.cv_scores_.shape, model.cv_folds_
+    ((3, 4, 5), '5 folds, shuffled within tasks, stratified by class, seed 0')
+    >>> model.C_ in model.Cs_, model.graph_strength_ in model.graph_strengths_
+    (True, True)
+    >>> model.predict(X[:2], task=[0, 2]).tolist()
+    ['yes', 'yes']
+    """
+
+    _estimator = GraphSVC
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        graph_tasks: Any = None,
+        graph_strengths: Any = None,
+        Cs: Any = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        hasher: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        solver: Literal["auto", "dual", "newton"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

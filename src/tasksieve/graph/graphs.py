@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 
-from ..design import compressed
-from ..tasks import refuse_masked
+from ..tasks import read_graph
 
 
 def complete_graph(n_tasks: int, weight: float = 1.0) -> np.ndarray:
@@ -273,49 +271,6 @@ def distance_graph(distances: Any, scale: float | None = None) -> np.ndarray:
     graph = np.exp(-((between / scale) ** 2))
     np.fill_diagonal(graph, 0.0)
     return graph
-
-
-def read_graph(graph: Any) -> tuple[np.ndarray, list[Any] | None]:
-    """Weights as a dense float64 matrix with zero diagonal, and the names of its rows where it has them (networkx)."""
-    names = None
-    if hasattr(graph, "nodes") and hasattr(graph, "adjacency"):
-        if graph.is_directed():
-            raise ValueError("graph is directed: tasks borrow from each other, so use graph.to_undirected().")
-        names = list(graph.nodes)
-        place = {name: k for k, name in enumerate(names)}
-        weights = np.zeros((len(names), len(names)))
-        for one, other, weight in graph.edges(data="weight", default=1.0):
-            weights[place[one], place[other]] += float(weight)
-            if one != other:
-                weights[place[other], place[one]] += float(weight)
-    elif scipy.sparse.issparse(graph):
-        weights = compressed(graph, "graph").toarray().astype(np.float64)
-    else:
-        refuse_masked(graph, "graph", ("row", "column"))
-        try:
-            weights = np.array(graph, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"graph must be a T x T array or sparse matrix of weights, or a networkx graph: {error}"
-            ) from error
-    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not len(weights):
-        raise ValueError(f"graph must be square, a row and a column per task; it has shape {weights.shape}.")
-    np.fill_diagonal(weights, 0.0)
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("graph has weights that are NaN or infinite; 0 means no edge.")
-    if (weights < 0).any():
-        row, column = np.argwhere(weights < 0)[0]
-        raise ValueError(
-            f"graph has the negative weight {weights[row, column]:g} at ({row}, {column}): weights are >= 0."
-        )
-    skew = np.abs(weights - weights.T)
-    if skew.max() > 1e-10 * max(weights.max(), 1e-300):
-        row, column = np.unravel_index(int(np.argmax(skew)), skew.shape)
-        raise ValueError(
-            f"graph is not symmetric: {weights[row, column]:g} at ({row}, {column}), {weights[column, row]:g} at "
-            f"({column}, {row}). To symmetrise it pass (graph + graph.T) / 2."
-        )
-    return (weights + weights.T) / 2, names
 
 
 def task_similarity(graph: Any, graph_strength: float = 1.0) -> np.ndarray:

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-import math
+import time
 import warnings
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
-from ..losses import gamma
-from ..tasks import TaskLabels, label_array, read_labels, read_stacked, refuse_not_finite, some_of
-from .finish import solve_and_certify
-from .graphs import read_graph, similarity_of
+from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from .graphs import read_graph
+from .grids import read_Cs, read_strengths
 from .hashing import read_strings
-from .ranges import refuse_costs, refuse_ranges, refuse_scaling
-from .solver import GraphProblem, Solution, StringSource
+from .path import GraphPath, GraphPoint
+from .ranges import refuse_scaling
+from .reading import GraphData, Shape, in_form_of_y, row_major
+from .solver import Solution, StringSource
 from .string_scores import string_scores
+from .walk import Walk, stacked, totals
 
 SOLVERS = ("auto", "dual", "newton")
 
 
-class GraphModel(FittedModel):
-    """What the two models share: reading, coupling, solving, scoring rows."""
+class GraphRows(FittedModel):
+    """A fitted machine on a graph, and the rows that it answers: matrices, or strings if there is a hasher."""
+
+    hasher: Any
+
+    def _read_matrix(self, X: Any, name: str = "X") -> Any:
+        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
+
+    def _score_rows(
+        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
+    ) -> np.ndarray:
+        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
+        return score(rows, coef, intercept, codes)
+
+
+class GraphModel(GraphRows):
+    """What the two models share: reading, coupling, solving."""
 
     _losses: ClassVar[tuple[str, ...]]
 
@@ -68,16 +84,16 @@ class GraphModel(FittedModel):
             self.hasher_ = clone(self.hasher).fit(text)
             return self.hasher_.source(text), len(text)
         matrix, rows = read_stacked(X, search=False)  # for NaN and infinity: with the norms of the rows
-        return _row_major(matrix), rows
+        return row_major(matrix), rows
 
-    def _read_coupling(self, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Tasks of the model, position of each of the data's tasks among them, I + L, M."""
+    def _read_graph(self, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tasks of the model, position of each of the data's tasks among them, weights of the graph."""
         found = labels.tasks.tolist()
         if self.graph is None:
             if self.graph_tasks is not None:
                 raise ValueError("graph_tasks names the rows of graph, but graph is None.")
             n_tasks = len(found)
-            return labels.tasks, np.arange(n_tasks), np.eye(n_tasks), np.eye(n_tasks)
+            return labels.tasks, np.arange(n_tasks), np.zeros((n_tasks, n_tasks))
         weights, names = read_graph(self.graph)
         n_tasks = len(weights)
         if self.graph_tasks is not None:
@@ -107,162 +123,172 @@ class GraphModel(FittedModel):
         if unknown:
             raise ValueError(f"task {unknown[0]!r} is not on the graph, whose tasks are {some_of(names)}.")
         tasks = labels.tasks if names == found else label_array(names)
-        coupling, similarity = similarity_of(weights, float(self.graph_strength))
-        return tasks, np.array([place[name] for name in found], dtype=np.int64), coupling, similarity
+        return tasks, np.array([place[name] for name in found], dtype=np.int64), weights
+
+    def _read_data(self, X: Any, y: Any, task: Any, sample_weight: Any) -> GraphData:
+        """All that C and the strength of the graph do not change; sets attributes about features and classes."""
+        source, rows = self._read_source(X)
+        labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
+        if not np.any(labels.weights > 0):
+            raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
+        targets = self._encode(labels)
+        tasks, place, graph = self._read_graph(labels)
+        self._remember_features(X if self.hasher is None else source.text, source.shape[1])
+        bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        shape = Shape(self.loss, float(getattr(self, "epsilon", 0.0)), bias, kernel_threads(self.n_jobs))
+        return GraphData(source, labels, targets, tasks, place, graph, shape)
+
+    def _encode(self, labels: TaskLabels) -> list[np.ndarray]:
+        """Targets of each problem to solve."""
+        return [labels.y]
+
+    def _class_factors(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray | None:
+        """Factors of the weights in the loss, where these are the weights of the samples to learn from."""
+        return None
+
+    def _weigh(self, labels: TaskLabels, weights: np.ndarray) -> np.ndarray:
+        """Weights in the loss of samples that have these weights in the data."""
+        factors = self._class_factors(labels, weights)
+        return weights if factors is None else weights * factors
 
     # --- solving -----------------------------------------------------------------------------------------------
 
     def _solve_all(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Any:
         self._check_parameters()
-        source, rows = self._read_source(X)
-        labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
-        if not np.any(labels.weights > 0):
-            raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
-        signs, weights = self._encode(labels)
-        tasks, place, coupling, similarity = self._read_coupling(labels)
-        self._remember_features(X if self.hasher is None else source.text, source.shape[1])
-        order, offsets = _graph_order(labels, place, len(tasks))
-        row_of = _row_of_sample(labels, order)
-        with np.errstate(over="ignore", under="ignore"):
-            cost = self.C * weights
-        refuse_costs(float(self.C), cost, weights)
-        threads = kernel_threads(self.n_jobs)
-        seed = 0 if self.random_state is None else int(_seed(self.random_state))
-        old = getattr(self, "_warm", None) if self.warm_start else None
-        solutions, warm, kept, squares = [], [], None, None
-        for k, target in enumerate(signs):
-            problem = GraphProblem(
-                source, offsets, row_of,
-                np.ascontiguousarray(target if order is None else target[order]),
-                np.ascontiguousarray(cost if order is None else cost[order]),
-                coupling, similarity, self.loss, float(getattr(self, "epsilon", 0.0)),
-                float(self.intercept_scaling) if self.fit_intercept else 0.0, threads, kept, squares,
-            )  # fmt: skip
-            unsearched = kept is None and not isinstance(source, StringSource)
-            if unsearched and not get_config()["assume_finite"]:
-                _refuse_not_finite_rows(problem)
-            refuse_ranges(problem)
-            start = None
-            if old is not None and len(old) == len(signs) and len(old[k][0]) == len(target):
-                start = _rescaled(problem, *old[k])
-            solutions.append(
-                solve_and_certify(
-                    problem, tol=float(self.tol), max_iter=int(self.max_iter), solver=self.solver,
-                    seed=seed, start=start,
-                    progress=self._progress(),
-                )
-            )  # fmt: skip
-            kept, squares = problem.rows, problem.squares
-            warm.append((solutions[-1].beta, problem.c))
-        self._set_solution(labels, tasks, order, solutions)
+        return self._solve_data(self._read_data(X, y, task, sample_weight))
+
+    def _solve_data(self, data: GraphData, label: str | None = None) -> Any:
+        walk = Walk(data, self._weigh(data.labels, data.labels.weights), self._options())
         if self.warm_start:
-            self._warm = warm
+            walk.last = getattr(self, "_warm", None)
+        solutions = walk.solve(float(self.C), float(self.graph_strength), self._progress(label))
+        self._set_solution(data, solutions)
+        self._warn_open(solutions, stacklevel=5)
+        if self.warm_start:
+            self._warm = walk.last
         return self
 
-    def _progress(self) -> Any:
-        tell = reporter(type(self).__name__, "step", self.verbose)
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        Cs: Any = 10,
+        graph_strengths: Any = None,
+    ) -> GraphPath:
+        """Solve for many values of C and of the strength of the graph; the model itself is not changed.
+
+        Each solution starts from the dual variables of its neighbour, scaled with C, which keeps them feasible: the
+        next larger C, or the smallest one where the strength is another.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `fit`.
+        Cs : int or array, default=10
+            Values of C. A whole number: so many, evenly spaced in their logarithms, over a range that follows from the
+            lengths of the rows: from where the rows of a task together hardly reach their margin to a hundred times
+            what one of them needs to reach it alone.
+        graph_strengths : array, optional
+            Values of ``graph_strength``, those of the model by default; a graph is needed.
+
+        Returns
+        -------
+        GraphPath
+            After Ctrl-C it holds the values solved until then (``interrupted`` is True). Coefficients are dense: K
+            tables of tasks x features.
+        """
+        self._check_parameters()
+        strengths = self._strengths(graph_strengths, (self.graph_strength,))
+        model = clone(self)
+        data = model._read_data(X, y, task, sample_weight)
+        weights = model._weigh(data.labels, data.labels.weights)
+        grid = read_Cs(Cs, data, weights)
+        total = len(strengths) * len(grid)
+        tell = reporter(type(self).__name__, "value", self.verbose)
+        points: list[GraphPoint] = []
+        interrupted = False
+        walk = Walk(data, weights, self._options())
+        try:
+            for C, strength in walk.values(grid, strengths):
+                began = time.monotonic()
+                solutions = walk.solve(C, strength)
+                for found in solutions:
+                    found.seen = None
+                points.append(GraphPoint(C, strength, solutions, time.monotonic() - began))
+                if tell is not None:
+                    tell(len(points), total, f"C = {C:.3g}, graph_strength = {strength:.3g}")
+        except KeyboardInterrupt:
+            interrupted = True
+            warnings.warn(f"The path was interrupted: {len(points)} of {total} values are solved.", stacklevel=2)
+        self._warn_open([found for point in points for found in point.solutions], stacklevel=3)
+        return GraphPath(points, model=model, data=data, interrupted=interrupted)
+
+    def _strengths(self, given: Any, otherwise: Any) -> np.ndarray:
+        """Values of graph_strength; without a graph there is nothing to vary."""
+        if given is None:
+            return read_strengths(otherwise)
+        if self.graph is None:
+            raise ValueError("graph_strengths was given, but graph is None: there is nothing to be strong.")
+        return read_strengths(given)
+
+    def _options(self) -> dict[str, Any]:
+        """How problems are solved, whatever the values of C and the strength."""
+        seed = 0 if self.random_state is None else int(_seed(self.random_state))
+        return {"tol": float(self.tol), "max_iter": int(self.max_iter), "solver": self.solver, "seed": seed}
+
+    def _progress(self, label: str | None = None) -> Any:
+        tell = reporter(label or type(self).__name__, "step", self.verbose)
         if tell is None:
             return None
         return lambda method, step, gap: tell(step, None, f"{method}, relative gap {gap:.1e}")
 
-    def _set_solution(
-        self, labels: TaskLabels, tasks: np.ndarray, order: np.ndarray | None, solutions: list[Solution]
-    ) -> None:
-        width = self.n_features_in_
-        coef = [found.w[:, :width] for found in solutions]  # a view: tables of hashed strings are large
-        intercept = [found.intercept for found in solutions]
-        several = len(solutions) > 1
-        self.coef_ = np.stack(coef) if several else coef[0]
-        self.intercept_ = np.stack(intercept) if several else intercept[0]
-        self.tasks_ = tasks
-        self._single = labels.form == "single" and len(tasks) == 1
-        self.objective_ = math.fsum(found.objective for found in solutions)
-        gap = math.fsum(found.gap for found in solutions)
-        self.dual_gap_ = gap + gamma(2) * (gap + self.objective_) if several else gap
+    def _as_fitted(self, data: GraphData, coef: np.ndarray, intercept: np.ndarray) -> Any:
+        """A copy that answers with other coefficients."""
+        model = copy(self)
+        model.coef_, model.intercept_, model.tasks_, model._single = coef, intercept, data.tasks, False
+        if hasattr(model, "feature_names_in_"):  # it is asked with rows of arrays
+            del model.feature_names_in_
+        return model
+
+    def _set_solution(self, data: GraphData, solutions: list[Solution]) -> None:
+        labels = data.labels
+        self.coef_, self.intercept_ = stacked(solutions, self.n_features_in_)
+        self.tasks_ = data.tasks
+        self._single = labels.form == "single" and len(data.tasks) == 1
+        self.objective_, self.dual_gap_ = totals(solutions)
         self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
-        flat = np.stack([found.beta for found in solutions]) if several else solutions[0].beta
-        if order is not None:
-            back = np.empty_like(flat)
-            back[..., order] = flat
-            flat = back
-        self.dual_coef_, self.support_ = _as_given(labels, flat)
-        if not all(found.converged for found in solutions):
-            worst = max(solutions, key=lambda found: found.gap / max(found.null, 1e-300))
-            if worst.floored:
-                warnings.warn(
-                    f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "
-                    f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not "
-                    "help. Subtract large means from the columns of X (and from y), or raise tol.",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-                return
-            warnings.warn(
-                f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
-                f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap "
-                f"is a true bound on the "
-                "distance to the optimum; raise max_iter, or tol if that is enough. Features of very different "
-                "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler).",
-                ConvergenceWarning,
-                stacklevel=4,
+        flat = np.stack([found.beta for found in solutions]) if len(solutions) > 1 else solutions[0].beta
+        self.dual_coef_, self.support_ = _as_given(labels, data.unsorted(flat))
+
+    def _warn_open(self, solutions: list[Solution], stacklevel: int) -> None:
+        """Warn of problems whose gap is above the tolerance."""
+        unfinished = [found for found in solutions if not found.converged]
+        if not unfinished:
+            return
+        worst = max(unfinished, key=lambda found: found.gap / max(found.null, 1e-300))
+        if worst.floored:
+            words = (
+                f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "
+                f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not "
+                "help. Subtract large means from the columns of X (and from y), or raise tol."
             )
-
-    def _encode(self, labels: TaskLabels) -> tuple[list[np.ndarray], np.ndarray]:
-        """Targets of each problem to solve, and the weights of the samples."""
-        return [labels.y], labels.weights
-
-    # --- scoring rows ------------------------------------------------------------------------------------------
-
-    def _read_matrix(self, X: Any, name: str = "X") -> Any:
-        return super()._read_matrix(X, name) if self.hasher is None else self.hasher_.source(X)
-
-    def _score_rows(
-        self, rows: Any, coef: np.ndarray, intercept: np.ndarray, codes: np.ndarray | None
-    ) -> np.ndarray:
-        score = string_scores if isinstance(rows, StringSource) else super()._score_rows
-        return score(rows, coef, intercept, codes)
+        else:
+            words = (
+                f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
+                f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap is a true bound on "
+                "the distance to the optimum; raise max_iter, or tol if that is enough. Features of very different "
+                "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler)."
+            )
+        warnings.warn(words, ConvergenceWarning, stacklevel=stacklevel)
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
-    counts = np.zeros(n_tasks, dtype=np.int64)
-    counts[place] = np.diff(labels.offsets)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    if np.all(np.diff(place) > 0):
-        return None, offsets
-    parts = list(labels.per_task())
-    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(place)]), offsets
-
-
-def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray | None:
-    """The row of X that each sample is; None where sample i is row i."""
-    if order is None and labels.order is None and not labels.shared:
-        return None
-    rows = np.arange(labels.n_rows)
-    rows = rows if labels.form == "list" else labels.flatten_rows(rows)
-    return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
-
-
-def _refuse_not_finite_rows(problem: GraphProblem) -> None:
-    """The norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice."""
-    if not np.isfinite(np.sum(problem.row_squares())):
-        refuse_not_finite(problem.source, "X")
-
-
-def _row_major(matrix: Any) -> Any:
-    """Rows contiguous in memory: a copy only of what is not."""
-    if scipy.sparse.issparse(matrix):
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        return matrix
-    return np.ascontiguousarray(matrix)
 
 
 def _seed(random_state: Any) -> int:
@@ -271,28 +297,11 @@ def _seed(random_state: Any) -> int:
     return int(random_state.randint(0x7FFFFFFF))
 
 
-def _rescaled(problem: GraphProblem, beta: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The dual point of another C, made feasible for this one."""
-    low, high = problem.row_loss.domain(problem.y)
-    inside = 1e-12 if problem.loss == "logistic" else 0.0  # of the open interval, where the entropy is smooth
-    slopes = np.divide(beta, c, out=np.zeros_like(beta), where=c > 0)
-    return problem.c * np.clip(slopes, low + inside, high - inside)
-
-
 def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:
     """Dual coefficients in the form of y, and the rows where they are not 0."""
-    used = flat != 0 if flat.ndim == 1 else np.any(flat != 0, axis=0)
+    used = in_form_of_y(labels, flat != 0 if flat.ndim == 1 else np.any(flat != 0, axis=0))
     if labels.form == "list":
-        parts = list(labels.per_task())
-        return [flat[..., part] for part in parts], [np.flatnonzero(used[part]) for part in parts]
-    if labels.shared:
-        wide = flat.reshape(*flat.shape[:-1], labels.n_tasks, labels.n_rows).swapaxes(-1, -2)
-        return np.ascontiguousarray(wide), np.flatnonzero(
-            used.reshape(labels.n_tasks, labels.n_rows).any(axis=0)
-        )
-    if labels.order is None:
-        return flat, np.flatnonzero(used)
-    back, rows = np.empty_like(flat), np.empty_like(used)
-    back[..., labels.order] = flat
-    rows[labels.order] = used
-    return back, np.flatnonzero(rows)
+        rows: Any = [np.flatnonzero(part) for part in used]
+    else:
+        rows = np.flatnonzero(used.any(axis=1) if labels.shared else used)
+    return in_form_of_y(labels, flat), rows

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
+from .cross_validation import GraphModelCV
 from .model import GraphModel
 
 
@@ -55,6 +56,10 @@ class GraphSVR(TaskRegression, GraphModel):
         Where X had them.
     hasher_ : WeightedDegreeHasher
         Where there is one.
+
+    See Also
+    --------
+    GraphSVRCV : C and graph_strength by cross-validation.
 
     Examples
     --------
@@ -112,6 +117,84 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
-        check_number(self.epsilon, "epsilon", low=0, closed=True)
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result
+
+    def _check_parameters(self) -> None:
+        check_number(self.epsilon, "epsilon", low=0, closed=True)
+        super()._check_parameters()
+
+
+class GraphSVRCV(TaskRegression, GraphModelCV):
+    r"""Support vector regression for tasks on a graph, with C and graph_strength chosen by cross-validation.
+
+    .. math::
+
+        \min_W\ \tfrac12 \sum_t \lVert w_t \rVert^2 + \tfrac12 \sum_{st} L_{st}\, w_s \cdot w_t
+        + C \sum_i s_i\, \ell\bigl(x_i \cdot w_{t(i)} - y_i\bigr)
+
+    the objective of `GraphSVR`, with the pair of values whose held-out score is best.
+
+    Parameters
+    ----------
+    graph, graph_tasks
+        As in `GraphSVC`.
+    graph_strengths, Cs, cv, scoring, selection_rule, fold_tol
+        As in `GraphSVCCV`. With the epsilon-insensitive loss, values of C that are not given are in the unit of y, too.
+    loss, epsilon, fit_intercept, intercept_scaling, hasher, tol, max_iter, solver
+        As in `GraphSVR`.
+    random_state, n_jobs, verbose
+        As in `GraphSVCCV`.
+
+    Attributes
+    ----------
+    C_, graph_strength_, Cs_, graph_strengths_, cv_scores_, cv_folds_, cv_measure
+        As in `GraphSVCCV`.
+    cv_predictions_ : ndarray, or list of ndarray, in the form of y
+        For each row the prediction of the fold that held it out, with the values chosen; NaN where none did.
+    coef_, intercept_, tasks_, dual_coef_, support_, objective_, dual_gap_, null_objective_
+        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``n_visits_``, ``solver_``,
+        ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> model = ts.GraphSVRCV(ts.graph.complete_graph(3), Cs=[0.01, 0.1, 1.0]).fit(X, y, task=task)
+    >>> model.C_, model.graph_strength_
+    (1.0, 10.0)
+    >>> model.cv_predictions_.shape
+    (60,)
+    """
+
+    _estimator = GraphSVR
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        graph_tasks: Any = None,
+        graph_strengths: Any = None,
+        Cs: Any = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        loss: Literal[
+            "epsilon_insensitive", "squared_epsilon_insensitive", "squared"
+        ] = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        hasher: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        solver: Literal["auto", "dual", "newton"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())

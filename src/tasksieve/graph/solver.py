@@ -231,6 +231,11 @@ class StringSource:
         positions = np.maximum(self.text.shape[1] - np.arange(len(self.weight)), 0)
         return float(self.weight.astype(np.float64) @ positions)
 
+    def square(self) -> float:
+        """Squared length of a row where no two features meet in one place of the table."""
+        positions = np.maximum(self.text.shape[1] - np.arange(len(self.weight)), 0)
+        return float(self.weight.astype(np.float64) ** 2 @ positions)
+
     def rows(self) -> Any:
         return kernels.string_rows(
             self.text, self.letters, self.bits, self.direct, self.offset, self.weight, self.n_features

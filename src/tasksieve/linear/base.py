@@ -26,7 +26,6 @@ from ..fitted.arguments import (
 )
 from ..fitted.model import LossName, TaskLinearModel
 from ..fitted.path import RegularizationPath
-from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scales import warn_scales
@@ -34,7 +33,8 @@ from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights
+from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
+from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
@@ -57,7 +57,7 @@ __all__ = [
     "warn_one_class",
 ]
 
-SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "gap", None)
+SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
 
 class PathEstimator(TaskLinearModel):
@@ -81,6 +81,9 @@ class PathEstimator(TaskLinearModel):
     warm_start: bool
     n_jobs: int | None
     verbose: int
+    #: of models that take them: a graph of tasks beside the penalty
+    task_graph: Any = None
+    graph_strength: float = 1.0
 
     def _penalty(self) -> dict[str, Any]:
         """Arguments of `Problem` that describe the penalty: by default the L2,1 norm."""
@@ -106,7 +109,7 @@ class PathEstimator(TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """Fit the model.
 
         Parameters
@@ -121,6 +124,8 @@ class PathEstimator(TaskLinearModel):
             The task of each row: any labels, in any order.
         sample_weight : array or list in the form of y, or float, optional
             Weights >= 0 of the rows in the loss; 0 leaves a row out. For a shared matrix (n,) or (n, T).
+        offset : float, or array or list in the form of y, optional
+            What is known of each prediction beforehand: it is x . w_t + b_t + offset. Needed at `predict`, too.
 
         Returns
         -------
@@ -128,19 +133,20 @@ class PathEstimator(TaskLinearModel):
         """
         self._check_alpha()
         self._check_parameters()
-        data = self._read(X, y, task, sample_weight)
+        data = self._read_with(X, y, task, sample_weight, offset)
         tall = tall_fit(self, data, 1)
         if tall is not None and tall.fit(exact=True):
             self._set_features(X, data)
             return self
-        problem = self._problem(data)
-        solution = self._solve(
-            data,
-            problem,
-            np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
-            start=self._last_solution(problem) if self.warm_start else None,
-            progress=self._progress(),
-        )
+        with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
+            problem = self._problem(data)
+            solution = self._solve(
+                data,
+                problem,
+                np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
+                start=self._last_solution(problem) if self.warm_start else None,
+                progress=self._progress(),
+            )
         if not solution.points:
             raise KeyboardInterrupt
         point = solution.points[0]
@@ -163,6 +169,7 @@ class PathEstimator(TaskLinearModel):
         alphas: Any = None,
         n_alphas: int = 100,
         eps: float = 1e-2,
+        offset: Any = None,
     ) -> RegularizationPath:
         """Solve for a whole sequence of penalty strengths; the model itself is not changed.
 
@@ -175,6 +182,8 @@ class PathEstimator(TaskLinearModel):
             `alpha_max` to ``eps`` times that.
         n_alphas : int, default=100
         eps : float, default=1e-2
+        offset : float, or array or list in the form of y, optional
+            As in `fit`.
 
         Returns
         -------
@@ -182,7 +191,7 @@ class PathEstimator(TaskLinearModel):
             After Ctrl-C it holds the values solved until then (``interrupted`` is True).
         """
         self._check_parameters()
-        data = self._read(X, y, task, sample_weight)
+        data = self._read_with(X, y, task, sample_weight, offset)
         names = feature_names(X[0] if is_task_list(X) else X)
         chosen = None if alphas is None else given_grid(alphas)
         tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
@@ -198,12 +207,14 @@ class PathEstimator(TaskLinearModel):
             self._warn_scales(data, problem, names)
         return self._as_path(data, problem, solution, grid, names)
 
-    def alpha_max(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def alpha_max(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised).
 
         Parameters
         ----------
-        X, y, task, sample_weight
+        X, y, task, sample_weight, offset
             As in `fit`.
 
         Returns
@@ -211,7 +222,7 @@ class PathEstimator(TaskLinearModel):
         float
         """
         self._check_parameters()
-        data = self._read(X, y, task, sample_weight)
+        data = self._read_with(X, y, task, sample_weight, offset)
         tall = tall_fit(self, data, 1)
         return self._alpha_max(self._problem(data), data) if tall is None else tall.alpha_max()
 
@@ -246,7 +257,8 @@ class PathEstimator(TaskLinearModel):
             raise ValueError(
                 "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
             )
-        units = Units.of(self._member, data.y, weights)
+        beside = data.known is not None and data.class_counts is None  # codes of classes have no units
+        units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
         layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:
@@ -292,9 +304,12 @@ class PathEstimator(TaskLinearModel):
             penalty["ridge_ratio"] = units.ratio(penalty["ridge_ratio"])
         if "fixed_ridge" in penalty:
             penalty["fixed_ridge"] = units.ridge(penalty["fixed_ridge"])
+        if self.task_graph is not None and self.graph_strength > 0.0:
+            penalty["task_graph"] = units.ridge(float(self.graph_strength)) * self._edges(data)
         problem = Problem(
             design,
             np.ldexp(y, -units.y) if units.y else y,
+            offset=np.ldexp(data.known, -units.y) if units.y and data.known is not None else data.known,
             loss=self._loss_of(data),
             feature_weights=feature_weights,
             positive=self.positive,
@@ -303,6 +318,15 @@ class PathEstimator(TaskLinearModel):
         )
         problem.units = units
         return problem
+
+    def _edges(self, data: TaskData) -> np.ndarray:
+        """Weights of the graph of tasks, or of the classes of tasks: each beside the same class of a neighbour."""
+        graph, counts = read_task_graph(self.task_graph, data.tasks), data.class_counts
+        if counts is None:
+            return graph
+        if isinstance(data.classes, list):
+            raise ValueError("task_graph: neighbours must have the same classes, and here tasks have different ones.")
+        return np.kron(graph, np.eye(int(counts[0])))
 
     def _warn_dependent(self, design: Design, data: TaskData) -> None:
         for found in design.samples.dependent[:1]:

@@ -66,6 +66,9 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
     ridge : float, default=0.0
         Strength of the ridge beside it, >= 0.
+    task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
+        As in `MultiTaskRegressor`; more than two classes must be the same in all tasks.
+    graph_strength : float, default=1.0
     class_weight : dict or "balanced", optional
         Factors of the sample weights, by label (1 for those not named), or such that within each task every class
         counts alike.
@@ -151,6 +154,8 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
         *,
         alpha: float = 1.0,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         class_weight: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
@@ -182,7 +187,7 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
 
     Parameters
     ----------
-    loss, penalty, ridge, class_weight
+    loss, penalty, ridge, task_graph, graph_strength, class_weight
         As in `MultiTaskClassifier`. Class weights count in the model's own held-out loss, and not in ``scoring``.
     alphas : array or int, optional
         Values to compare; an integer is another way to give ``n_alphas``.
@@ -261,6 +266,8 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
         *,
         alphas: Any = None,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         class_weight: Any = None,
         n_alphas: int = 100,
         eps: float = 1e-2,

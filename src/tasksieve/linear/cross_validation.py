@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
+from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -42,9 +43,6 @@ from .base import (
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, read_scoring, unpack_point
 from .training_walk import FoldSums, TrainingWalk
-
-# What folds are solved to unless `fold_tol` or `tol` says otherwise: at 1e-3 choices change, at 1e-4 none was seen to.
-FOLD_TOL = 1e-4
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -133,7 +131,9 @@ class PathEstimatorCV(TaskLinearModel):
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return f"held-out {name} (greater is better)"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+    ) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
@@ -152,16 +152,18 @@ class PathEstimatorCV(TaskLinearModel):
         groups : array of shape (n,), or list of such, optional
             Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
             together, in all tasks. Splitters that take groups get these, or else the tasks.
+        offset : float, or array or list in the form of y, optional
+            What is known of each prediction beforehand: it is x . w_t + b_t + offset. Needed at `predict`, too.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        if self._fit_tall(X, y, task, sample_weight, groups):
+        if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self
         models = self._candidates()
-        data = self._read(X, y, task, sample_weight)
+        data = self._read_with(X, y, task, sample_weight, offset)
         found = make_folds(
             self.cv,
             y,
@@ -247,7 +249,7 @@ class PathEstimatorCV(TaskLinearModel):
     def _fold_model(self, model: PathEstimator) -> PathEstimator:
         """The model as folds solve it."""
         other = copy(model)
-        other.tol = max(self.tol, FOLD_TOL) if self.fold_tol is None else self.fold_tol
+        other.tol = fold_tolerance(self.tol, self.fold_tol)
         return other
 
     @property
@@ -502,6 +504,8 @@ class _Folds:
 
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         of_data = [self._known_by, data.y, data.offsets, data.form]
+        if data.known is not None:
+            of_data.append(data.known)
         # where they stop together, a fold depends on all
         rows: Any = fold if curve is None else ("early", PATIENCE, self._folds)
         if curve is None and self._sums is not None and self._sums.serve:  # sums of parts have the roundings of all
@@ -545,18 +549,3 @@ class _Folds:
         selected = np.unique(np.concatenate([point.features for point in points]))
         passes = walk.passes + len(selected) / max(data.n_features, 1)
         return FoldResult(scores, open_, passes, pack_points(points))
-
-
-def select(scores: np.ndarray, rule: Literal["min", "1se"]) -> tuple[int, int]:
-    """Which model and which value of its path to take, from held-out losses (models x values x folds).
-
-    "min": the smallest mean over folds. "1se": with the same model, the largest alpha (smallest index) whose mean is
-    within one standard error of it. Values without a score are out.
-    """
-    means = scores.mean(axis=2)  # NaN past an early stop
-    best, k = np.unravel_index(np.nanargmin(means), means.shape)
-    n_folds = scores.shape[2]
-    if rule == "1se" and n_folds > 1:
-        error = scores[best, k].std(ddof=1) / np.sqrt(n_folds)
-        k = np.flatnonzero(means[best] <= means[best, k] + error)[0]
-    return int(best), int(k)

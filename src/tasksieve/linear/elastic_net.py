@@ -47,7 +47,7 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving; None: no screening.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.

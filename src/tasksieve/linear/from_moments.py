@@ -15,6 +15,7 @@ from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
 from ..fitted.checkpoint import keeping
+from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
 from ..fitted.path import RegularizationPath
 from ..fitted.restore import DataFacts
@@ -22,7 +23,7 @@ from ..fitted.scales import SMALL_TYPES
 from ..path.tall import Unusable
 from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_folds, is_task_list, read_task_weights
 from .base import PathEstimator
-from .cross_validation import PathEstimatorCV, select
+from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
 from .held_out import Solved
 from .tall import Tall, is_tall, may_be_tall, suits

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, as_loss
-from ..penalties import L11, L21, RowPenalty, Sorted, SparseGroup
-from ..tasks import is_task_list
-from .base import PathEstimator, TaskLinearModel, TaskRegression, check_number
+from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
+from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
+from .linked import LinkedRegression
 
-LOSSES = ("squared", "square-root")
-PENALTIES: dict[str, type[RowPenalty]] = {"l21": L21, "l11": L11, "sparse_group": SparseGroup, "owl": Sorted}
+LOSSES = ("squared", "huber", "quantile", "poisson", "square-root")
+PENALTIES: dict[str, type[RowPenalty]] = {
+    "l21": L21,
+    "l11": L11,
+    "sparse_group": SparseGroup,
+    "linf": LInf,
+    "dirty": Dirty,
+    "owl": Sorted,
+}
 
 
 class AnyMembers(TaskLinearModel):
@@ -21,6 +30,8 @@ class AnyMembers(TaskLinearModel):
     loss: Any
     penalty: Any
     ridge: float
+    task_graph: Any
+    graph_strength: float
 
     def _named_losses(self) -> tuple[str, ...]:
         return LOSSES
@@ -30,11 +41,50 @@ class AnyMembers(TaskLinearModel):
         return as_loss(self.loss)
 
     def _penalty(self) -> dict[str, Any]:
-        penalty = PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
-        return {"penalty": penalty, "fixed_ridge": float(self.ridge)}
+        return {"penalty": self._norm, "fixed_ridge": float(self.ridge)}
+
+    @property
+    def _norm(self) -> RowPenalty:
+        """The penalty, without data."""
+        return PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
+
+    @property
+    def shared_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that tasks share."""
+        return self._part("shared")
+
+    @property
+    def specific_coef_(self) -> np.ndarray:
+        """The part of ``coef_`` that is of single tasks."""
+        return self._part("specific")
+
+    @property
+    def selected_groups_(self) -> np.ndarray:
+        """Names of the groups of features that are not zero."""
+        names = self._norm.names_of(np.flatnonzero(self._learned().coef.any(axis=0)))
+        if names is None:
+            raise AttributeError(
+                f"{type(self).__name__} has selected_groups_ only with a penalty on groups of features "
+                "(tasksieve.penalties.Groups)."
+            )
+        return names
+
+    def _part(self, name: str) -> np.ndarray:
+        """A part of the coefficients, where the penalty is a minimum over parts."""
+        rows = self._learned().coef.T
+        scale = self.scale_.T if self.standardize else np.ones_like(rows)
+        parts = self._norm.split(np.ascontiguousarray(rows * scale))
+        if parts is None or name not in parts:
+            raise AttributeError(
+                f"{type(self).__name__} has {name}_coef_ only with a penalty that splits coefficients into parts "
+                "(penalty='dirty')."
+            )
+        return np.ascontiguousarray((parts[name] / scale).T)
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
+        if hasattr(self, "graph_strength"):
+            check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         names = self._named_losses()
         if not isinstance(self.loss, Loss) and self.loss not in names:
             raise ValueError(
@@ -48,15 +98,10 @@ class AnyMembers(TaskLinearModel):
             )
 
 
-class _AnyRegression(TaskRegression, AnyMembers):
+class _AnyRegression(LinkedRegression, AnyMembers):
     """A regression whose loss and penalty are parameters."""
 
     _loss = AnyMembers._loss
-
-    def _predict(self, X: Any, task: Any, state: Any = None) -> Any:
-        scores = super()._predict(X, task, state)
-        link = self._loss.link
-        return [link(part) for part in scores] if is_task_list(X) else link(scores)
 
 
 class MultiTaskRegressor(_AnyRegression, PathEstimator):
@@ -64,24 +109,33 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
 
     .. math::
 
-        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t)
+        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i f(y_i, x_i \cdot w_t + b_t + o_i)
         + \alpha\, \Omega(W) + \frac{\text{ridge}}{2} \lVert W \rVert_F^2
+        + \frac{\gamma}{2} \sum_j \sum_{s<t} A_{st} (W_{js} - W_{jt})^2
 
     with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
-    labels / the number of tasks, and v, s the weights of tasks and samples (the square-root loss:
-    :math:`1/\sqrt{\bar n}` and the norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths,
-    every storage, cross-validation and the certificate come with every pair.
+    labels / the number of tasks, v, s the weights of tasks and samples, o the ``offset`` of `fit` (0 by default), and A
+    the weights of a graph of tasks, :math:`\gamma` its strength (the square-root loss: :math:`1/\sqrt{\bar n}` and the
+    norm of each task's residual, as in `CalibratedMultiTaskLasso`). Screening, paths, every storage, cross-validation
+    and the certificate come with every pair.
 
     Parameters
     ----------
-    loss : {"squared", "square-root"} or Loss, default="squared"
+    loss : {"squared", "huber", "quantile", "poisson", "square-root"} or Loss, default="squared"
         f, or an object of `tasksieve.losses`: a `tasksieve.losses.RowLoss` of your own.
-    penalty : {"l21", "l11", "sparse_group", "owl"} or RowPenalty, default="l21"
+    penalty : {"l21", "l11", "sparse_group", "linf", "dirty", "owl"} or RowPenalty, default="l21"
         :math:`\Omega`, or an object of `tasksieve.penalties`: a `tasksieve.penalties.RowPenalty` of your own.
     alpha : float, default=1.0
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
     ridge : float, default=0.0
         Strength of the ridge beside it, >= 0.
+    task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
+        A: symmetric weights >= 0 of the edges between tasks, whose coefficients become similar. Rows are in the order
+        of ``tasks_``; the nodes of a networkx graph are the labels of tasks, all of them and no others. "chain": each
+        task beside the next in ``tasks_``, as for time points.
+    graph_strength : float, default=1.0
+        :math:`\gamma` >= 0. Like the ridge it does not grow with alpha; features that are never penalised are not
+        coupled.
     fit_intercept : bool, default=True
         One intercept per task, not penalised.
     positive : bool, default=False
@@ -97,8 +151,9 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
-        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared loss.
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
+        Safe rule that discards features before and while solving; None: no screening. "dpc" is for the squared, Huber,
+        quantile and hinge losses.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
     n_jobs : int, optional
@@ -110,6 +165,10 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     ----------
     coef_ : ndarray of shape (T, d)
         Coefficients W', a row per task.
+    shared_coef_, specific_coef_ : ndarray of shape (T, d)
+        Parts of ``coef_``, of which it is the sum; with a penalty that has parts (`tasksieve.penalties.Dirty`).
+    selected_groups_ : ndarray
+        Labels of the groups that are not zero; with a penalty on groups (`tasksieve.penalties.Groups`).
     intercept_ : ndarray of shape (T,)
     tasks_ : ndarray of shape (T,)
         Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
@@ -151,6 +210,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         *,
         alpha: float = 1.0,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         fit_intercept: bool = True,
         positive: bool = False,
         standardize: bool = False,
@@ -181,7 +242,7 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
 
     Parameters
     ----------
-    loss, penalty, ridge
+    loss, penalty, ridge, task_graph, graph_strength
         As in `MultiTaskRegressor`.
     alphas : array or int, optional
         Values to compare; an integer is another way to give ``n_alphas``.
@@ -232,6 +293,8 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
+    shared_coef_, specific_coef_, selected_groups_
+        As in `MultiTaskRegressor`, with a penalty that has parts or groups.
     coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
 
@@ -260,6 +323,8 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
         *,
         alphas: Any = None,
         ridge: float = 0.0,
+        task_graph: Any = None,
+        graph_strength: float = 1.0,
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,

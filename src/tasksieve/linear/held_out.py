@@ -196,7 +196,7 @@ def coefficient_columns(data: TaskData) -> list[Any]:
 
 
 def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> Scores:
-    """Rows of each task with a positive weight, and for tasks that have any x . w_t + b_t at each point (rows x K).
+    """Rows of each task with a positive weight, and for tasks that have any their predictions at each point (rows x K).
 
     More than two classes: a last axis for those of the task. The columns of all features selected anywhere on the path
     are read once, a bounded number at a time.
@@ -207,6 +207,12 @@ def path_scores(data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> S
     intercepts = np.stack([point.intercept for point in points])
     width, own = intercepts.shape[1], coefficient_columns(data)
     scores = {t: np.repeat(intercepts[None, :, own[t]], len(chosen[t]), axis=0) for t in kept}
+    if data.known is not None:
+        for t in kept:
+            if data.class_counts is None:
+                scores[t] += data.known[data.offsets[t] + chosen[t]][:, None]
+            else:  # of one task: classes x rows
+                scores[t] += data.known.reshape(-1, data.n_rows).T[chosen[t], None, :]
     # tasks that share a matrix and the rows they are judged on share one product
     together = data.shared and all(np.array_equal(chosen[t], chosen[kept[0]]) for t in kept)
     step = max(1, PACKED_ENTRIES // max(1, data.n_rows, len(points) * width))

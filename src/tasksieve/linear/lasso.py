@@ -42,7 +42,7 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "dpc-published", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "dpc-published", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving. All are safe; "dpc-published" is the rule as printed in
         [1]_, for study, and its results are checked. None: no screening.
     warm_start : bool, default=False

@@ -359,6 +359,17 @@ class ManyClasses(ClassifierMixin):
         data = replace(data, classes=classes, class_counts=counts, storage=data.source)
         return with_class_weight(data, self.class_weight)
 
+    def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
+        """One number per row and class."""
+        shape = (data.n_rows, len(data.classes))
+        known = np.asarray(offset, dtype=np.float64)
+        if known.ndim and known.shape != shape:
+            raise ValueError(f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}.")
+        bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
+        if len(bad):
+            raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
+        return np.broadcast_to(known, shape).T.ravel()
+
     def _path_rows(self, data: TaskData) -> dict[str, Any]:
         return {"tasks": data.classes}
 
@@ -368,50 +379,56 @@ class ManyClasses(ClassifierMixin):
         self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
         self.tasks_, self._single = data.classes, False
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores x . w_k + b_k of the classes.
+    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
+        """Scores x . w_k + b_k of the classes, and the offset.
 
         Parameters
         ----------
         X : matrix of shape (n, d)
+        offset : array of shape (n, n_classes), or float, optional
+            Needed if the model was fitted with one (0.0 for none), in the order of ``classes_``.
 
         Returns
         -------
         ndarray of shape (n, n_classes)
             With two classes (n,), the score of the second minus that of the first: its log-odds.
         """
-        scores = self._scores(X, None)
+        scores = self._scores(X, None, offset=offset)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Probabilities of the classes.
 
         Parameters
         ----------
         X : matrix of shape (n, d)
+        offset : array of shape (n, n_classes), or float, optional
+            As in `decision_function`.
 
         Returns
         -------
         ndarray of shape (n, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(softmax(self._scores(X, None), axis=1))
+        return np.asarray(softmax(self._scores(X, None, offset=offset), axis=1))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict the most probable class.
 
         Parameters
         ----------
         X : matrix of shape (n, d)
+        offset : array of shape (n, n_classes), or float, optional
+            As in `decision_function`.
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        best = np.argmax(self._scores(X, None), axis=1)
+        best = np.argmax(self._scores(X, None, offset=offset), axis=1)
         return np.asarray(self.classes_[best])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.
 
         Parameters
@@ -420,12 +437,14 @@ class ManyClasses(ClassifierMixin):
         y : array of shape (n,)
             Labels; rows whose label is missing are left out.
         sample_weight : array of shape (n,), optional
+        offset : array of shape (n, n_classes), or float, optional
+            As in `decision_function`.
 
         Returns
         -------
         float
         """
-        predicted = self.predict(X)
+        predicted = self.predict(X, offset=offset)
         labels = read_labels(len(predicted), y, None, sample_weight, targets="labels", allow_empty=True)
         seen = labels.weights > 0
         if not seen.any():

@@ -71,7 +71,7 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict numbers (squared loss) or the more probable class (logistic loss).
 
         Parameters
@@ -80,6 +80,8 @@ class _EitherLoss(TaskLinearModel):
             Rows to predict; in a list, item t belongs to ``tasks_[t]``.
         task : array of shape (n,), optional
             The task of each row, one of ``tasks_``.
+        offset : float, or array or list in the form of the predictions, optional
+            Needed if the model was fitted with one (0.0 for none); one per row serves for all tasks.
 
         Returns
         -------
@@ -88,47 +90,53 @@ class _EitherLoss(TaskLinearModel):
             a 1-D y without task); a list for a list.
         """
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
-        return kind.predict(self, X, task)
+        return kind.predict(self, X, task, offset=offset)
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
 
         Parameters
         ----------
         X, y, task, sample_weight
             Rows in any form that `fit` takes.
+        offset : float, or array or list in the form of y, optional
+            As in `predict`.
 
         Returns
         -------
         float
         """
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
-        return float(kind.score(self, X, y, task, sample_weight))
+        return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
     @available_if(_is_classifier)
-    def decision_function(self, X: Any, task: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
         Parameters
         ----------
         X : matrix of shape (n, d), or list of matrices
         task : array of shape (n,), optional
+        offset : float, or array or list in the form of the scores, optional
+            As in `predict`.
 
         Returns
         -------
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        return self._scores(X, task)
+        return self._scores(X, task, offset=offset)
 
     @available_if(_is_classifier)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Probabilities of the classes (logistic loss).
 
         Parameters
         ----------
         X : matrix of shape (n, d), or list of matrices
         task : array of shape (n,), optional
+        offset : float, or array or list in the form of the scores, optional
+            As in `predict`.
 
         Returns
         -------
@@ -136,7 +144,7 @@ class _EitherLoss(TaskLinearModel):
             More than two classes: as in `MultiTaskClassifier`.
         """
         kind: Any = TaskClassification
-        return kind.predict_proba(self, X, task)
+        return kind.predict_proba(self, X, task, offset=offset)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags
@@ -194,7 +202,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
     max_iter : int, default=10000
         Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "dpc", "gap", None}, default="auto"
+    screening : {"auto", "dpc", "midpoint", "gap", None}, default="auto"
         Rule that discards features before and while solving; None: no screening.
     warm_start : bool, default=False
         Start from the solution of the last `fit`.
@@ -279,12 +287,14 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         super()._check_parameters()
         self._check_shape()
 
-    def zero_coefficients(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def zero_coefficients(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> np.ndarray:
         """Coefficients that are zero in every solution, proved by the safe row and entry tests at this model.
 
         Parameters
         ----------
-        X, y, task, sample_weight
+        X, y, task, sample_weight, offset
             The data of the fit (or others: the proof is about the data given). One pass over X.
 
         Returns
@@ -293,13 +303,15 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
             True: certainly zero. A row test discards a feature for all tasks, an entry test for one. More than two
             classes: a row for each class of each task, task after task.
         """
-        return self._prove(X, y, task, sample_weight).zero_entries
+        return self._prove(X, y, task, sample_weight, offset).zero_entries
 
-    def _prove(self, X: Any, y: Any, task: Any, sample_weight: Any) -> Proof:
+    def _prove(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> Proof:
         if self.standardize:
             raise ValueError("zero_coefficients needs standardize=False; scale the columns yourself.")
         self._check_parameters()
-        data = self._read(X, y, task, sample_weight)
+        if self._needs_offset and offset is None:
+            raise ValueError("the model was fitted with an offset: pass offset= (offset=0.0 for none).")
+        data = self._read_with(X, y, task, sample_weight, offset)
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
         state = self._learned()

@@ -174,7 +174,7 @@ def may_be_tall(X: Any) -> bool:
 
 def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None = None) -> Tall | None:
     """The model on tall data, after one reading of them; None where its rows are better left where they are."""
-    if not suits(model) or not is_tall(model, data, n_values):
+    if data.known is not None or not is_tall(model, data, n_values) or not suits(model):
         return None
     threads = kernel_threads(model.n_jobs)
     with one_blas_thread():
@@ -193,6 +193,8 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
 def suits(model: Any) -> bool:
     """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
     if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
+        return False
+    if model.task_graph is not None:
         return False
     return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
 

@@ -4,8 +4,11 @@
 """
 
 from .base import DataLoss, Evaluation, Loss, gamma
+from .clipped import Huber, Quantile
+from .hinge import SmoothedHinge, SquaredHinge
 from .logistic import Logistic
 from .multinomial import Multinomial
+from .poisson import Poisson
 from .rowwise import RowLoss
 from .square_root import SquareRoot, TaskNorms
 from .squared import Squared, TargetLoss
@@ -16,8 +19,12 @@ BY_NAME: dict[str, type[Loss]] = {
     "square-root": SquareRoot,
     "logistic": Logistic,
     "multinomial": Multinomial,
+    "huber": Huber,
+    "quantile": Quantile,
+    "poisson": Poisson,
+    "squared_hinge": SquaredHinge,
+    "smoothed_hinge": SmoothedHinge,
 }
-
 
 
 def as_loss(loss: str | Loss) -> Loss:
@@ -33,12 +40,17 @@ __all__ = [
     "BY_NAME",
     "DataLoss",
     "Evaluation",
+    "Huber",
     "Logistic",
     "Loss",
     "Multinomial",
+    "Poisson",
+    "Quantile",
     "RowLoss",
+    "SmoothedHinge",
     "SquareRoot",
     "Squared",
+    "SquaredHinge",
     "TargetLoss",
     "TaskNorms",
     "as_loss",

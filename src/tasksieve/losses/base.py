@@ -28,6 +28,15 @@ def gamma(operations: float) -> float:
     return 1.01 * UNIT * operations
 
 
+def without_offset(y: Array, offset: Array | None) -> tuple[Array, Array | float]:
+    """Labels less an offset, and what rounding that difference has left out, exactly (Knuth's two-sum)."""
+    if offset is None:
+        return y, 0.0
+    rest = y - offset
+    back = rest - y
+    return rest, (y - (rest - back)) - (offset + back)
+
+
 @dataclass
 class Evaluation:
     """A loss at one point: its value, minus its gradient, the nuisance coefficients that minimise it."""
@@ -43,6 +52,14 @@ class Evaluation:
     tilt: Array | None = None
     #: by task: norms of the residual; of a settled point always
     lengths: Array | None = None
+    #: minus the gradient itself, also where another dual point has taken the residual's place
+    slope: Array = None  # type: ignore[assignment]
+    #: the second derivative itself, where `curvature` is that of parabolas above the loss
+    second: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.slope is None:
+            self.slope = self.residual
 
 
 class Loss(Described):
@@ -71,6 +88,11 @@ class Loss(Described):
         """The loss where labels are of more than two classes, a column of scores for each; None: there is none."""
         return None
 
+    def best_constant(self, y: Array, weights: Array) -> float | None:
+        """The z that is best for all of these labels, where scores tell the part of the deviance explained, D²; None
+        where they tell R²."""
+        return None
+
     def unit(self, mean_rows: float) -> float:
         """Public objectives are sum units divided by this; `mean_rows` is the mean weight of a task."""
         return mean_rows
@@ -79,8 +101,8 @@ class Loss(Described):
         """Weights of the rows in the sum, from those of samples and of their tasks."""
         return samples * tasks
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        """The loss of given labels."""
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        """The loss of given labels; predictions are ``x . w + b + offset``."""
         raise NotImplementedError
 
 
@@ -95,13 +117,18 @@ class DataLoss:
         L: the derivative in z is L-Lipschitz. Infinite: the loss is not smooth.
     shift : array of shape (n_tasks,)
         What was subtracted from the labels: scores are less this as well.
+    constant : float
+        What is missing in all values, so that a perfect fit has 0: objectives that anybody sees have it added.
     """
 
     name = ""
     smoothness = np.inf
+    constant = 0.0
     null: Evaluation
     shift: Array
     target: Array  # of losses that are about a residual ``target - z``
+    #: what a quadratic model takes for the curvature of rows where the loss is flat, so that it stays bounded
+    least_curvature = 1e-5
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -121,7 +148,7 @@ class DataLoss:
         return self.evaluate(z, start)
 
     def at_scores(self, raw: Array) -> Evaluation:
-        """The loss at given predictions in the units of y, intercepts included, less the `shift`: nothing is fitted."""
+        """The loss at given ``x . w + b`` in the units of y, less the `shift`: nothing is fitted."""
         raise NotImplementedError
 
     def value_at(self, raw: Array) -> float:
@@ -159,11 +186,34 @@ class DataLoss:
         return max(min(1.0, limit), 0.0)
 
     def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
-        """A set that holds the dual optimum, given a gap with the dual point ``scale residual``.
+        """A set that holds the dual optimum, given a gap with the dual point ``scale residual``: the smallest known.
 
-        The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,
-        Fercoq, Gramfort and Salmon 2017).
+        The midpoint ball. The loss has an L-Lipschitz derivative, so with r minus the gradient and u the dual point
+
+            ||r - u*||^2/(2L) <= P(W) - P*,    ||u - u*||^2/(2L) <= P* - D(u),
+
+        and both together are ``||u* - (r + u)/2||^2 <= L gap - ||r - u||^2/4``: at most 1/sqrt(2) of the radius of the
+        gap-safe sphere, which holds it. The centre taken is a multiple of the residual; where a better dual point has
+        taken its place, the radius grows by the difference.
         """
+        sphere = self.sphere(at, scale, gap)
+        if sphere is None or not math.isfinite(self.smoothness):
+            return sphere
+        apart = at.slope - scale * at.residual
+        square = self.smoothness * self.floored(gap)
+        square -= 0.25 * (1.0 - gamma(len(apart) + 32)) * float(apart @ apart)
+        radius = math.sqrt(max(square, gamma(64) * self.smoothness * self.floored(gap)))
+        if at.slope is not at.residual:
+            radius += 0.5 * float(np.linalg.norm(at.slope - at.residual))
+        if radius >= sphere.radius:
+            return sphere
+        return Ball(radius, residual_coef=0.5 * (1.0 + scale))
+
+    def sphere(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
+        """The gap-safe sphere: the dual objective is 1/L-strongly concave, so ``||u - u*||^2 <= 2 L gap`` (Ndiaye,
+        Fercoq, Gramfort and Salmon 2017). Losses that are not smooth have their own `ball` in its place."""
+        if not math.isfinite(self.smoothness):
+            return None if type(self).ball is DataLoss.ball else self.ball(at, scale, gap)
         radius = np.sqrt(2.0 * self.smoothness * self.floored(gap))
         return Ball(float(radius), residual_coef=scale)
 
@@ -174,17 +224,34 @@ class DataLoss:
     def wobble(self, at: Evaluation, error: Array) -> float:
         """How far the loss at given scores may be from its value there; `error` as in `young`."""
         steep = np.sqrt(self.design.task_sums(np.square(at.residual))) if at.lengths is None else at.lengths
-        bend = 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
-        return float(steep @ error) + bend
+        return float(steep @ error) + self.bend(at, error)
+
+    def bend(self, at: Evaluation, error: Array) -> float:
+        """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
+        return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
+
+    def outliers(self, at: Evaluation) -> tuple[float, float] | None:
+        """Of losses that are the squared one with an outlier in each row (`losses.clipped`): what they cost, and the norm
+        of what they leave unexplained. None for others."""
+        return None
 
     def label_sizes(self) -> Array:
-        """By task: the norm of the weighted labels, where a score is compared with them; each has lost a rounding."""
+        """By task: the norm of the weighted labels or offsets, where a score is compared with the ones or added to the
+        others; each has lost a rounding."""
         return np.zeros(self.design.n_tasks)
 
     @property
     def size(self) -> float:
         """How large predictions are that matter at all: for what is rounding beside them."""
         return math.sqrt(2.0 * self.null.value)
+
+    def least_goal(self) -> float:
+        """A gap that counts as none: where labels are constant nothing but their last digit is left to explain."""
+        if self.null.value > 0.0:
+            return 0.0
+        design = self.design
+        weights = np.ones(design.n_samples) if design.weights is None else design.weights
+        return gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.shift))
 
     def explained(self, at: Evaluation) -> Array:
         """Tasks whose rows nuisance columns explain ever better, without an end: there is no finite optimum."""

@@ -41,14 +41,14 @@ class Multinomial(Loss):
         picked = np.take_along_axis(z, codes[..., None], axis=-1)[..., 0]
         return np.asarray(logsumexp(z, axis=-1) - picked)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return _MultinomialOnData(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return _MultinomialOnData(design, y, offset)
 
 
 class _MultinomialOnData(DataLoss):
     smoothness = 0.5
 
-    def __init__(self, design: Design, y: Array) -> None:
+    def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
         if design.n_nuisance > int(design.fit_intercept):
             raise ValueError(
@@ -75,16 +75,24 @@ class _MultinomialOnData(DataLoss):
                 raise ValueError("the multinomial loss needs one matrix and one weight a row for all classes")
             root = np.ones(n) if design.root_weights is None else design.root_weights[samples][:n]
             weighted = design.root_weights is not None
-            self._blocks.append(_Block(y[samples].reshape(classes, n), weights, root, weighted, design.fit_intercept))
+            known = None if offset is None else offset[samples].reshape(classes, n)
+            own = y[samples].reshape(classes, n)
+            self._blocks.append(_Block(own, known, weights, root, weighted, design.fit_intercept))
             counts.append(n)
         self._rows = [slice(*pair) for pair in pairwise(np.cumsum(counts).tolist())]
+        self._sizes = np.zeros(design.n_tasks)
+        if offset is not None:
+            self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
         self._all: MultinomialTasks | None = None
         if several:
             ones = np.ones(design.n_samples)
             weights, root = (ones if given is None else given for given in (design.weights, design.root_weights))
-            together = MultinomialTasks(design.blocks, design.offsets, y, weights, root, design.fit_intercept)
+            together = MultinomialTasks(design.blocks, design.offsets, y, weights, root, design.fit_intercept, offset)
             self._all = together if together.serves else None
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
+
+    def label_sizes(self) -> Array:
+        return self._sizes
 
     def sketch(self, z: Array, start: Array | None = None) -> Evaluation:
         """`evaluate` with intercepts good enough for a step of a solver, not for a certificate."""
@@ -156,8 +164,11 @@ def _joined(parts: list[Evaluation]) -> Evaluation:
 class _Block:
     """The classes of one task: Y is classes x rows, as flat vectors lie."""
 
-    def __init__(self, y: Array, weights: Array, root: Array, weighted: bool, fit_intercept: bool) -> None:
+    def __init__(
+        self, y: Array, offset: Array | None, weights: Array, root: Array, weighted: bool, fit_intercept: bool
+    ) -> None:
         self._classes, n = y.shape
+        self._offset = offset
         self._y, self._weights, self._root = y, weights, root
         self._weighted, self._fit_intercept = weighted, fit_intercept
         self._inverse_root = np.divide(1.0, self._root, out=np.zeros(n), where=self._root > 0)
@@ -177,6 +188,8 @@ class _Block:
         raw = z.reshape(self._classes, -1)
         if self._weighted:
             raw = raw * self._inverse_root
+        if self._offset is not None:
+            raw = raw + self._offset
         nuisance = np.empty((0, self._classes))
         if self._fit_intercept:
             b, e, totals, top = self._best_intercepts(raw, start, accuracy)
@@ -219,6 +232,8 @@ class _Block:
         return float(self._weights @ np.maximum(terms, 0.0))
 
     def at_scores(self, raw: Array) -> Evaluation:
+        if self._offset is not None:
+            raw = raw + self._offset.ravel()
         z = raw.reshape(self._classes, -1)
         levels = _log_sums(z)
         values = levels - self._picked(z)

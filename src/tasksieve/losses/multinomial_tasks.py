@@ -32,6 +32,8 @@ class MultinomialTasks:
     y, weights, root : flat arrays
         One-hot labels; the weights of samples and their roots.
     fit_intercept : bool
+    known : flat array, optional
+        What is added to all scores.
 
     Attributes
     ----------
@@ -40,14 +42,21 @@ class MultinomialTasks:
     """
 
     def __init__(
-        self, blocks: Array, offsets: Array, y: Array, weights: Array, root: Array, fit_intercept: bool
+        self,
+        blocks: Array,
+        offsets: Array,
+        y: Array,
+        weights: Array,
+        root: Array,
+        fit_intercept: bool,
+        known: Array | None = None,
     ) -> None:
         counts = np.diff(blocks)
         lengths = (offsets[blocks[1:]] - offsets[blocks[:-1]]) // counts  # rows of each task
         most, n_rows, n_tasks = int(counts.max()), int(lengths.sum()), len(counts)
         self._task = np.repeat(np.arange(n_tasks), lengths)
         self._starts = np.cumsum(lengths) - lengths
-        self._first = offsets[blocks[:-1]]
+        self._first, self._known = offsets[blocks[:-1]], known
         within = np.arange(n_rows) - self._starts[self._task]
         self._size, self._blocks, self._intercept = int(offsets[-1]), blocks, fit_intercept
         k = np.arange(most)[:, None]
@@ -82,7 +91,8 @@ class MultinomialTasks:
 
     def evaluate(self, z: Array, start: Array | None, accuracy: float) -> Evaluation | None:
         """The loss at z, as `DataLoss.evaluate`; None where Newton's method is in trouble."""
-        flat = np.append(z * self._inverse, -np.inf)
+        scores = z * self._inverse if self._known is None else z * self._inverse + self._known
+        flat = np.append(scores, -np.inf)
         raw = flat[self._place]
         b = None
         if self._intercept:

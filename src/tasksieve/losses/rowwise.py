@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import UNIT, DataLoss, Evaluation, Loss, gamma
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +40,8 @@ class RowLoss(Loss):
     vanishing = False
     #: whether only the difference of label and prediction counts: a large offset of the labels is then no burden
     translates = False
+    #: whether the loss has a slope everywhere though no finite smoothness: then it has a `ball` of its own on data
+    differentiable = False
 
     def value(self, y: Array, z: Array) -> Array:
         """f(y, z), convex in z."""
@@ -61,33 +63,66 @@ class RowLoss(Loss):
         """The second derivative of f in z, or something between it and the smoothness."""
         return np.full(np.shape(z), self.smoothness)
 
+    def second(self, y: Array, z: Array) -> Array | None:
+        """The second derivative itself, where `curvature` says more and parabolas with that lie above the loss. Newton's
+        method then goes as far towards it as steps succeed."""
+        return None
+
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation: the loss itself unless said otherwise."""
         return self.value(y, z)
+
+    def constant(self, y: Array) -> Array:
+        """What is missing in `value`, so that a perfect fit has 0: objectives that anybody sees have it added."""
+        return np.zeros(np.shape(y))
+
+    def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
+        """``value(z) + conjugate(p) + p z``, and the size of the numbers that it was made of, for their rounding.
+
+        A loss that knows a form in which less cancels may say so here.
+        """
+        value, conjugate, product = self.value(y, z), self.conjugate(y, p), p * z
+        return value + conjugate + product, np.abs(value) + np.abs(conjugate) + np.abs(product)
+
+    def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
+        """How far p can be moved down and up: to the end of its domain, and no further than the smoothness."""
+        low, high = self.domain(y)
+        return np.minimum(p - low, self.smoothness), np.minimum(high - p, self.smoothness)
 
     def runaway(self, y: Array, weights: Array, design: Design) -> Array:
         """Tasks whose best intercept is infinite: its sign, 0 for the others."""
         return np.zeros(design.n_tasks)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
+    def intercepts(
+        self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None
+    ) -> Array | None:
+        """The best intercept of each task beside the prediction z, where there is a way to it that is better than
+        Newton's method."""
+        return None
+
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         for name in ("value", "slope", "conjugate"):
             if getattr(type(self), name) is getattr(RowLoss, name):
                 raise ValueError(
                     f"{type(self).__name__} does not say its `{name}`: a loss needs value, slope and conjugate. "
                     "Without them nothing can be certified (docs: Adding a loss)."
                 )
-        return RowLossOnData(self, design, y)
+        return RowLossOnData(self, design, y, offset)
 
 
 class RowLossOnData(DataLoss):
-    """A `RowLoss` on data. `Evaluation.margin` is the prediction z, nuisance part included."""
+    """A `RowLoss` on data. `Evaluation.margin` is the prediction z, nuisance part and offset included."""
 
-    def __init__(self, loss: RowLoss, design: Design, y: Array) -> None:
+    def __init__(self, loss: RowLoss, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
-        self.of, self._y = loss, y
+        self.of, self._y, self._offset = loss, y, offset
         if loss.translates:
+            y, lost = without_offset(y, offset)
             self.shift = design.means(y)
             self._y = y - design.per_sample(self.shift)
+            if offset is not None:
+                self._y += lost
+            self._offset = None
         self.name = type(loss).__name__.lower()
         self.smoothness = float(loss.smoothness)
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
@@ -103,34 +138,47 @@ class RowLossOnData(DataLoss):
         if design.fit_intercept:
             self._signs = loss.runaway(self._y, self._weights, design)
         self._negligible = (_NEGLIGIBLE if loss.vanishing else -1.0) * design.task_sums(self._weights)
+        self.constant = float(design.exact_products(self._weights, loss.constant(self._y)).sum())
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     def evaluate(self, z: Array, start: Array | None = None) -> Evaluation:
         design, loss = self.design, self.of
         raw = z * self._inverse_root
+        if self._offset is not None:
+            raw += self._offset
         nuisance = np.empty((0, design.n_tasks))
         if len(self._directions):
             part = self._best_nuisance(raw, start)
             raw = raw + part
             nuisance = design.nuisance_fit(part)
         values = self._weights * loss.value(self._y, raw)
-        residual = self._root * self._balanced(self._inside(loss.slope(self._y, raw)))
+        total = float(values.sum())
+        if not np.isfinite(total):  # too far out: nobody stays here
+            none = np.zeros(design.n_samples)
+            return Evaluation(np.inf, none, nuisance, none, raw)
+        slope = loss.slope(self._y, raw)
+        residual = self._root * self._balanced(self._inside(slope))
         if len(self._directions):
             # Zero is a feasible dual point, and the right one where nuisance columns explain everything.
             done = (self._signs != 0.0) | (design.task_sums(values) <= self._negligible)
             if done.any():
                 residual[design.per_sample(done)] = 0.0
-        return Evaluation(float(values.sum()), residual, nuisance, loss.curvature(self._y, raw), raw)
+        curvature = loss.curvature(self._y, raw)
+        second = loss.second(self._y, raw)
+        return Evaluation(total, residual, nuisance, curvature, raw, slope=self._root * slope, second=second)
 
     def at_scores(self, raw: Array) -> Evaluation:
+        if self._offset is not None:
+            raw = raw + self._offset
         values = self.of.value(self._y, raw)
         total = float(self.design.exact_products(self._weights, values).sum())
         return Evaluation(total, self._root * self.of.slope(self._y, raw), np.empty(0), margin=raw)
 
     def label_sizes(self) -> Array:
-        if not self.of.translates:
+        beside = self._y if self.of.translates else self._offset
+        if beside is None:
             return super().label_sizes()
-        return np.sqrt(self.design.task_sums(np.square(self._root * self._y)))
+        return np.sqrt(self.design.task_sums(np.square(self._root * beside)))
 
     def explained(self, at: Evaluation) -> Array:
         nothing = self.design.task_sums(np.abs(at.residual)) == 0.0
@@ -142,12 +190,11 @@ class RowLossOnData(DataLoss):
         return np.clip(p, *self.of.domain(self._y))
 
     def _rooms(self, p: Array) -> tuple[Array, Array]:
-        """How far each entry can be moved down and up: to the end of its domain, and no further than the smoothness.
+        """How far each entry can be moved down and up.
 
         Unpenalised features move entries of a task both ways, so that only the smaller of the two is to be had there.
         """
-        low, high = self.of.domain(self._y)
-        down, up = np.minimum(p - low, self.smoothness), np.minimum(high - p, self.smoothness)
+        down, up = self.of.rooms(self._y, p)
         if self._one_way:
             return down, up
         least = np.minimum(down, up)
@@ -247,19 +294,17 @@ class RowLossOnData(DataLoss):
         p = self._inside(dual.residual * self._inverse_root)
         tilt, least = self.design.per_sample(dual.tilt), 4.0 * UNIT * np.abs(p)
         down, up = (room * tilt + least for room in self._rooms(p))
-        value, slope = loss.value(self._y, z), loss.slope(self._y, z)
+        slope = loss.slope(self._y, z)
         worst = np.zeros_like(z)
         with np.errstate(over="ignore", invalid="ignore"):
             for end in (p - down, p + up):
-                q = scale * self._inside(end)
-                conjugate, product = loss.conjugate(self._y, q), q * z
-                sizes = np.abs(value) + np.abs(conjugate) + np.abs(product)
-                worst = np.maximum(worst, value + conjugate + product + 16.0 * UNIT * sizes)
+                excess, sizes = loss.excess(self._y, z, scale * self._inside(end))
+                worst = np.maximum(worst, excess + 16.0 * UNIT * sizes)
         worst[s == 0.0] = 0.0
         rounding = np.maximum(down, up) + 8.0 * UNIT * (np.abs(slope) + np.abs(p))
         away = self._root * (np.abs(slope - scale * p) + rounding)
         moved = float(np.linalg.norm(error))
-        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + 0.5 * self.smoothness * moved**2
+        total = float(s @ worst) + float(np.linalg.norm(away)) * moved + self.bend(primal, error)
         return total * (1.0 + gamma(len(z) + 32))
 
     def terms(self, at: Evaluation, scale: float) -> float:
@@ -267,7 +312,7 @@ class RowLossOnData(DataLoss):
         assert z is not None
         low, high = self.of.domain(self._y)
         p = np.clip(scale * at.residual * self._inverse_root, low, high)  # moves by rounding at most
-        excess = self.of.value(self._y, z) + self.of.conjugate(self._y, p) + p * z
+        excess, _ = self.of.excess(self._y, z, p)
         return float(self._weights @ np.maximum(excess, 0.0))
 
     def _combine(self, coefficients: Array) -> Array:
@@ -286,6 +331,9 @@ class RowLossOnData(DataLoss):
         method is slow with these.
         """
         loss, h = self.of, 1e-6 * (1.0 + np.abs(z))
+        known = loss.second(self._y, z)
+        if known is not None:
+            return known
         said = loss.curvature(self._y, z)
         seen = (loss.slope(self._y, z - h) - loss.slope(self._y, z + h)) / (2.0 * h)
         return np.where(said - seen > 1e-4 * self.smoothness, np.maximum(seen, 0.0), said)
@@ -322,6 +370,15 @@ class RowLossOnData(DataLoss):
             part = np.where(design.per_sample(live), part, confident)
         if not live.any():
             return part
+        if design.fit_intercept:
+            guess = start[0] if self._one_way and start is not None else None
+            before = np.where(design.per_sample(live), raw if self._one_way else raw + part, 0.0)
+            exact = loss.intercepts(self._y, before, self._weights, design, guess)
+            if exact is not None:
+                level = design.per_sample(exact)
+                part = np.where(design.per_sample(live), level if self._one_way else part + level, part)
+                if self._one_way:
+                    return part
 
         def value_of(candidate: Array) -> tuple[Array, Array]:
             z = raw + candidate

@@ -29,6 +29,8 @@ from .squared import TargetLoss
 
 Array = np.ndarray[Any, Any]
 
+_FITTED = 1e-9  # of the loss: what a task is that is fitted exactly
+
 
 class SquareRoot(Loss):
     """``sum_t ||y_t - z_t||``, the calibrated loss: a norm for each task, so that tasks may differ in noise.
@@ -52,14 +54,15 @@ class SquareRoot(Loss):
         """``v ||sqrt(s) r|| = ||sqrt(v^2 s) r||``."""
         return samples * np.square(tasks)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return TaskNorms(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return TaskNorms(design, y, offset)
 
 
 class TaskNorms(TargetLoss):
     """`SquareRoot` on data. `Evaluation.margin` is the residual itself, `Evaluation.residual` the dual point."""
 
     name = "square-root"
+    least_curvature = 0.0
 
     def sizes(self, vector: Array) -> Array:
         """The norm of a flat vector in each task."""
@@ -82,7 +85,11 @@ class TaskNorms(TargetLoss):
         sizes = self.sizes(residual)
         inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
         direction = self.scaled(residual, inverse)
-        return Evaluation(float(sizes.sum()), direction, self._nuisance, margin=residual)
+        # ||r|| <= ||r||^2/(2 size) + size/2: a quadratic above the loss, for solvers that make models of it
+        steep = 1.0 / np.maximum(sizes, max(_FITTED * float(sizes.sum()), 1e-290))
+        return Evaluation(
+            float(sizes.sum()), direction, self._nuisance, self.design.per_sample(steep), margin=residual
+        )
 
     def at_scores(self, raw: Array) -> Evaluation:
         residual = self._weighted_residual(raw)

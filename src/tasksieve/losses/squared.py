@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..design import Design
-from .base import UNIT, DataLoss, Evaluation, Loss, gamma
+from .base import UNIT, DataLoss, Evaluation, Loss, gamma, without_offset
 
 Array = np.ndarray[Any, Any]
 
@@ -20,10 +20,13 @@ class TargetLoss(DataLoss):
     shifted by about their mean first, so that a large offset costs no digits.
     """
 
-    def __init__(self, design: Design, y: Array) -> None:
+    def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
+        y, lost = without_offset(y, offset)  # only the difference counts
         self.shift = design.means(y)
         self._y = y - design.per_sample(self.shift)
+        if offset is not None:
+            self._y += lost
         #: shifted and weighted, nothing projected out of them yet
         self.weighted_labels = design.samples.weighted(self._y)
         self.target = design.project(self.weighted_labels)
@@ -43,7 +46,7 @@ class TargetLoss(DataLoss):
         if (leak > 1e-12 * lengths).any():  # a solver's own dual point, or one of a task that is fitted exactly
             residual = self.design.project(self.design.project(residual))
             leak, lengths = self._leak(residual)
-        return Evaluation(at.value, residual, at.nuisance, at.curvature, at.margin, leak, None, lengths)
+        return Evaluation(at.value, residual, at.nuisance, at.curvature, at.margin, leak, None, lengths, at.slope)
 
     def _leak(self, residual: Array) -> tuple[Array, Array]:
         found, lengths = self.design.samples.orthogonality(residual)
@@ -69,8 +72,8 @@ class Squared(Loss):
     def deviance(self, y: Array, z: Array) -> Array:
         return np.square(y - z)
 
-    def on(self, design: Design, y: Array) -> DataLoss:
-        return _SquaredOnData(design, y)
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return _SquaredOnData(design, y, offset)
 
 
 class _SquaredOnData(TargetLoss):

@@ -16,7 +16,7 @@ from ..linear.lasso import MultiTaskLasso
 from ..linear.logistic import MultiTaskLogisticRegression
 from ..linear.sparse_group import MultiTaskSparseGroupLasso
 from ..losses import gamma
-from ..losses.hinge import Hinge
+from ..losses.hinge import Hinge, SmoothedHinge
 from ..path.certificate import Numbers, scores_of
 from ..path.problem import Problem
 from ..path.solve import solve_path
@@ -281,7 +281,7 @@ def hinge_gap(
     null = float(np.sum(2.0 * np.minimum(positive, negative))) if design.fit_intercept else float(s.sum())
     best, slack = 0.0, gamma(4 * design.n_samples + 64)
     for kappa in SMOOTHING:
-        a = s * y * Hinge(kappa).slope(y, z)
+        a = s * y * SmoothedHinge(kappa).slope(y, z)
         if design.fit_intercept:
             above, below = design.task_sums(a * (y > 0)), design.task_sums(a * (y < 0))
             least = np.minimum(above, below)

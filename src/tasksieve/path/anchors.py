@@ -22,7 +22,7 @@ class Anchors:
     ----------
     design : Design
     capacity : int, optional
-        Anchors kept; the first one stays for ever, of the others the oldest goes.
+        Anchors kept; the first one and one that is pinned stay for ever, of the others the oldest goes.
     """
 
     def __init__(self, design: Design, capacity: int | None = None) -> None:
@@ -33,6 +33,7 @@ class Anchors:
         self._current: Anchored | int = 0
         self._first: Anchored | None = None
         self._judged: Anchored | None = None  # the vector whose moments the shards have noted
+        self._pinned = 0
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -41,7 +42,7 @@ class Anchors:
         """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, upper bounds
         where products of a column of norm 1 may be off by `errors`, task by task."""
         if len(self) == self._capacity:
-            self._remove(1)
+            self._remove(1 + self._pinned)
         self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
         self.stand_at(len(self) - 1)
         return self._design.remember(vector, penalty, errors)
@@ -58,9 +59,9 @@ class Anchors:
         return self._gram
 
     def restart(self) -> None:
-        """Only the first anchor is left."""
-        while len(self) > 1:
-            self._remove(1)
+        """Only the first anchor is left, and a pinned one."""
+        while len(self) > 1 + self._pinned:
+            self._remove(1 + self._pinned)
         self._judged = None
         self.stand_at(0)
 
@@ -80,6 +81,14 @@ class Anchors:
         """`express` a vector, known up to `leak` in each task, and remember it as `current`."""
         self._current = self.express(vector).loosened(leak)
         return self._current
+
+    def pin(self, vector: Array, penalty: RowPenalty) -> None:
+        """A full pass, unless it was made before: the vector becomes the second anchor, and stays one."""
+        if not self._pinned:
+            self.restart()
+            self.remember(vector, penalty)
+            self._pinned, self._capacity = 1, self._capacity + 1
+            self.stand_at(0)
 
     def stand_at(self, m: int) -> None:
         """Anchor m is `current`."""

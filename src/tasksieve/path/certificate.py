@@ -153,6 +153,8 @@ def standing_of(
     total = penalty.total(rows)
     objective = primal.value + total
     wobble = loss.wobble(primal, error) + gamma(rows.size + 24) * total
+    if penalty.coupling is not None:
+        wobble += penalty.coupling.errors(rows)[1]
     return Standing(rows, primal, error, objective, wobble + gamma(_FINAL) * abs(objective))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..solvers import (
     Accelerated,
+    AdaptiveAccelerated,
     CoordinateDescent,
     ProximalNewton,
     SortedFista,
@@ -21,7 +22,8 @@ from .strategies import CoordinateOrNewton, Proximal, Sorted, Strategy, Whole
 
 def _first_order(problem: Problem) -> Strategy:
     kind = Strategy if problem.penalty.separable else Sorted
-    return kind(problem, Accelerated(adaptive=True))
+    smooth = Accelerated.needs.unmet(problem.loss, problem.penalty) is None
+    return kind(problem, Accelerated(adaptive=True) if smooth else AdaptiveAccelerated())
 
 
 Choice = tuple[Any, Callable[[Problem], Strategy]]
@@ -33,6 +35,7 @@ _AUTOMATIC: tuple[Choice, ...] = (
     (ProximalNewton, Proximal),
     (SortedFista, lambda problem: Sorted(problem, SortedFista())),
     (Accelerated, _first_order),
+    (AdaptiveAccelerated, _first_order),
 )
 _BY_NAME: dict[str, Choice] = {
     "cd": (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "cd")),
@@ -64,7 +67,11 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
         for kind, make in _AUTOMATIC:
             if unmet(kind) is None:
                 return make(problem)
-        raise ValueError(f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}")
+        beside = "" if penalty.coupling is None else " and a task graph"
+        raise ValueError(
+            f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}{beside}: choose another loss"
+            f"{', or leave task_graph out' if beside else ''}"
+        )
     by_name = _CALIBRATED if loss.name == "square-root" else _BY_NAME
     if solver not in by_name:
         raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..losses import Evaluation, gamma
+from ..losses import Evaluation
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
@@ -150,6 +150,7 @@ class Engine:
         features = value.features[self.problem.penalty.penalised[value.features]]
         rows = self.design.scaled_units(features, np.ascontiguousarray(value.rows[: len(features)]))
         penalty = self.problem.penalty.at(value.lam)
+        features, rows = _with_whole_blocks(penalty, features, rows)
         own, solved = penalty.restrict(features), Solution(rows, 0, np.inf)
         self.pair, _, _ = self._certify(value.lam, penalty, own, features, solved, None, -np.inf, 0.0)
 
@@ -218,7 +219,7 @@ class Engine:
                 self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
                 rejected[violators] = False  # counted once
             if len(violators):
-                working, rows = _grown(working, rows, violators)
+                working, rows = _grown(penalty, working, rows, violators)
                 continue
             if solved.gap <= inner:
                 # Solved as asked, yet the gap over all features is too large: ask for more.
@@ -243,7 +244,7 @@ class Engine:
             return None
         features, rows = self._predict(lam)
         live = rows.any(axis=1)
-        features, rows = features[live], rows[live]
+        features, rows = _with_whole_blocks(self.problem.penalty, features[live], rows[live])
         places = self.columns.places(features)
         at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
         point = Point(features, rows, at, self.columns.correlate(at.residual, places))
@@ -291,12 +292,12 @@ class Engine:
         gap = certified_gap(
             self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges, own, known
         )
-        if self.loss.null.value == 0.0:  # constant labels: nothing but their last digit is left to explain
-            weights = np.ones(design.n_samples) if design.weights is None else design.weights
-            goal = gamma(8) ** 2 * float(design.task_sums(weights) @ np.square(self.loss.shift))
+        goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
         limit = None if converged else self._limit(numbers, pair, gap, goal)
-        rows = numbers.rows
+        rows, live = numbers.rows, live_rows(numbers.rows)
+        if len(live) < len(rows):  # rows of a block that is not zero
+            features, rows = features[live], rows[live]
         if len(design.unpenalised):
             features = np.concatenate([features, design.unpenalised])
             rows = np.vstack([rows, numbers.free])
@@ -305,7 +306,7 @@ class Engine:
             features,
             rows,
             numbers.intercept,
-            standing.objective,
+            standing.objective + self.loss.constant,
             gap,
             tally.iterations,
             tally.rejected,
@@ -335,7 +336,7 @@ class Engine:
         inside = np.zeros(self.design.n_features, dtype=bool)
         inside[chosen] = True
         inside[guessed] = ~rejected[guessed]
-        working = inside.nonzero()[0]
+        working = penalty.whole(inside.nonzero()[0])
         return working, _rows_of(working, guessed, guess)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
@@ -381,6 +382,7 @@ class Engine:
         kept = ~dropped
         if solved.dual_rows is not None:
             kept |= solved.dual_rows.any(axis=1)
+            kept = np.isin(working, self.problem.penalty.whole(working[kept]))
         return working[kept], solved.on(kept)
 
     # -- solving --------------------------------------------------------------------------------------------------
@@ -445,7 +447,7 @@ class Engine:
         `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
         """
         places = self.columns.places(working)
-        primal, dual, products, errors = self._points(working, places, solved)
+        primal, dual, products, errors = self._points(working, places, own, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
         objective = dual_objective = primal.at.value + primal_penalty.total(primal.rows)
         if dual is not primal:
@@ -495,13 +497,15 @@ class Engine:
             violators = leading[~inside[leading]]
         return Pair(lam, primal, objective, dual, sure, gap, counted), dual_value, violators
 
-    def _points(self, working: Array, places: Array, solved: Solution) -> tuple[Point, Point, Array, Array]:
+    def _points(
+        self, working: Array, places: Array, own: RowPenalty, solved: Solution
+    ) -> tuple[Point, Point, Array, Array]:
         """The primal point, the point that gives the dual one, the latter's correlations with the working set, and
         what these may be off."""
         at = solved.evaluation
         if at is None:
             self._clear_rounding(working, solved.rows)
-        live = live_rows(solved.rows)
+        live = own.whole(live_rows(solved.rows))
         features, rows = working[live], solved.rows[live]
         image = None
         if at is None:
@@ -509,7 +513,7 @@ class Engine:
             at = self.loss.evaluate(image, self.pair.primal.at.nuisance)
         other = solved.dual_rows
         if other is not None and not np.array_equal(other, solved.rows):
-            there = live_rows(other)
+            there = own.whole(live_rows(other))
             there_image = self.columns.combine(places[there], other[there])
             dual_at = self.loss.settled(self.loss.evaluate(there_image, at.nuisance))
             products = self.columns.correlate(dual_at.residual, places)
@@ -600,8 +604,14 @@ def _rows_of(features: Array, known: Array, rows: Array) -> Array:
     return out
 
 
-def _grown(working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
+def _grown(penalty: RowPenalty, working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
     """The working set with the worst violators."""
     room = max(100, int(np.count_nonzero(rows.any(axis=1))))
-    grown = np.union1d(working, violators[:room])
+    grown = penalty.whole(np.union1d(working, violators[:room]))
     return grown, _rows_of(grown, working, rows)
+
+
+def _with_whole_blocks(penalty: RowPenalty, features: Array, rows: Array) -> tuple[Array, Array]:
+    """The same with zero rows for what is missing of their blocks."""
+    whole = penalty.whole(features)
+    return (features, rows) if len(whole) == len(features) else (whole, _rows_of(whole, features, rows))

@@ -44,6 +44,7 @@ _WORK_A_VALUE = 2e8  # of these, for every strength after the first
 _WORK_AT_ONCE = 2e7  # for the first
 _LEAST_SINGLE = 4e4  # products of one pass, below which a single strength is left to the engine
 _MOST_BYTES = 1 << 30
+_FEW_BYTES = 1 << 24  # which there always are
 _WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
 _ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
 _LEAST_ROOM = 256
@@ -209,12 +210,12 @@ class GramWalk:
 
     def values(self, lams: Array, goals: Array, max_iter: int) -> list[Value]:
         """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
-        ridges = self._own.ridges(np.asarray(lams))
         if self._ended:
             return []
+        lams, goals = np.ascontiguousarray(lams, dtype=np.float64), np.asarray(goals, dtype=np.float64)
         allowed = max_iter if self._patience is None else min(max_iter, self._patience)
         stop, found, places, rows = self._path.advance(
-            np.ascontiguousarray(lams, dtype=np.float64), ridges, _ENOUGH * np.asarray(goals), allowed, _BUDGET
+            lams, self._own.ridges(lams), _ENOUGH * goals, allowed, _BUDGET
         )
         self._ended = stop not in (_DONE, _PAUSED) and not (stop == _SPENT and allowed == max_iter)
         if not found:
@@ -223,31 +224,26 @@ class GramWalk:
         rows = rows.reshape(len(places), len(self._label_sizes))
         numbers = self._numbers(counts, places, rows)
         values: list[Value] = []
-        ends = np.cumsum(counts)
-        for k, (objective, _, gap, seconds, epochs, rejected, count, _) in enumerate(found):
-            part = slice(int(ends[k]) - count, int(ends[k]))
-            gap += numbers.lost[k]
-            if not gap <= goals[k] and epochs < max_iter:
+        features, free = self.frame.features[places], len(self.frame.unpenalised)
+        # by plain numbers: a path of small values must not spend its time here
+        given = zip(lams.tolist(), goals.tolist(), numbers.added.tolist(), numbers.lost.tolist(), strict=False)
+        low = 0
+        for k, ((objective, _, gap, seconds, epochs, rejected, count, _), (lam, goal, added, lost)) in enumerate(
+            zip(found, given, strict=False)
+        ):
+            part = slice(low, low + count)
+            low += count
+            gap += lost
+            if not gap <= goal and epochs < max_iter:
                 self._ended = True  # too slow, or numbers as they are stored fall short of the goal
                 return values
-            features, coefs = self.frame.features[places[part]], numbers.raw[part]
-            if len(self.frame.unpenalised):
-                features = np.concatenate([features, self.frame.unpenalised])
+            chosen, coefs = features[part], numbers.raw[part]
+            if free:
+                chosen = np.concatenate([chosen, self.frame.unpenalised])
                 coefs = np.vstack([coefs, numbers.free[k]])
+            intercept = numbers.intercept[k]
             values.append(
-                Value(
-                    float(lams[k]),
-                    features,
-                    coefs,
-                    numbers.intercept[k],
-                    objective + numbers.added[k],
-                    gap,
-                    epochs,
-                    rejected,
-                    0,
-                    seconds,
-                    bool(gap <= goals[k]),
-                )
+                Value(lam, chosen, coefs, intercept, objective + added, gap, epochs, rejected, 0, seconds, gap <= goal)
             )
         return values
 
@@ -360,6 +356,8 @@ def serves(problem: Problem, n_values: int) -> bool:
     design, loss, penalty = problem.design, problem.loss, problem.penalty
     if loss.name != "squared" or type(penalty) not in (SparseGroup, L21, L11) or len(design.shards) != 1:
         return False
+    if penalty.coupling is not None:
+        return False
     if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
     if design.n_nuisance > 1 and not np.all(np.isfinite(design.nuisance_sizes)):
@@ -386,7 +384,7 @@ def memory_allows(problem: Problem, more: int = 0, n_walks: int = 1) -> bool:
     samples = design.n_rows if matrices == 1 else design.n_samples
     room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
     needed = 8.0 * (matrices * (float(count) ** 2 * (n_walks + more) + n_walks * room**2) + 2.0 * samples * count)
-    return needed <= min(_MOST_BYTES, 0.25 * free_memory())
+    return needed <= _FEW_BYTES or needed <= min(_MOST_BYTES, 0.25 * free_memory())
 
 
 def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:

@@ -10,6 +10,7 @@ import numpy as np
 from ..design import Design
 from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
+from ..penalties.coupling import Coupling
 from .anchors import Anchors
 from .certificate import pass_errors
 
@@ -17,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Problem:
-    """``loss + lam Omega(W) + ridge/2 ||W||_F^2``, ``ridge = lam ridge_ratio + unit fixed_ridge``.
+    """``loss + lam Omega(W) + 1/2 <W R, W>``, ``R = (lam ridge_ratio + unit fixed_ridge) I + unit L``.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ class Problem:
         Knows the weights, the intercepts and the unpenalised features.
     y : array
         Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
+    offset : array, optional
+        Flat too: what is added to every prediction.
     loss : {"squared", "square-root", "logistic", "multinomial"} or Loss
     penalty : RowPenalty
         Without data and strength; the L2,1 norm by default.
@@ -35,6 +38,8 @@ class Problem:
     ridge_ratio : float
     fixed_ridge : float
         A ridge that does not grow with lam, in public units.
+    task_graph : array of shape (T, T), optional
+        Weights of the edges between tasks, whose Laplacian is L, in public units.
     unit : float
         Public objectives are sum units divided by this (the mean number of rows a task, or its root).
 
@@ -49,16 +54,19 @@ class Problem:
         design: Design,
         y: Array,
         *,
+        offset: Array | None = None,
         loss: str | Loss = "squared",
         penalty: RowPenalty | None = None,
         feature_weights: Array | None = None,
         positive: bool = False,
         ridge_ratio: float = 0.0,
         fixed_ridge: float = 0.0,
+        task_graph: Array | None = None,
         unit: float = 1.0,
     ) -> None:
         self.design = design
-        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64))
+        known = () if offset is None else (np.ascontiguousarray(offset, dtype=np.float64),)
+        self.loss: DataLoss = as_loss(loss).on(design, np.ascontiguousarray(y, dtype=np.float64), *known)
         weights = np.ones(design.n_features)
         if feature_weights is not None:
             weights = np.array(feature_weights, dtype=np.float64)
@@ -69,6 +77,7 @@ class Problem:
             positive=positive,
             ridge_ratio=ridge_ratio,
             fixed_ridge=fixed_ridge * unit,
+            coupling=None if task_graph is None else Coupling(unit * task_graph),
         )
         self._refuse_free()
         self.unit = unit

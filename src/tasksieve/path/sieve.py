@@ -1,8 +1,10 @@
 """Screening along a path: balls that hold the dual optimum, tested on all features through the anchors, without a pass.
 
-A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a ridge
-too: where a row of the optimum is not zero, its correlations ``c = ridge w + s`` with ``<s, w> = Omega(w)`` have gauge
-``>= <c, w>/Omega(w) >= 1``; so neither the correlations nor the norms need to know of the ridge.
+A row is zero at a strength if the gauge of its correlations stays below its threshold on the whole ball. With a
+quadratic part ``1/2 <W R, W>`` too (a ridge, a graph of tasks; R positive semidefinite): where a row w of the optimum
+is not zero, its correlations ``c = w R + s`` with ``<s, w> = Omega(w)`` have gauge ``>= <c, w>/Omega(w) >= 1``; so
+neither the correlations nor the norms need to know of it. Single entries, though, may then be pulled away from zero by
+their neighbours: with a graph they are not tested.
 
 Rows are tested wherever they are. Single entries, where the penalty has an l1 part, are tested in the rows that carry
 weight: those are the rows in which a solver spends its time.
@@ -47,16 +49,22 @@ class Sieve:
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
         self._last: tuple[Pair, float, list[Ball]] | None = None
         self._cut = self._first_cut() if problem.loss.squared else None
+        # What the cut ball of a loss with outliers is about; for the squared loss it is the residual of W = 0.
+        self._clipped = problem.loss.outliers(problem.loss.null) is not None
+        self._target = problem.loss.target if self._clipped else problem.loss.null.residual
+        if self._clipped and not all(rule.of_loss for rule in rules):
+            problem.anchors.pin(self._target, problem.penalty)
         self._least: float | None = None
 
     def _first_cut(self) -> Cut | None:
         """At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5)."""
         levels = self._problem.null_levels()
-        hardest = np.array([int(np.argmax(levels))])
+        hardest = self._problem.penalty.whole(np.array([int(np.argmax(levels))]))
         penalty = self._problem.penalty.restrict(hardest)
         steepest = penalty.steepest(self._design.correlate(self._loss.null.residual, hardest))
         if steepest is None or not len(steepest[0]):
             return None
+        hardest = hardest[steepest[0]]
         image = self._columns.combine(self._columns.places(hardest), steepest[1])
         return Cut(hardest, steepest[1], image, np.empty((0, self._design.n_tasks)))
 
@@ -106,8 +114,8 @@ class Sieve:
                 live = outer > 0.0
                 self._least = float(np.min(self._design.longest()[live] / outer[live], initial=np.inf))
         least = 1.0
-        if ball.stretch is not None and ball.slack is not None:
-            least = float(np.min(ball.stretch[ball.slack == 0.0]))
+        if ball.stretch is not None:
+            least = float(np.min(ball.stretch if ball.slack is None else ball.stretch[ball.slack == 0.0]))
         return ball.radius * least * self._least < lam
 
     def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
@@ -126,6 +134,8 @@ class Sieve:
             anchors.stand_at(0)
             centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
             centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
+        elif ball.y_coef and self._clipped:
+            centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:
             return anchors.ball_bound(ball.residual_coef, ball.y_coef, penalty, ball.radius)
         return anchors.bound(centre, penalty, ball.radius, ball.stretch)[1]
@@ -149,8 +159,12 @@ class Sieve:
         `gap` and `scale` are those of the point with its own residual at lam; `penalty` is that of all features.
         """
         nothing = np.empty((0, self._design.n_tasks))
+        smooth, coupling = self._loss.smoothness, penalty.coupling
+        outliers, share = self._loss.outliers(point.at) if self._clipped else None, 1.0
+        if outliers is not None:  # all of it in units in which the squares have the factor 1/2
+            share, outliers = smooth, (smooth * outliers[0], smooth * outliers[1])
         state = DualState(
-            y=self._loss.null.residual,
+            y=self._target,
             residual=point.at.residual,
             correlations=nothing,
             norms=nothing,
@@ -158,24 +172,29 @@ class Sieve:
             features=point.features,
             rows=point.rows,
             positive=penalty.positive,
-            ridge_ratio=penalty.ridge / lam,
+            ridge_ratio=share * penalty.ridge / lam,
+            coupled=None if coupling is None else lambda rows: share * coupling.quadratic(rows),
             squared=self._loss.squared,
-            smoothness=self._loss.smoothness,
+            smoothness=smooth,
             gap=gap,
             dual_scale=scale,
             gap_lam=lam,
             cut=self._cut,
-            norm=lambda features, rows: penalty.restrict(features).value(rows),
+            norm=lambda features, rows: share * penalty.restrict(features).value(rows),
+            outliers=outliers,
         )
         found = [
-            self._loss.ball(point.at, scale, gap) if rule.of_loss else rule.ball(state, lam) for rule in self.rules
+            rule.ball_of(self._loss, point.at, scale, gap) if rule.of_loss else rule.ball(state, lam)
+            for rule in self.rules
         ]
         return [ball for ball in found if ball is not None]
 
     def _rounding(self, ball: Ball, at: Evaluation) -> float:
         """How far rounding can move the correlations of a ball's centre, for a column of norm 1."""
         size = abs(ball.residual_coef) * float(np.linalg.norm(at.residual))
-        size += abs(ball.y_coef) * float(np.linalg.norm(self._loss.null.residual))
+        size += abs(ball.y_coef) * float(np.linalg.norm(self._target))
+        if ball.vector is not None:
+            size += float(np.linalg.norm(ball.vector))
         return self._design.rounding * size
 
     def _centre(self, ball: Ball, products: Array, features: Array) -> Array | None:
@@ -192,7 +211,7 @@ class Sieve:
         known, products = self._targets
         missing = np.setdiff1d(features, known)
         if len(missing):
-            more = self._columns.correlate(self._loss.null.residual, self._columns.places(missing))
+            more = self._columns.correlate(self._target, self._columns.places(missing))
             order = np.argsort(np.concatenate([known, missing]))
             known = np.concatenate([known, missing])[order]
             products = np.vstack([products, more])[order]
@@ -213,8 +232,11 @@ class Sieve:
             centre = self._centre(ball, point.products, point.features)
             if centre is None:
                 continue
-            errors = self._rounding(ball, point.at) * np.max(norms, axis=1)
-            found = own.zero_entries(centre, errors, norms, ball.radius)
+            errors = self._rounding(ball, point.at) * norms
+            if ball.slack is not None:
+                errors = errors + norms * ball.slack
+            stretched = norms if ball.stretch is None else norms * ball.stretch
+            found = own.zero_entries(centre, np.max(errors, axis=1), stretched, ball.radius)
             if found is not None:
                 mask |= found
         self.rules[0].entry_counts.append(int(np.count_nonzero(mask)))
@@ -231,7 +253,7 @@ class Sieve:
         ) -> Array:
             nonlocal alive, least_upper
             own, here = working[alive], penalty.restrict(working[alive])
-            live = np.flatnonzero(rows.any(axis=1))
+            live = here.whole(np.flatnonzero(rows.any(axis=1)))
             point = Point(own[live], rows[live], at, products[live])
             for ball in self._balls(point, lam, lam, penalty, gap, scale):
                 centre = self._centre(ball, products, own)

@@ -57,7 +57,7 @@ def solve_path(
         A value is done when its gap is at most `tol` times the objective at W = 0 with the best intercepts.
     max_iter : int
         Inner iterations (epochs or Newton steps) for each value.
-    screening : {"auto", "dpc", "dpc-published", "gap", None} or Rule
+    screening : {"auto", "dpc", "dpc-published", "midpoint", "gap", None} or Rule
         For penalties that sort the rows {"auto", "cumulative", "bao", None}: the test of Bao et al. (2025, eq. 20), or
         the stronger one of `screening.owl`, which is "auto".
     solver : str

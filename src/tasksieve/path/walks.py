@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..screening.rules import DPC, GapSafe, NoScreening, Rule, get_rule
+from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
 from . import gram
 from .choose import choose_strategy
 from .engine import Engine, Value
@@ -148,14 +148,15 @@ def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
             return []
         if screening != "auto":
             problem.penalty = penalty.with_test(str(screening))
-        return [GapSafe(), DPC()] if loss.squared else [GapSafe()]
+        return [Midpoint(), DPC()] if loss.squared else [Midpoint()]
     thresholds = penalty.thresholds()
     rule = get_rule(
         screening,
         loss="squared" if loss.squared else loss.name,
+        clipped=loss.outliers(loss.null) is not None,
         l1=float(penalty.has_entries),
         positive=penalty.positive,
-        ridge_ratio=penalty.ridge,
+        ridge_ratio=float(penalty.curved),
         plain=thresholds is not None and thresholds[1] is None,
     )
     return [] if isinstance(rule, NoScreening) else [rule]

@@ -3,13 +3,21 @@
 `RowPenalty` is the base of a penalty of your own.
 """
 
-from .base import RowPenalty, live_rows, row_norms
+from .base import BlockForm, RowForm, RowPenalty, live_rows, row_norms
+from .dirty import Dirty
+from .groups import Groups
+from .linf import LInf
 from .sorted import Sorted, oscar_weights, slope_weights, tied_rows
 from .sparse_group import L11, L21, SparseGroup
 
 __all__ = [
     "L11",
     "L21",
+    "BlockForm",
+    "Dirty",
+    "Groups",
+    "LInf",
+    "RowForm",
     "RowPenalty",
     "Sorted",
     "SparseGroup",

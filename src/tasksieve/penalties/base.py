@@ -9,12 +9,13 @@ which features must be looked at. The mathematics is in `docs/develop/mathematic
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from .._kernels import kernels
 from ..described import Described
+from .coupling import Coupling
 
 Array = np.ndarray[Any, Any]
 
@@ -33,6 +34,51 @@ def live_rows(rows: Array) -> Array:
     return np.asarray(rows.any(axis=1)).nonzero()[0]
 
 
+class RowForm(NamedTuple):
+    """A norm of rows whose minimiser along one row is compiled (`_kernels/row_update.hpp`).
+
+    Attributes
+    ----------
+    kind : {"sum", "largest", "split"}
+        ``group ||w||_2 + l1 ||w||_1``; ``group max_t |w_t|``; ``min group ||p||_2 + l1 ||q||_1`` over ``p + q = w``.
+    group, l1 : arrays, one entry a row
+        Strengths.
+    """
+
+    kind: Literal["sum", "largest", "split"]
+    group: Array
+    l1: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return ("sum", "largest", "split").index(self.kind)
+
+
+class BlockForm(NamedTuple):
+    """The same for blocks of rows that have one norm together: each block is one long row.
+
+    Attributes
+    ----------
+    kind : {"sum", "stack"}
+        ``group ||W_B||_F + l1 ||W_B||_1``, or with the norms of the block's rows in place of its entries.
+    group, l1 : arrays, one entry a block
+        Strengths.
+    block : array of int, one entry a row
+        The block of each row.
+    """
+
+    kind: Literal["sum", "stack"]
+    group: Array
+    l1: Array
+    block: Array
+
+    @property
+    def code(self) -> int:
+        """The kind as kernels know it."""
+        return {"sum": 0, "stack": 3}[self.kind]
+
+
 class RowPenalty(Described):
     """``sum_j u_j N(W_j)`` with a norm N that depends on the sizes of a row's entries only.
 
@@ -47,6 +93,8 @@ class RowPenalty(Described):
         Only W >= 0. The methods of a subclass need not know: they are asked about positive parts.
     ridge : float
         Strength of ``ridge/2 ||W||_F^2`` beside the norm.
+    coupling : Coupling, optional
+        A graph of tasks beside it. Together they are the quadratic part ``1/2 <W R, W>``, ``R = ridge I + L``.
     """
 
     #: words for reports
@@ -54,6 +102,7 @@ class RowPenalty(Described):
     weights: Array
     positive: bool = False
     ridge: float = 0.0
+    coupling: Coupling | None = None
     #: single entries of a row may be zero while the others are not
     has_entries: bool = False
     #: dual feasibility is a matter of each row alone
@@ -82,7 +131,8 @@ class RowPenalty(Described):
     def reach(self, centre: Array, norms: Array, radius: float) -> Array:
         """Upper bound of each row's gauge over ``{centre + norms * v : v >= 0, ||v|| <= radius}``, centre >= 0.
 
-        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry.
+        One bound serves spheres, ellipsoids and bounded errors: gauges grow with the size of every entry. Rows of one
+        block have one v.
         """
         raise NotImplementedError
 
@@ -102,6 +152,7 @@ class RowPenalty(Described):
         positive: bool = False,
         ridge_ratio: float = 0.0,
         fixed_ridge: float = 0.0,
+        coupling: Coupling | None = None,
     ) -> Self:
         """The penalty of given features at unit strength.
 
@@ -113,6 +164,8 @@ class RowPenalty(Described):
         positive : bool
         ridge_ratio, fixed_ridge : float
             The ridge at strength lam is ``lam ridge_ratio + fixed_ridge``.
+        coupling : Coupling, optional
+            Whatever the strength.
         """
         require_own(type(self))  # type: ignore[arg-type]
         bound = self._copy()
@@ -120,6 +173,7 @@ class RowPenalty(Described):
         bound.positive = positive
         bound._ridge_ratio, bound._fixed_ridge = ridge_ratio, fixed_ridge
         bound.ridge = ridge_ratio + fixed_ridge
+        bound.coupling = coupling
         return bound
 
     def at(self, lam: float) -> Self:
@@ -160,20 +214,57 @@ class RowPenalty(Described):
     def without_ridge(self) -> Self:
         """The norm alone."""
         plain = self._copy()
-        plain.ridge = 0.0
+        plain.ridge, plain.coupling = 0.0, None
         return plain
+
+    # -- blocks of rows -------------------------------------------------------------------------------------------
+    #
+    # The unit of screening, working sets and feasibility is a block of rows: a row by itself, unless a penalty joins
+    # some. It then gives the gauge (and reach) of a block to each of its rows, and asks for whole blocks.
+
+    def size(self) -> int | None:
+        """The number of features, where a penalty fits one number only; asked without data."""
+        return None
+
+    def whole(self, features: Array) -> Array:
+        """These features and all others of their blocks, ascending."""
+        return features
+
+    def pieces(self, size: int) -> list[Any]:
+        """All rows in pieces of about a size, none of which cuts a block: slices, or arrays of indices; a single piece
+        is a slice."""
+        return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
+
+    def names_of(self, features: Array) -> Array | None:
+        """Names of the blocks that hold these features, where blocks have names; asked without data."""
+        return None
 
     @property
     def penalised(self) -> Array:
         """Which rows are penalised at all."""
         return self.weights > 0.0
 
-    # -- with positivity and the ridge ----------------------------------------------------------------------------
+    # -- with positivity and the quadratic part -------------------------------------------------------------------
+
+    @property
+    def curved(self) -> bool:
+        """Whether there is a quadratic part: a ridge, a graph of tasks."""
+        return self.ridge != 0.0 or self.coupling is not None
+
+    def pull(self, rows: Array) -> Array:
+        """``W R``: what the quadratic part takes from the correlations."""
+        pulled = self.ridge * rows
+        return pulled if self.coupling is None else pulled + self.coupling.pull(rows)
+
+    def quadratic(self, rows: Array) -> float:
+        """``<W R, W>``."""
+        square = self.ridge * float(np.vdot(rows, rows)) if self.ridge else 0.0
+        return square if self.coupling is None else square + self.coupling.quadratic(rows)
 
     def total(self, rows: Array) -> float:
-        """The norm and the ridge."""
+        """The norm and the quadratic part."""
         value = self.value(rows)
-        return value + 0.5 * self.ridge * float(np.vdot(rows, rows)) if self.ridge else value
+        return value + 0.5 * self.quadratic(rows) if self.curved else value
 
     def row_gauges(self, products: Array) -> Array:
         """Gauge of each row; 0 if unpenalised. With W >= 0 negative parts do not count."""
@@ -186,7 +277,10 @@ class RowPenalty(Described):
         return self.row_gauges((products if self.positive else np.abs(products)) + errors)
 
     def proximal(self, rows: Array, step: float) -> Array:
-        """``argmin_V 1/2 ||V - rows||^2 + step total(V)``: a norm's prox commutes with scaling."""
+        """``argmin_V 1/2 ||V - rows||^2 + step (value(V) + ridge/2 ||V||^2)``: a norm's prox commutes with scaling.
+
+        A graph of tasks belongs to the smooth part of a problem.
+        """
         rows = self.prox(np.maximum(rows, 0.0) if self.positive else rows, step)
         return rows / (1.0 + step * self.ridge) if self.ridge else rows
 
@@ -240,17 +334,36 @@ class RowPenalty(Described):
         return None
 
     def zero_entries(self, centre: Array, errors: Array, norms: Array, radius: float) -> Array | None:
-        """Single coefficients that are zero over such a ball; None where entries are never zero by themselves."""
+        """Single coefficients that are zero over such a ball; None where entries are never zero by themselves.
+
+        Never with a `coupling`: neighbours pull an entry away from zero that has no correlation of its own.
+        """
         return None
 
     def ties(self, features: Array, rows: Array) -> list[Array] | None:
         """Features grouped by equal norms of their rows, where the penalty draws rows together."""
         return None
 
+    def split(self, rows: Array) -> dict[str, Array] | None:
+        """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
+        return None
+
     # -- what particular algorithms make use of -------------------------------------------------------------------
 
     def thresholds(self) -> tuple[Array, Array | None] | None:
         """(group, l1): the gauge test is ``||soft(m, l1)|| < group``. None: another kind of gauge."""
+        return None
+
+    def row_form(self) -> RowForm | None:
+        """The norm of a row, if it is one whose exact row updates are compiled: coordinate descent is for those."""
+        form = self.thresholds() if self.separable else None
+        if form is None:
+            return None
+        group, l1 = form
+        return RowForm("sum", group, np.zeros(len(group)) if l1 is None else l1)
+
+    def block_form(self) -> BlockForm | None:
+        """The same for blocks of rows: block coordinate descent is for those."""
         return None
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from .._kernels import kernels
 from ..screening.ball import sphere_norms, zero_entries, zero_rows
 from ..screening.polar import steepest_row
-from .base import REJECT, RowPenalty, row_norms
+from .base import REJECT, RowForm, RowPenalty, row_norms
 
 Array = np.ndarray[Any, Any]
 
@@ -112,12 +112,15 @@ class SparseGroup(RowPenalty):
         return steepest_row(products, self.group, self.l1, self.positive)
 
     def zero_entries(self, centre: Array, errors: Array, norms: Array, radius: float) -> Array | None:
-        if not self.has_entries:
+        if not self.has_entries or self.coupling is not None:
             return None
         return zero_entries(centre, norms, radius, self.l1, self.positive, errors)
 
     def thresholds(self) -> tuple[Array, Array | None] | None:
         return self.group, self.l1 if self.has_entries else None
+
+    def row_form(self) -> RowForm | None:
+        return RowForm("sum", self.group, self.l1)
 
     @property
     def outer(self) -> Array | None:

@@ -35,7 +35,7 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     """
     design, loss = problem.design, problem.loss
     penalty = problem.penalty.at(lam)
-    features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
+    features = penalty.whole(np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised))
     columns = PackedColumns(design)
     places = columns.places(features)
     numbers = Numbers(
@@ -48,8 +48,9 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
     products[design.unpenalised] = 0.0
     errors = pass_errors(loss, at)
     gauges = np.empty(design.n_features)
-    for start in range(0, design.n_features, BLOCK):
-        block = np.arange(start, min(start + BLOCK, design.n_features))
+    everything = np.arange(design.n_features)
+    for piece in penalty.pieces(BLOCK):
+        block = everything[piece]
         gauges[block] = penalty.restrict(block).upper_gauges(products[block], design.norms(block) * errors)
     certified = certified_gap(loss, penalty, columns, places, features, standing, at, gauges, own)
     # What is known of the dual optimum follows from the best intercepts: they make the smaller gap.
@@ -62,8 +63,8 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
         else:
             centre, size = ball.residual_coef * products, abs(ball.residual_coef) * float(np.linalg.norm(at.residual))
         upper = np.empty(design.n_features)
-        for start in range(0, design.n_features, BLOCK):
-            block = np.arange(start, min(start + BLOCK, design.n_features))
+        for piece in penalty.pieces(BLOCK):
+            block = everything[piece]
             norms, part = design.norms(block), penalty.restrict(block)
             off = design.rounding * size * norms
             if ball.slack is not None:
@@ -75,5 +76,5 @@ def prove(problem: Problem, lam: float, coef: np.ndarray, intercept: np.ndarray)
                 zero[block] = entries
         zero[penalty.inactive(upper)] = True
         zero[design.unpenalised] = False
-    best = min(at.value + own.total(standing.rows), standing.objective)
-    return Proof(standing.objective, best, certified, np.asarray(zero.all(axis=1)), zero.T)
+    best = min(at.value + own.total(standing.rows), standing.objective) + loss.constant
+    return Proof(standing.objective + loss.constant, best, certified, np.asarray(zero.all(axis=1)), zero.T)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -12,7 +13,7 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 from ..fitted.path import RegularizationPath
-from ..linear.base import accuracy, r2
+from ..fitted.scoring import accuracy, d2, r2
 from ..tasks import is_task_list, read_labels
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
@@ -27,6 +28,7 @@ def content_from_model(
     task: Any = None,
     sample_weight: Any = None,
     *,
+    offset: Any = None,
     along: RegularizationPath | None = None,
     held_out: tuple[Any, ...] | None = None,
     n_alphas: int = 50,
@@ -47,6 +49,8 @@ def content_from_model(
     X, y, task, sample_weight : optional
         The rows that the model was fitted to, in any form that `fit` takes. With them the report shows how well each
         task is fitted, and for a model with a fixed ``alpha`` the path that leads to it.
+    offset : optional
+        That of the fit, where it had one.
     along : RegularizationPath, optional
         A path of the model on the same data, where you have one. By default that of the cross-validation, or
         ``n_alphas`` values from `alpha_max` down to the model's alpha, computed here.
@@ -97,7 +101,7 @@ def content_from_model(
     labels = np.asarray(model.classes_ if by_class else getattr(model, "tasks_", np.arange(n_tasks)))
     path = along if along is not None else getattr(model, "path_", None)
     if path is None and X is not None and n_alphas and hasattr(model, "path"):
-        path = _path_to(model, X, y, task, sample_weight, n_alphas)
+        path = _path_to(model, X, y, n_alphas, task=task, sample_weight=sample_weight, offset=offset)
     chosen = -1
     if path is not None:
         alpha = float(getattr(model, "alpha_", getattr(model, "alpha", path.alphas[-1])))
@@ -105,7 +109,9 @@ def content_from_model(
 
     quality = []
     if X is not None:
-        quality.append(task_quality(model, X, y, task, sample_weight, where="the rows learnt from"))
+        quality.append(
+            task_quality(model, X, y, task, sample_weight, offset=offset, where="the rows learnt from")
+        )
     if held_out is not None:
         quality.append(task_quality(model, *held_out, where="held-out rows"))
 
@@ -146,16 +152,23 @@ def content_from_model(
 
 
 def task_quality(
-    model: Any, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, where: str = "these rows"
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    where: str = "these rows",
 ) -> FitQuality:
-    """R² or accuracy of a fitted model, task by task; NaN for a task with too few labels to say.
+    """R², D² or accuracy of a fitted model, task by task; NaN for a task with too few labels to say.
 
     For a multinomial model class by class: the share of its rows that are recognised.
 
     Parameters
     ----------
     model : fitted estimator
-    X, y, task, sample_weight
+    X, y, task, sample_weight, offset
         Rows in any form that `fit` takes.
     where : str
         Which rows they are, for the name of the measure.
@@ -182,10 +195,17 @@ def task_quality(
         name, metric, least = "Accuracy", accuracy, 1
     else:
         name, metric, least = "R²", r2, 2
+    loss = getattr(model, "_member", None)
+    explains = False
+    if loss is not None and loss.best_constant(np.ones(1), np.ones(1)) is not None:
+        explains, name, metric = True, "D²", partial(d2, loss=loss)
     labels = read_labels(
         rows, y, task, sample_weight, targets="labels" if is_classifier(model) else "values", allow_empty=True
     )
-    predicted = labels.flatten(model.predict(X) if task is None else model.predict(X, task))
+    told = {} if task is None else {"task": task}
+    if offset is not None:
+        told["offset"] = offset
+    predicted = labels.flatten(model._scores(X, task, offset=offset) if explains else model.predict(X, **told))
     known = getattr(model, "tasks_", labels.tasks)
     # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
     place = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
@@ -260,11 +280,9 @@ def _along(path: RegularizationPath | None) -> dict[str, Any]:
     }
 
 
-def _path_to(model: Any, X: Any, y: Any, task: Any, sample_weight: Any, n_alphas: int) -> Any:
+def _path_to(model: Any, X: Any, y: Any, n_alphas: int, **rows: Any) -> Any:
     """The path from the empty model down to the model's own alpha."""
-    given = (
-        {"sample_weight": sample_weight} if task is None else {"sample_weight": sample_weight, "task": task}
-    )
+    given = {name: values for name, values in rows.items() if values is not None}
     largest = model.alpha_max(X, y, **given)
     if n_alphas == 1 or largest <= model.alpha:
         grid = np.array([model.alpha])

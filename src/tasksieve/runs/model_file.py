@@ -21,7 +21,7 @@ from .registry import MODELS
 FORMAT = 1
 NUMBERS = ("objective", "dual_gap", "null_objective")
 # Parameters that are arrays go into the npz file.
-ARRAY_PARAMETERS = ("graph", "feature_weights", "weights", "l1")
+ARRAY_PARAMETERS = ("graph", "task_graph", "feature_weights", "weights", "l1")
 
 
 @dataclass
@@ -93,6 +93,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         "tasks": [plain_label(label) for label in state["tasks"].tolist()] if "tasks" in state else None,
         "classes": _plain_classes(state.get("classes")),
         "single": bool(state.get("single", False)),
+        **({"needs_offset": True} if state.get("needs_offset") else {}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
         "encoding": saved.encoding.to_json(),
@@ -184,6 +185,7 @@ def _rebuild(
         intercept=intercept,
         n_features=len(names),
         single=bool(content["single"]),
+        needs_offset=bool(content.get("needs_offset", False)),
         n_iter=int(content["n_iter"]),
         **state,
     )

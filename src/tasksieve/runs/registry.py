@@ -16,6 +16,10 @@ import tasksieve
 HIDDEN = ("warm_start", "verbose", "copy_X", "selection", "random_state", "n_jobs", "hasher", "graph_tasks")
 
 
+# Losses by name whose targets are classes.
+CLASSIFICATION = ("logistic", "hinge", "squared_hinge", "smoothed_hinge")
+
+
 class MissingModel(ValueError):
     """A model that this installation does not have."""
 
@@ -54,9 +58,9 @@ class ModelKind:
     def wants_classes(self, loss: str | None, words: bool) -> bool:
         """Whether targets are class labels, given the parameter ``loss`` and whether the target holds words."""
         if self.targets == "loss":
-            return loss == "logistic"
+            return loss in CLASSIFICATION
         if self.targets == "column":
-            return words or loss in ("hinge", "squared_hinge", "logistic")
+            return words if loss is None else loss in CLASSIFICATION
         return self.targets == "classes"
 
     def estimator(self, classes: bool, cv: bool = False) -> Any:
@@ -89,6 +93,16 @@ MODELS = {
             ("MultiTaskLogisticRegression",),
             "two or more classes per task, logistic loss",
             targets="classes",
+        ),
+        ModelKind("huber", ("MultiTaskHuber",), "numbers with outliers: squared up to --delta, linear beyond"),
+        ModelKind("quantile", ("MultiTaskQuantile",), "a quantile (--q) instead of the mean"),
+        ModelKind("poisson", ("MultiTaskPoisson",), "counts and rates (--offset)"),
+        ModelKind("group-lasso", ("MultiTaskGroupLasso",), "whole groups of features (--feature-groups)"),
+        ModelKind(
+            "any",
+            ("MultiTaskRegressor", "MultiTaskClassifier"),
+            "any --loss with any --penalty, --ridge, --task-graph",
+            targets="column",
         ),
         ModelKind(
             "calibrated", ("CalibratedMultiTaskLasso",), "tasks with different noise, square-root loss"

@@ -2,15 +2,15 @@
 
 `screen` answers for a design, targets and a dual candidate. The path asks a `Rule` (`get_rule`) with a `DualState`
 before and while it solves each value. Below them: balls that hold the dual optimum (`rigorous_ball`, `published_ball`,
-`gap_sphere`), the largest correlations over such a ball (`row_maximum`), and the tests of each penalty (`zero_rows`,
+`gap_sphere`, `midpoint_ball`), the largest correlations over such a ball (`row_maximum`), and the tests of each penalty (`zero_rows`,
 `zero_entries`).
 """
 
 from .ball import rejects, row_maximum, zero_entries, zero_rows
 from .dpc import published_ball, rigorous_ball
-from .gap import gap_sphere, squared_gap
+from .gap import gap_sphere, midpoint_ball, squared_gap
 from .polar import polar, steepest_row
-from .rules import DPC, GapSafe, NoScreening, PublishedDPC, Rule, get_rule
+from .rules import DPC, GapSafe, Midpoint, NoScreening, PublishedDPC, Rule, get_rule
 from .standalone import screen
 from .state import Ball, Cut, DualState
 
@@ -20,11 +20,13 @@ __all__ = [
     "Cut",
     "DualState",
     "GapSafe",
+    "Midpoint",
     "NoScreening",
     "PublishedDPC",
     "Rule",
     "gap_sphere",
     "get_rule",
+    "midpoint_ball",
     "polar",
     "published_ball",
     "rejects",

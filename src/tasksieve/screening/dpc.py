@@ -13,6 +13,9 @@ With the exact solution at another strength eps = 0, and this is the ball of Wan
 an approximate solution is not safe (`published_ball`: for study); `rigorous_ball` is, for any W and any residual.
 
 The image a is y - residual, so that the centre is a combination of y and the residual: no pass over the data.
+
+A loss that clips its slopes is the squared loss with one more block of unknowns, an outlier q_i in each row at the cost
+max(low_i q_i, high_i q_i) (`losses.clipped`): then a = XW + q is y - residual again, and that cost is part of Omega.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     Parameters
     ----------
     state : DualState
-        Squared loss. The cut is `state`'s W, or `state.cut` where W = 0.
+        Squared loss, with or without outliers. The cut is `state`'s W, or `state.cut` where W = 0.
     lam : float
         Strength of the problem to be screened.
 
@@ -49,17 +52,18 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
     -------
     Ball
     """
-    ridge = state.ridge(lam)
     scale = state.feasible_scale(lam)
     y_norm = math.sqrt(state.y_square)
-    own = state.features.size > 0
+    own = state.features.size > 0 or state.outliers is not None
     if own:
         # All inner products follow from those of the image and the residual: r = image + short * residual.
         image, short = state.y - state.residual, 1.0 - scale
         image_square, along = float(image @ image), float(image @ state.residual)
         residual_square = float(state.residual @ state.residual)
-        coefficient_square = state.coefficient_square
+        ridge_square = state.quadratic(state.coefficients, lam)
         omega = state.penalty(state.features, state.coefficients, lam)
+        if state.outliers is not None:
+            omega += state.outliers[0] + state.outliers[1] * y_norm
         r_square = image_square + short * (2.0 * along + short * residual_square)
         r_along = image_square + short * along
         # y - residual carries the rounding of y, not of the (perhaps far smaller) image
@@ -72,14 +76,13 @@ def rigorous_ball(state: DualState, lam: float) -> Ball:
             return Ball(math.sqrt((0.25 + _RADIUS_ROUNDING) * r_square), y_coef=0.5, residual_coef=0.5 * scale)
         image = state.cut.image
         image_square, along = float(image @ image), float(image @ state.residual)
-        coefficient_square = float(np.vdot(state.cut.rows, state.cut.rows))
+        ridge_square = state.quadratic(state.cut.rows, lam)
         omega = state.penalty(state.cut.features, state.cut.rows, lam)
         r_along = float(r @ image)
         image_rounding = math.sqrt(image_square)
         r_ridge = 0.0
 
-    # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W.
-    ridge_square = ridge * coefficient_square
+    # The ridge's blocks of r and a are r_ridge sqrt(ridge) W and sqrt(ridge) W; a graph of tasks has blocks like them.
     a_square = image_square + ridge_square
     eps = max(omega - scale * (along - ridge_square if own else along), 0.0)
     # ‖u*‖ <= ‖y‖, since F holds 0: an error e of the image costs at most ‖e‖ ‖y‖ in (b)

@@ -6,11 +6,13 @@ the solver likes, while it is being solved (`dynamic`, with the current pair). I
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .dpc import published_ball, rigorous_ball
-from .gap import gap_sphere
+from .gap import gap_sphere, midpoint_ball
 from .state import Ball, DualState
 
 Mask = NDArray[np.bool_]
@@ -49,6 +51,10 @@ class Rule:
         """A ball that holds the dual optimum at strength lam; None if the rule knows of none."""
         raise NotImplementedError
 
+    def ball_of(self, loss: Any, at: Any, scale: float, gap: float) -> Ball | None:
+        """The loss's own answer, of rules that are `of_loss`: from an evaluation, its dual scale and its gap."""
+        raise NotImplementedError
+
     def sequential(self, state: DualState, lam: float) -> Mask:
         """Rows that are zero at strength `lam`, from a pair obtained at `state.lam`. `state` holds all features."""
         mask = self._mask(state, lam)
@@ -76,13 +82,14 @@ class Rule:
 class DPC(Rule):
     """The rigorous cut ball: as strong as DPC where the last value was solved well, safe wherever it was not.
 
-    Squared loss; any of the penalties. As a dynamic rule its radius is at most 1/sqrt(2) of the gap-safe one's.
+    Squared loss, and losses that are the squared one with outliers (`losses.clipped`); any of the penalties. As a dynamic
+    rule its radius is at most 1/sqrt(2) of the gap-safe one's.
     """
 
     name = "dpc"
 
     def supports(self, state: DualState) -> bool:
-        return state.squared
+        return state.squared or state.outliers is not None
 
     def ball(self, state: DualState, lam: float) -> Ball:
         return rigorous_ball(state, lam)
@@ -124,6 +131,24 @@ class GapSafe(Rule):
     def ball(self, state: DualState, lam: float) -> Ball:
         return gap_sphere(state, lam)
 
+    def ball_of(self, loss: Any, at: Any, scale: float, gap: float) -> Ball | None:
+        return loss.sphere(at, scale, gap)
+
+
+class Midpoint(GapSafe):
+    """The midpoint ball: any smooth loss, any of the penalties; its radius is at most 1/sqrt(2) of the gap-safe one's.
+
+    The residual must be minus the gradient of the loss at W.
+    """
+
+    name = "midpoint"
+
+    def ball(self, state: DualState, lam: float) -> Ball:
+        return midpoint_ball(state, lam)
+
+    def ball_of(self, loss: Any, at: Any, scale: float, gap: float) -> Ball | None:
+        return loss.ball(at, scale, gap)
+
 
 class NoScreening(Rule):
     """Reject nothing."""
@@ -135,13 +160,14 @@ class NoScreening(Rule):
         return None
 
 
-_RULES: tuple[type[Rule], ...] = (DPC, PublishedDPC, GapSafe, NoScreening)
+_RULES: tuple[type[Rule], ...] = (DPC, PublishedDPC, Midpoint, GapSafe, NoScreening)
 
 
 def get_rule(
     name: str | Rule | None,
     *,
     loss: str = "squared",
+    clipped: bool = False,
     l1: ArrayLike = 0.0,
     positive: bool = False,
     ridge_ratio: float = 0.0,
@@ -151,10 +177,12 @@ def get_rule(
 
     Parameters
     ----------
-    name : {"auto", "dpc", "dpc-published", "gap", None} or Rule
-        "auto" is the rigorous DPC for the squared loss and the gap-safe sphere for others. A Rule is returned as it is.
+    name : {"auto", "dpc", "dpc-published", "gap", "midpoint", None} or Rule
+        "auto" is the rigorous DPC where that holds and the midpoint ball for other losses. A Rule is returned as it is.
     loss : str
         "squared" or the name of another loss.
+    clipped : bool
+        Whether that other loss is the squared one with outliers.
     l1, positive, ridge_ratio
         The penalty, as in `DualState`.
     plain : bool
@@ -168,14 +196,15 @@ def get_rule(
         return name
     squared = loss == "squared"
     if name == "auto":
-        name = "dpc" if squared else "gap"
+        name = "dpc" if squared or clipped else "midpoint"
     rules = {rule.name: rule for rule in _RULES}
     if name not in rules:
         known = ", ".join(repr(known) for known in ("auto", *rules))
         raise ValueError(f"screening must be one of {known}; got {name!r}")
-    if name in ("dpc", "dpc-published") and not squared:
+    if (name == "dpc" and not (squared or clipped)) or (name == "dpc-published" and not squared):
+        kinds = "the squared, Huber, quantile and hinge losses" if name == "dpc" else "the squared loss"
         raise ValueError(
-            f"screening={name!r} holds for the squared loss only, not for {loss!r}; use 'auto' or 'gap'"
+            f"screening={name!r} holds for {kinds} only, not for {loss!r}; use 'auto', 'midpoint' or 'gap'"
         )
     if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio or not plain):
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .polar import polar, steepest_row
-from .rules import DPC, GapSafe, PublishedDPC, Rule, get_rule
+from .rules import DPC, GapSafe, Midpoint, PublishedDPC, Rule, get_rule
 from .state import Cut, DualState
 
 Array = NDArray[np.float64]
@@ -102,6 +102,8 @@ def screen(
         rounding=getattr(design, "rounding", None),
     )
     chosen = get_rule(rule)
+    if isinstance(chosen, Midpoint):
+        raise ValueError("rule='midpoint' needs the residual of a W: here, where any vector will do, use 'dpc'.")
     if isinstance(chosen, GapSafe):
         state = _with_gap(design, state, coef)
     elif isinstance(chosen, PublishedDPC):

@@ -85,6 +85,8 @@ class DualState:
         Whether W >= 0 is required.
     ridge_ratio : float
         Ridge strength divided by lam.
+    coupled : callable, optional
+        ``coupled(rows)``: ``<W L, W>`` where ``1/2 <W L, W>`` joins the ridge, L positive semidefinite.
     correlation_errors : array of shape (d,), optional
         Proven bounds on the Euclidean error of each row of `correlations`, where those are approximate.
     rounding : float, optional
@@ -105,6 +107,9 @@ class DualState:
         Used in place of W where W = 0, for example `steepest_row` at the smallest lam whose solution is zero.
     norm : callable, optional
         ``norm(features, rows)``: the penalty, where it is another one than `group` and `l1` say.
+    outliers : (cost, unexplained), optional
+        The loss is the squared one with an outlier in each row (`losses.clipped`): what these cost at W, and the norm
+        of what they leave of ``y - XW - residual``. y is then free of what intercepts explain.
     """
 
     y: Array
@@ -120,6 +125,7 @@ class DualState:
     group: float = 1.0
     positive: bool = False
     ridge_ratio: float = 0.0
+    coupled: Callable[[Array], float] | None = None
     correlation_errors: Array | None = None
     rounding: float | None = None
     squared: bool = True
@@ -129,6 +135,7 @@ class DualState:
     gap_lam: float | None = None
     cut: Cut | None = None
     norm: Callable[[NDArray[np.intp], Array], float] | None = None
+    outliers: tuple[float, float] | None = None
 
     @property
     def has_l1(self) -> bool:
@@ -164,6 +171,11 @@ class DualState:
     def y_square(self) -> float:
         """‖y‖²."""
         return float(self.y @ self.y)
+
+    def quadratic(self, rows: Array, lam: float) -> float:
+        """Squared norm of the ridge's block for some rows, and of what joins it."""
+        square = self.ridge(lam) * float(np.vdot(rows, rows))
+        return square if self.coupled is None else square + self.coupled(rows)
 
     def ridge(self, lam: float) -> float:
         return lam * self.ridge_ratio

@@ -6,6 +6,7 @@ speed up.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Accelerated:
     """
 
     name = "apgd"
-    needs = Needs(smooth=True)
+    needs = Needs(smooth=True, quadratic="graph")
 
     def __init__(self, adaptive: bool = False) -> None:
         self._adaptive = adaptive
@@ -45,6 +46,15 @@ class Accelerated:
         )
         self._curvature = 1.2 * curvature if self._adaptive else max(self._curvature, curvature)
         return solved
+
+
+class AdaptiveAccelerated(Accelerated):
+    """The same for losses whose derivative is Lipschitz only from place to place: every step is measured."""
+
+    needs = Needs(curved=True, quadratic="graph")
+
+    def __init__(self) -> None:
+        super().__init__(adaptive=True)
 
 
 def accelerated(
@@ -79,9 +89,16 @@ def accelerated(
     rows = start.copy()
     image = working.image(rows)
     previous, previous_image = rows, image
-    bound = loss.smoothness * curvature
+    everywhere = math.isfinite(loss.smoothness)
+    # where the derivative is not Lipschitz, as steep as it is at W = 0 to begin with
+    steep = loss.smoothness
+    if not everywhere:
+        assert loss.null.curvature is not None
+        steep = float(np.max(loss.null.curvature, initial=1e-300))
+    bound = steep * curvature
     squared = loss.squared
     sketch = loss.sketch  # a step needs less than a certificate
+    coupling = working.penalty.coupling  # part of what is smooth
     momentum, beta = 1.0, 0.0
     decay = 0.9 if squared else 0.75
     every = 5 if adaptive else CHECK_EVERY
@@ -117,7 +134,7 @@ def accelerated(
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
-                        bound = min(bound, loss.smoothness * estimate_curvature(working))
+                        bound = min(bound, steep * estimate_curvature(working))
         if beta == 0.0 and known:  # the check has looked at this very point
             point, point_image, here = rows, image, at
         else:
@@ -127,11 +144,12 @@ def accelerated(
             nuisance = here.nuisance
             products = working.correlate(here.residual)
         known = False
+        slopes = products if coupling is None else products - coupling.pull(point)
         # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
         # of all classes: every third step stands for all.
-        probe, raised = iterations % 3 == 0, False
+        probe, raised = iterations % 3 == 0 or not everywhere, False
         for _ in range(60):
-            following = working.penalty.proximal(point + products / bound, 1.0 / bound)
+            following = working.penalty.proximal(point + slopes / bound, 1.0 / bound)
             following_image = working.image(following)
             move = following - point
             length = float(np.vdot(move, move))
@@ -141,17 +159,19 @@ def accelerated(
             if squared or not adaptive:
                 # less what rounding of the images may have added: tiny steps must not look steep
                 size = np.linalg.norm(bend) - _ROUNDING * np.linalg.norm(point_image)
-                risen = loss.smoothness * max(float(size), 0.0) ** 2
+                risen = steep * max(float(size), 0.0) ** 2
             else:
                 there = sketch(following_image, nuisance)
                 risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
+            if coupling is not None:
+                risen += coupling.quadratic(move)
             if risen <= bound * length * (1.0 + 1e-9) + 1e-14 * abs(here.value):
                 break
-            bound, raised = max(1.02 * risen / length, 1.1 * bound), True
+            bound, raised = max(1.02 * risen / length, 1.1 * bound) if math.isfinite(risen) else 8.0 * bound, True
         if adaptive and (squared or probe):
             # Downwards fast until a step is refused, then gently: a refused step costs as much as it can save.
             decay = (0.985 if squared else 0.96) if raised else decay
-            bound = max(decay * bound, 1e-6 * loss.smoothness * curvature)
+            bound = max(decay * bound, 1e-6 * steep * curvature)
         if float(np.vdot(point - following, following - rows)) > 0.0:
             momentum, beta = 1.0, 0.0  # the momentum points uphill: start again
         else:
@@ -166,7 +186,7 @@ def accelerated(
     solution = Solution(
         full, iterations, gap, dual_rows=best.rows, alive=alive if shrink is not None else None, steps=history
     )
-    return solution, bound / loss.smoothness
+    return solution, bound / steep
 
 
 def _ahead(now: Array, before: Array, beta: float) -> Array:

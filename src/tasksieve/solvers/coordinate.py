@@ -8,8 +8,10 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import PackedColumns
-from ..penalties import SparseGroup, live_rows
+from ..penalties import RowPenalty, live_rows
+from .blocks import TurnedColumns, block_descent
 from .needs import Needs
+from .rotations import Rotations
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -19,14 +21,14 @@ _ROOM = 1.5  # packed columns for each one that takes part: beyond that theirs a
 
 
 class CoordinateDescent:
-    """One row of W at a time, each solved exactly: all penalties of the family, positivity included.
+    """One row of W at a time, each solved exactly, or one block of rows (`blocks`), positivity included.
 
     Works on the residual, or on a Gram matrix where that is cheaper: an epoch costs ``4 N |A|`` operations on the
     residual and ``2 T |A|`` per *changed* row with a Gram matrix.
     """
 
     name = "cd"
-    needs = Needs(losses=("squared",), thresholds=True, packed=True)
+    needs = Needs(losses=("squared",), row_form=True, packed=True, quadratic="graph")
 
     def __init__(self) -> None:
         #: operations spent on the last problem, for choosing between solvers
@@ -34,6 +36,9 @@ class CoordinateDescent:
         self._target: Array | None = None
         self._layout = 0
         self._targets = np.empty((0, 0))
+        self._rotations = Rotations()
+        self._turned: TurnedColumns | None = None
+        self._turned_layout = 0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         return self.minimise(
@@ -51,7 +56,7 @@ class CoordinateDescent:
         self,
         packed: PackedColumns,
         places: Array,
-        penalty: SparseGroup,
+        penalty: RowPenalty,
         target: Array,
         start: Array,
         tol: float,
@@ -64,17 +69,40 @@ class CoordinateDescent:
         squares = packed.squared_norms[places]
         if zero is not None:
             squares = np.where(zero, 0.0, squares)  # as if those columns were empty
+        form, blocks = penalty.row_form(), penalty.block_form()
+        if blocks is not None:
+            if self._turned is None or self._turned_layout != packed.layout:
+                self._turned, self._turned_layout = TurnedColumns(packed.offsets, packed.shared), packed.layout
+            epochs, gap = block_descent(
+                packed.x,
+                packed.offsets,
+                packed.shared,
+                places,
+                squares,
+                blocks,
+                penalty.ridge,
+                penalty.positive,
+                rows,
+                self._residual(packed, places, target, rows),
+                max_iter,
+                tol,
+                self._prefers_gram(packed, count),
+                self._turned,
+            )
+            return Solution(rows, epochs, gap)
+        assert form is not None
         common = (
             packed.x,
             packed.offsets,
             packed.shared,
             places,
             squares,
-            penalty.group,
-            penalty.l1,
+            form.group,
+            form.l1,
             penalty.ridge,
             penalty.positive,
         )
+        coupled = self._rotations.of(penalty, squares, places, packed.layout)
         if self._prefers_gram(packed, count):
             gram, chosen, y_products = self._gram(packed, places, target)
             epochs, gap, _ = kernels.coordinate_descent(
@@ -88,14 +116,23 @@ class CoordinateDescent:
                 gram,
                 y_products,
                 float(target @ target),
+                form.code,
+                None,
+                *coupled,
             )
             self.work = epochs * 2.0 * tasks * count * count
             return Solution(rows, epochs, gap)
-        live = live_rows(rows)
-        residual = target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
-        epochs, gap, _ = kernels.coordinate_descent(*common, rows, residual, max_iter, tol, None, None, 0.0)
+        residual = self._residual(packed, places, target, rows)
+        epochs, gap, _ = kernels.coordinate_descent(
+            *common, rows, residual, max_iter, tol, None, None, 0.0, form.code, None, *coupled
+        )
         self.work = epochs * 4.0 * len(target) * count
         return Solution(rows, epochs, gap)
+
+    @staticmethod
+    def _residual(packed: Any, places: Array, target: Array, rows: Array) -> Array:
+        live = live_rows(rows)
+        return target - packed.combine(places[live], rows[live]) if len(live) else target.copy()
 
     @staticmethod
     def _prefers_gram(packed: Any, count: int) -> bool:
@@ -114,7 +151,7 @@ class CoordinateDescent:
                 return grams, places, self._target_products(packed, target)
             grams = np.ascontiguousarray(packed.gram(places))[None]
         else:
-            x = packed.x[:, places]
+            x = packed.x if len(places) == len(packed.features) and _in_order(places) else packed.x[:, places]
             blocks = [x[a:b].T @ x[a:b] for a, b in zip(packed.offsets[:-1], packed.offsets[1:], strict=True)]
             grams = np.array(blocks)
         y_products = np.ascontiguousarray(packed.correlate(target, places).T)
@@ -130,3 +167,7 @@ class CoordinateDescent:
             grown = np.concatenate([self._targets[:, :known], more], axis=1) if known else more
             self._targets = np.ascontiguousarray(grown)
         return self._targets
+
+
+def _in_order(places: Array) -> bool:
+    return bool((np.diff(places) == 1).all())

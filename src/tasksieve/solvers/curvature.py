@@ -19,7 +19,12 @@ def packed_if_few(working: WorkingProblem) -> WorkingProblem:
 
 
 def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:
-    """``max_t sigma_max(X_t)^2``, nearly: a few power iterations and a margin; solvers notice if it is low."""
+    """``max_t sigma_max(X_t)^2``, nearly: a few power iterations and a margin; solvers notice if it is low.
+
+    A graph of tasks adds its own, in units of the loss's.
+    """
+    coupling = working.penalty.coupling
+    more = 0.0 if coupling is None else coupling.steepest / working.loss.smoothness
     if not len(working.places):
         return 1.0
     columns, tasks = working.columns, working.columns.n_tasks
@@ -30,4 +35,4 @@ def estimate_curvature(working: WorkingProblem, iterations: int = 5) -> float:
         rows = rows / np.maximum(np.sqrt(np.einsum("jt,jt->t", rows, rows)), 1e-300)
         rows = columns.correlate(columns.combine(working.places, rows), working.places)
         largest = float(np.sqrt(np.max(np.einsum("jt,jt->t", rows, rows))))
-    return 1.1 * largest if largest > 0.0 else 1.0
+    return (1.1 * largest if largest > 0.0 else 1.0) + more

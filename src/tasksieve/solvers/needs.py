@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..losses import DataLoss
 from ..penalties import RowPenalty
@@ -20,8 +21,8 @@ class Needs:
         A loss with a Lipschitz derivative.
     curved : bool
         A loss whose second derivative varies: a quadratic model of it is worth making.
-    thresholds : bool
-        A penalty of the form ``sum_j group_j ||W_j|| + l1_j ||W_j||_1``.
+    row_form : bool
+        A penalty with compiled updates of rows or blocks of rows (`RowPenalty.row_form`, `block_form`).
     plain : bool
         The group norm alone, coefficients of any sign.
     group : bool
@@ -30,16 +31,19 @@ class Needs:
         A penalty that sorts the rows.
     packed : bool
         Columns packed in memory.
+    quadratic : {"none", "ridge", "graph"}
+        How much of a quadratic part beside the norm the solver can deal with.
     """
 
     losses: tuple[str, ...] = ()
     smooth: bool = False
     curved: bool = False
-    thresholds: bool = False
+    row_form: bool = False
     plain: bool = False
     group: bool = False
     sorted_rows: bool = False
     packed: bool = False
+    quadratic: Literal["none", "ridge", "graph"] = "ridge"
 
     def unmet(self, loss: DataLoss, penalty: RowPenalty, packed: bool = True) -> str | None:
         """What is missing, in words; None if nothing is."""
@@ -51,8 +55,8 @@ class Needs:
             return "is for smooth losses"
         if self.curved and (loss.null.curvature is None or loss.squared):
             return "is for other losses than the squared one"
-        if self.thresholds and form is None:
-            return "is for L2,1, L1,1 and sparse group penalties"
+        if self.row_form and penalty.row_form() is None and penalty.block_form() is None:
+            return "is for penalties with row updates: L2,1, L1,1, sparse group, L1,inf, dirty and groups"
         if self.plain and not (group and not penalty.positive):
             return "is for the group penalty without l1 and positivity"
         if self.group and not group:
@@ -61,4 +65,10 @@ class Needs:
             return "is for penalties that sort the rows"
         if self.packed and not packed:
             return "is for dense columns"
+        if penalty.ridge and self.quadratic == "none":
+            return "is for problems without a ridge"
+        if penalty.coupling is not None and self.row_form and penalty.row_form() is None:
+            return "knows a task graph beside penalties on rows only"
+        if penalty.coupling is not None and self.quadratic != "graph":
+            return "is for problems without a task graph"
         return None

@@ -8,8 +8,11 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
+from ..penalties import RowPenalty
+from .blocks import block_descent
 from .needs import Needs
 from .newton import VariationalNewton
+from .rotations import coupled_rows
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -17,7 +20,7 @@ Array = np.ndarray[Any, Any]
 _PATIENCE = 200  # epochs of coordinate descent on one model
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
-_LEAST_CURVATURE = 1e-5  # relative to 1: keeps the model bounded where the loss is flat
+_BOLDER, _BOLDEST = 0.3, 1e-4  # how much less of the parabola above the loss after a full step, and the least
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -30,12 +33,13 @@ class ProximalNewton:
     """
 
     name = "prox-newton"
-    needs = Needs(curved=True, thresholds=True, packed=True)
+    needs = Needs(curved=True, row_form=True, packed=True, quadratic="graph")
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed
         self._buffer = np.empty((packed.design.n_samples, 0), order="F")
         self._basis_columns = list(packed.design.nuisance_basis)
+        self._caution = 1.0
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         packed, places, penalty = self._packed, problem.places, problem.penalty
@@ -46,7 +50,7 @@ class ProximalNewton:
         epochs, share = 0, 0.03
         gap = least = np.inf
         stalled = 0
-        may_use_newton = not penalty.has_entries and not penalty.positive
+        may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None
         while True:
             products = packed.correlate(at.residual, places)
             gap, _ = problem.gap(rows, at, products)
@@ -57,32 +61,19 @@ class ProximalNewton:
             if stalled >= _STALLED and gap <= _SMALL * problem.loss.null.value:
                 break  # as far as double precision goes
             assert at.curvature is not None
-            w = np.sqrt(np.maximum(at.curvature, _LEAST_CURVATURE))
-            near = penalty.row_gauges(products - penalty.ridge * rows) >= _NEAR
-            chosen = np.flatnonzero(near | rows.any(axis=1))
+            curvature = at.curvature
+            if at.second is not None:  # between the second derivative and a parabola above the loss
+                curvature = np.maximum(at.second, self._caution * curvature)
+            w = np.sqrt(np.maximum(curvature, problem.loss.least_curvature))
+            near = penalty.row_gauges(products - penalty.pull(rows)) >= _NEAR
+            chosen = penalty.whole(np.flatnonzero(near | rows.any(axis=1)))
             part = penalty.restrict(chosen)
             columns, squares, right = self._model(places[chosen], w, at.residual)
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
-            spent, reached, _ = kernels.coordinate_descent(
-                columns,
-                packed.offsets,
-                False,
-                np.arange(len(chosen)),
-                squares,
-                part.group,
-                part.l1,
-                part.ridge,
-                part.positive,
-                proposal,
-                right,
-                min(max_iter - epochs, _PATIENCE),
-                share * gap,
-                None,
-                None,
-                0.0,
-            )
+            allowed = min(max_iter - epochs, _PATIENCE)
+            spent, reached = self._descend(part, columns, squares, proposal, right, allowed, share * gap)
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more
                 share *= 0.1
@@ -99,11 +90,47 @@ class ProximalNewton:
                     epochs += polished.n_iter
             proposed = np.zeros_like(rows)
             proposed[chosen] = proposal
-            moved = self._search(problem, rows, proposed, value, at.nuisance)
+            moved, step = self._search(problem, rows, proposed, value, at.nuisance)
             if moved is None:
                 break
             rows, at, value = moved
+            self._caution = min(max(self._caution * (_BOLDER if step == 1.0 else 1.0 / step), _BOLDEST), 1.0)
         return Solution(rows, epochs, gap, at, products)
+
+    def _descend(
+        self, part: RowPenalty, columns: Array, squares: Array, rows: Array, right: Array, max_epochs: int, tol: float
+    ) -> tuple[int, float]:
+        """Coordinate descent on a model, by rows or by blocks of them; returns epochs and gap."""
+        offsets, form, blocks = self._packed.offsets, part.row_form(), part.block_form()
+        if blocks is not None:
+            everything = np.arange(len(rows))
+            return block_descent(
+                columns, offsets, False, everything, squares, blocks, part.ridge, part.positive, rows, right,
+                max_epochs, tol,
+            )  # fmt: skip
+        assert form is not None
+        spent, reached, _ = kernels.coordinate_descent(
+            columns,
+            offsets,
+            False,
+            np.arange(len(rows)),
+            squares,
+            form.group,
+            form.l1,
+            part.ridge,
+            part.positive,
+            rows,
+            right,
+            max_epochs,
+            tol,
+            None,
+            None,
+            0.0,
+            form.code,
+            None,
+            *coupled_rows(part, squares),
+        )
+        return spent, reached
 
     def _model(self, places: Array, w: Array, residual: Array) -> tuple[Array, Array, Array]:
         packed = self._packed
@@ -139,13 +166,14 @@ class ProximalNewton:
     @staticmethod
     def _search(
         problem: WorkingProblem, rows: Array, proposal: Array, value: float, nuisance: Array
-    ) -> tuple[Array, Any, float] | None:
+    ) -> tuple[tuple[Array, Any, float] | None, float]:
+        """The point reached, with its evaluation and its value, and the step that led there."""
         step = 1.0
         for _ in range(30):
             candidate = proposal if step == 1.0 else rows + step * (proposal - rows)
             at = problem.evaluate(candidate, nuisance)
             total = at.value + problem.penalty.total(candidate)
             if total <= value + 1e-15 * abs(value):
-                return candidate, at, total
+                return (candidate, at, total), step
             step *= 0.5
-        return None
+        return None, step

@@ -22,7 +22,7 @@ class SortedFista:
     """`accelerated`, compiled: on the columns, or on a Gram matrix where that is cheaper."""
 
     name = "sorted-fista"
-    needs = Needs(losses=("squared",), sorted_rows=True, packed=True)
+    needs = Needs(losses=("squared",), sorted_rows=True, packed=True, quadratic="none")
 
     def __init__(self) -> None:
         self._kernel = kernels.SortedFista()

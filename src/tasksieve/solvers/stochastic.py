@@ -90,7 +90,7 @@ class StochasticGradient:
     """Prox-SVRG on the rows of the data; for the sorted norm with the squared or the multinomial loss."""
 
     name = "spgd"
-    needs = Needs(sorted_rows=True, losses=("squared", "multinomial"))
+    needs = Needs(sorted_rows=True, losses=("squared", "multinomial"), quadratic="none")
 
     def __init__(self) -> None:
         self._curvature: float | None = None

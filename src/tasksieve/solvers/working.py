@@ -136,9 +136,10 @@ def duality_gap(
 ) -> tuple[float, float]:
     """Duality gap at W with the best multiple of its residual as the dual point.
 
-    The ridge is one more block of squared loss with residual ``-sqrt(ridge) W``: scaled with the rest, it subtracts
-    ``ridge W`` from the correlations and adds its own non-negative term (mathematics, sections 2.2 and 4). Or its dual
-    point is the best one for the scaled residual, a distance to the dual ball; the smaller gap counts.
+    The quadratic part ``1/2 <W R, W>``, ``R = B'B``, is one more block of squared loss with residual ``-W B'``: scaled
+    with the rest, it subtracts ``W R`` from the correlations and adds its own non-negative term (mathematics, sections
+    2.2, 2.9 and 4). Or the dual point of a ridge is the best one for the scaled residual, a distance to the dual ball;
+    the smaller gap counts.
 
     Parameters
     ----------
@@ -156,17 +157,20 @@ def duality_gap(
     -------
     gap, scale
     """
-    ridge = penalty.ridge
-    augmented = products - ridge * rows if ridge else products
+    ridge, coupling = penalty.ridge, penalty.coupling
+    augmented = products - penalty.pull(rows) if penalty.curved else products
     inner = float(np.vdot(augmented, rows))
+    far, lost = np.zeros(1), 0.0
+    if coupling is not None:  # its two parts may cancel: each is summed by itself
+        inner = float(np.vdot(products, rows)) - penalty.quadratic(rows)
+        far, lost = (far, lost) if rounding is None else coupling.errors(rows)
     everything, gauges, features = whole if whole is not None else (penalty, None, None)
-    if ridge or gauges is None:
+    if penalty.curved or gauges is None:
         if rounding is None:
             own = penalty.row_gauges(augmented)
         else:
-            own = penalty.upper_gauges(
-                augmented, rounding.products + gamma(4) * (np.abs(products) + ridge * np.abs(rows))
-            )
+            sizes = np.abs(products) + ridge * np.abs(rows) + (0.0 if coupling is None else np.abs(augmented))
+            own = penalty.upper_gauges(augmented, rounding.products + gamma(4) * sizes + far)
         polar_of = own if gauges is None else gauges.copy()
         if gauges is not None:
             polar_of[features] = own
@@ -176,7 +180,7 @@ def duality_gap(
     # Shrunk by more than rounding can have added to the gauges: the scaled point is feasible.
     slack = everything.gauge_error + gamma(0 if everything.separable else len(polar_of))
     limit = 1.0 / (polar * (1.0 + slack)) if polar > 0.0 else np.inf
-    if ridge:
+    if penalty.curved:
         limit = min(limit, 1.0)
     scale = loss.best_scale(at, inner, limit)
     norm = penalty.value(rows)
@@ -189,10 +193,12 @@ def duality_gap(
         known = gamma(rows.size + 24) * (norm + c * float(np.vdot(np.abs(products), sizes)))
         if ridge:
             known += gamma(rows.size + 24) * ridge * float(np.vdot(rows, rows))
-        known += c * float(np.vdot(rounding.products, sizes))
+        known += c * float(np.vdot(rounding.products, sizes)) + 2.0 * lost
         return loss.young(rounding.primal, rounding.error, at, c) + known
 
     gap = terms(scale) + max(norm - scale * inner, 0.0)
+    if coupling is not None:
+        return gap + 0.5 * (1.0 - scale) ** 2 * penalty.quadratic(rows), scale
     if not ridge:
         return gap, scale
     squares = float(np.vdot(rows, rows))

@@ -98,6 +98,15 @@ class Encoding:
                 names += [name] if coding is None else [f"{name}={word}" for word in coding]
         return names
 
+    @property
+    def sources(self) -> list[str]:
+        """For each feature the column that it comes from."""
+        if self.matrix_names is not None:
+            return list(self.matrix_names)
+        sizes = [1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding)
+                 for _, coding in self.columns]  # fmt: skip
+        return [name for (name, _), size in zip(self.columns, sizes, strict=True) for _ in range(size)]
+
     def matrix(self, table: Table, unknown: Literal["error", "zero"] = "error") -> Any:
         """The features of a table, NaN where a value is missing (all indicators of a missing word).
 

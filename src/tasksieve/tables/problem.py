@@ -40,6 +40,8 @@ class TableProblem:
         Labels that related rows share.
     classes : bool
         Whether targets are class labels.
+    offset : array of shape (n,), optional
+        What is added to every prediction before anything is learned.
     """
 
     X: Any
@@ -54,6 +56,7 @@ class TableProblem:
     notes: list[str] = field(default_factory=list)
     groups: Array | None = None
     classes: bool = False
+    offset: Array | None = None
 
     @property
     def n_used(self) -> int:
@@ -78,6 +81,7 @@ def prepare(
     target: Sequence[str],
     task: str | None = None,
     weights: str | None = None,
+    offset: str | None = None,
     groups: str | None = None,
     id: str | None = None,
     features: Sequence[str] = (),
@@ -96,7 +100,7 @@ def prepare(
     table : Table
     target : names or globs
         Several: one matrix shared by several targets, each a task; empty cells are labels that were not observed.
-    task, weights, groups, id : names, optional
+    task, weights, offset, groups, id : names, optional
     features : names or globs
         By default all columns that are nothing else and look like neither an id nor a date.
     drop : names or globs
@@ -124,7 +128,8 @@ def prepare(
             "or stack the rows, with one target column and one task column"
         )
     roles = dict.fromkeys(targets, "the target")
-    for name, role in ((task, "task"), (weights, "weights"), (groups, "row-groups"), (id, "id")):
+    roles_asked = ((task, "task"), (weights, "weights"), (offset, "offset"), (groups, "row-groups"), (id, "id"))
+    for name, role in roles_asked:
         if name is not None:
             table.require(name, f"--{role}")
             if name in roles and not (name in (task, groups) and role == "id"):  # rows may be called by these
@@ -132,7 +137,7 @@ def prepare(
             roles.setdefault(name, "the groups of rows" if role == "row-groups" else f"the {role}")
     choice = FeatureChoice(features, drop, keep, categorical, date_parts, max_categories)
     encoding, left_out = choose_features(table, roles, choice)
-    needed = [name for name in (task, weights, groups) if name is not None]
+    needed = [name for name in (task, weights, offset, groups) if name is not None]
     unusable, notes = _find_missing(table, targets, needed, encoding, missing)
     notes = [*left_out, *notes]
 
@@ -165,6 +170,7 @@ def prepare(
         if groups is None
         else tidy_labels(read_labels_column(table.columns[groups], groups, table.source, "--row-groups")[rows]),
         classes,
+        None if offset is None else read_offsets(table, offset)[rows],
     )
 
 
@@ -173,18 +179,19 @@ def prepare_rows(
     encoding: Encoding,
     *,
     task: str | None = None,
+    offset: str | None = None,
     missing: Missing = "error",
     fill: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
-) -> tuple[Any, Array | None, Array]:
-    """X, task and rows of a table whose targets are to be predicted; `fill` is what the fit has put in."""
+) -> tuple[Any, Array | None, Array | None, Array]:
+    """X, task, offsets and rows of a table whose targets are to be predicted; `fill` is what the fit has put in."""
     unusable = np.zeros(table.n_rows, dtype=bool)
     found = encoding.missing(table)
-    if task is not None:
-        empty = np.flatnonzero(table.require(task, "--task").missing)
-        if len(empty):
+    for name, role in ((task, "--task"), (offset, "--offset")):
+        empty = np.empty(0, dtype=np.int64) if name is None else np.flatnonzero(table.require(name, role).missing)
+        if name is not None and len(empty):
             if missing == "error":
-                _refuse(table.source, [(task, empty)], mean=False)
+                _refuse(table.source, [(name, empty)], mean=False)
             unusable[empty] = True
     if found and missing == "error":
         _refuse(table.source, found, mean=fill is not None)
@@ -203,7 +210,7 @@ def prepare_rows(
         if task is None
         else tidy_labels(read_labels_column(table.columns[task], task, table.source)[rows])
     )
-    return X, labels, rows
+    return X, labels, None if offset is None else read_offsets(table, offset)[rows], rows
 
 
 def _find_missing(
@@ -334,16 +341,31 @@ def tidy_labels(values: Array) -> Array:
 
 def read_weights(table: Table, name: str) -> Array:
     """Weights of rows, NaN where they are missing."""
+    values = _numbers(table, name, "--weights")
+    _refuse_row(table, name, values, values >= 0, "--weights", "weights are finite and >= 0")
+    return values
+
+
+def read_offsets(table: Table, name: str) -> Array:
+    """Offsets of rows, NaN where they are missing."""
+    values = _numbers(table, name, "--offset")
+    _refuse_row(table, name, values, values == values, "--offset", "offsets are finite (of a rate: log(exposure))")
+    return values
+
+
+def _numbers(table: Table, name: str, flag: str) -> Array:
     column = table.columns[name]
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, table.source, all_numbers=True)
     if column.kind != "number":
-        raise TableError(f"--weights: column {name!r} of {table.source} must hold numbers")
-    values = column.values.astype(np.float64)
-    bad = np.flatnonzero(~np.isnan(values) & ~((values >= 0) & np.isfinite(values)))
+        raise TableError(f"{flag}: column {name!r} of {table.source} must hold numbers")
+    return column.values.astype(np.float64)
+
+
+def _refuse_row(table: Table, name: str, values: Array, good: Array, flag: str, rule: str) -> None:
+    bad = np.flatnonzero(~np.isnan(values) & ~(good & np.isfinite(values)))
     if len(bad):
         raise TableError(
-            f"--weights: {table.source}: row {row_number(table.first + bad[0])}, column {name!r} is "
-            f"{values[bad[0]]:g}; weights are finite and >= 0"
+            f"{flag}: {table.source}: row {row_number(table.first + bad[0])}, column {name!r} is "
+            f"{values[bad[0]]:g}; {rule}"
         )
-    return values

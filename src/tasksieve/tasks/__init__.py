@@ -28,8 +28,10 @@ from .labels import (
 from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
+from .offset import add_offset, observed_offset, read_offset
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
+from .task_graph import read_graph, read_task_graph
 from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "TaskData",
     "TaskLabels",
     "TaskMoments",
+    "add_offset",
     "count_rows",
     "gather_folds",
     "gather_rows",
@@ -47,12 +50,16 @@ __all__ = [
     "lay_out",
     "linear_scores",
     "observed_classes",
+    "observed_offset",
     "one_matrix",
     "read_feature_weights",
+    "read_graph",
     "read_groups",
     "read_labels",
     "read_matrix",
+    "read_offset",
     "read_stacked",
+    "read_task_graph",
     "read_task_weights",
     "read_tasks",
     "refuse_masked",

@@ -83,6 +83,10 @@ class TaskData(TaskLabels):
             return self.weights
         return self.weights * np.repeat(self.task_weights, np.diff(self.offsets))
 
+    def with_offset(self, known: np.ndarray) -> TaskData:
+        """The same data, so much known of every prediction beforehand."""
+        return replace(self, known=known, storage=_Storage.given(self))
+
     def with_weights(self, weights: np.ndarray) -> TaskData:
         """The same data under other sample weights: how folds and masks are made, without a copy of X."""
         changed = replace(self, weights=weights, storage=_Storage.given(self))

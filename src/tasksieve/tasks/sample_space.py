@@ -33,6 +33,8 @@ class TaskLabels:
     classes : ndarray of labels, list of such (one per task), or None
     class_counts : int ndarray of shape (T,), or None
         Number of classes of each task, where a task has more than two.
+    known : float64 ndarray of shape (N,) or None
+        What is known of each prediction beforehand (``offset``); None: nothing.
     """
 
     form: Form
@@ -44,6 +46,11 @@ class TaskLabels:
     n_rows: int
     classes: Any = None
     class_counts: np.ndarray | None = None
+    known: np.ndarray | None = None
+
+    @property
+    def has_offset(self) -> bool:
+        return self.known is not None
 
     @property
     def n_tasks(self) -> int:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from .passes import segments
 
+ROW_SUM, ROW_LARGEST, ROW_SPLIT, ROW_STACK = range(4)  # kinds of rows: `row_update.hpp`
 
-def solve_row(c, h, group, l1, ridge, positive):
-    """``argmin_w sum_t (h_t/2 w_t^2 - c_t w_t) + ridge/2 ||w||^2 + l1 ||w||_1 + group ||w||_2`` (mathematics 2.7)."""
+
+def solve_row(c, h, group, l1, ridge, positive, kind=ROW_SUM):
+    """``argmin_w sum_t (h_t/2 w_t^2 - c_t w_t) + ridge/2 ||w||^2 + l1 ||w||_1 + group ||w||_2`` (mathematics 2.7).
+
+    Or another norm of the row: `kind`.
+    """
+    if kind == ROW_STACK:
+        return _solve_stack(np.atleast_2d(c), np.atleast_2d(h) + ridge, group, l1, positive).reshape(c.shape)
+    if kind != ROW_SUM:
+        return _solve_largest_or_split(c, h + ridge, group, l1, positive, kind)
     c = np.maximum(c - l1, 0.0) if positive else np.sign(c) * np.maximum(np.abs(c) - l1, 0.0)
     curvature = h + ridge
     c = np.where(curvature > 0.0, c, 0.0)
@@ -34,17 +45,84 @@ def solve_row(c, h, group, l1, ridge, positive):
     return w
 
 
-def solve_rows(c, h, group, l1, ridge, positive, out):
+def _solve_stack(c, h, group, l1, positive):
+    """``group ||W||_F + l1 sum_j ||W_j||`` where all curvatures are one number, or 0."""
+    c = np.where((h > 0.0) & ~(positive & (c < 0.0)), c, 0.0)
+    lengths = np.linalg.norm(c, axis=1)
+    left = np.maximum(lengths - l1, 0.0)
+    c = c * np.divide(left, lengths, out=np.zeros_like(left), where=lengths > 0.0)[:, None]
+    norm = np.linalg.norm(left)
+    return c * ((1.0 - group / norm) / h.max()) if norm > group else np.zeros_like(c)
+
+
+def _solve_largest_or_split(c, h, group, l1, positive, kind):
+    """By a sort, or bisection, where the compiled twin has Newton's method."""
+    c = np.where((h > 0.0) & ~(positive & (c < 0.0)), c, 0.0)
+    size, curvature = np.abs(c), np.where(h > 0.0, h, 1.0)
+    if kind == ROW_LARGEST:
+        if size.sum() <= group:
+            return np.zeros_like(c)
+        order = np.argsort(-size / curvature)
+        heights = (np.cumsum(size[order]) - group) / np.cumsum(curvature[order])
+        following = np.append((size / curvature)[order][1:], 0.0)
+        return np.sign(c) * np.minimum(size / curvature, heights[np.argmax(heights >= following)])
+    slope = lambda mu: np.minimum(size / (1.0 + mu * curvature), l1)  # noqa: E731
+    mu = 0.0
+    if np.linalg.norm(slope(0.0)) > group:
+        least = np.min(curvature[size > 0.0])
+        mu = _where_false(lambda mu: np.linalg.norm(slope(mu)) > group, np.linalg.norm(size) / (group * least))
+    free = size <= l1 * (1.0 + mu * curvature)
+    return np.sign(c) * np.where(free, size * mu / (1.0 + mu * curvature), (size - l1) / curvature)
+
+
+def _where_false(above, high):
+    """The number up to which a condition holds, to the last digits."""
+    low = 0.0
+    for _ in range(2000):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return high
+
+
+def solve_rows(c, h, group, l1, ridge, positive, out, kind=ROW_SUM):
     """`solve_row` for every row."""
     for j in range(len(c)):
-        out[j] = solve_row(c[j], h[j], group[j], l1[j], ridge, positive)
+        out[j] = solve_row(c[j], h[j], group[j], l1[j], ridge, positive, kind)
 
 
-def row_gauge(m, group, l1, positive):
-    """Smallest ``v`` with ``||soft(m, v l1)|| <= v group``: the dual norm of ``group ||.||_2 + l1 ||.||_1``."""
+def row_norm(w, group, l1, kind=ROW_SUM):
+    """The norm of a row, strengths included."""
+    size = np.abs(w)
+    if kind == ROW_STACK:
+        return float(group * np.linalg.norm(w) + l1 * np.linalg.norm(np.atleast_2d(w), axis=1).sum())
+    if kind == ROW_LARGEST:
+        return float(group * size.max(initial=0.0))
+    if kind == ROW_SPLIT:  # the best of all heights at which the row can be cut
+        ranked = np.sort(size)[::-1]
+        kept = np.sqrt(np.cumsum(np.square(ranked)[::-1])[::-1])  # of what is not above each entry
+        left = group**2 - l1**2 * np.arange(len(size))
+        heights = np.append(l1 * kept[left > 0.0] / np.sqrt(left[left > 0.0]), 0.0)
+        return float(min(group * np.linalg.norm(np.minimum(size, a)) + l1 * np.maximum(size - a, 0.0).sum()
+                         for a in heights))  # fmt: skip
+    return float(group * np.linalg.norm(size) + l1 * size.sum())
+
+
+def row_gauge(m, group, l1, positive, kind=ROW_SUM):
+    """Smallest ``v`` with ``||soft(m, v l1)|| <= v group``: the dual norm of ``group ||.||_2 + l1 ||.||_1``.
+
+    Or of another norm of the row: `kind`.
+    """
     size = np.maximum(m, 0.0) if positive else np.abs(m)
     if not size.any():
         return 0.0
+    if kind == ROW_STACK:
+        return row_gauge(np.linalg.norm(np.atleast_2d(size), axis=1), group, l1, False)
+    if kind == ROW_LARGEST:
+        return float(size.sum() / group)
+    if kind == ROW_SPLIT:
+        return float(max(np.linalg.norm(size) / group, size.max() / l1))
     if l1 == 0.0:
         return float(np.linalg.norm(size) / group) if group > 0.0 else float("inf")
     if group == 0.0:
@@ -97,15 +175,29 @@ def coordinate_descent(
     gram,
     y_products,
     y_squared,
+    kind=ROW_SUM,
+    starts=None,
+    coupling=None,
+    curvatures=None,
+    rotations=None,
 ):
     """Cyclic block coordinate descent over the rows of ``W``, stopped on the duality gap of these columns.
 
     `state` is the residual, kept in step with `w`; or, with a Gram matrix, filled with ``X'residual``, as tasks x
     columns of `y_products`. The Gram matrices, one a task or one for all, may have room for more. Where the squared
-    norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0.
+    norm `h` is 0, the column is empty in that task or taken as if it were: its coefficient stays 0. With `starts`,
+    columns from one to the next are a block whose rows are solved together, as if `h` were all of its curvature.
+    With the weights A of a graph of tasks, ``1/2 sum_j sum_{s<t} A_st (w_js - w_jt)^2`` is added: rows are solved in
+    the coordinates of `rotations`, in which ``diag(h_j)`` plus the Laplacian is diagonal, or by a few majorised steps.
     Returns (epochs, gap, objective). The compiled twin also extrapolates (Anderson), so it needs fewer epochs.
     """
     tasks, count = len(offsets) - 1, len(columns)
+    cuts = np.arange(count + 1) if starts is None else starts
+    blocks = [slice(low, high) for low, high in pairwise(cuts.tolist())]
+
+    def flat(part):  # a row, or rows stacked
+        return part if kind == ROW_STACK else part.ravel()
+
     rows = [slice(0, x.shape[0])] * tasks if shared else segments(offsets)
     residual_rows = [slice(t * x.shape[0], (t + 1) * x.shape[0]) for t in range(tasks)] if shared else rows
     if gram is not None:
@@ -127,31 +219,60 @@ def coordinate_descent(
             return max(0.5 * (y_squared - np.sum(w.T * (y_products + products)[:, columns])), 0.0)
         return 0.5 * state @ state
 
+    def pulled(w):
+        if coupling is None:
+            return np.zeros_like(w)
+        return np.stack([(w[..., t : t + 1] - w) @ coupling[t] for t in range(tasks)], axis=-1)
+
+    def solved(k, c):
+        """Row k with a graph, from ``c = products + h w``."""
+        if rotations is not None:
+            return rotations[k] @ solve_row(rotations[k].T @ c, curvatures[k], group[k], 0.0, ridge, False)
+        steep, row = h[k] + 2.0 * coupling.sum(axis=1), w[k]
+        for _ in range(10):
+            b = c - pulled(row) + (steep - h[k]) * row
+            row = solve_row(b, steep, group[k], l1[k], ridge, positive, kind)
+            # the best multiple: where the graph is strong, tasks that hang together move only together
+            along = c @ row - row_norm(row, group[k], l1[k], kind)
+            curvature = (h[k] + ridge) @ row**2 + pulled(row) @ row
+            row = row * (along / curvature if along > 0.0 and curvature > 0.0 else 0.0)
+        return row
+
     def gap():
-        c = np.array([correlations(k) for k in range(count)]).reshape(count, tasks) - ridge * w
-        penalties = group @ np.linalg.norm(w, axis=1) + l1 @ np.abs(w).sum(axis=1)
+        c = np.array([correlations(k) for k in range(count)]).reshape(count, tasks) - ridge * w - pulled(w)
+        penalties = sum(row_norm(flat(w[own]), group[k], l1[k], kind) for k, own in enumerate(blocks))
         weight2, inner = np.sum(w * w), np.sum(c * w)
-        residual2 = 2.0 * loss() + ridge * weight2
-        polar = max((row_gauge(c[k], group[k], l1[k], positive) for k in range(count)), default=0.0)
+        quadratic = ridge * weight2 + np.sum(pulled(w) * w)
+        residual2 = 2.0 * loss() + quadratic
+        polar = max(
+            (row_gauge(flat(c[own]), group[k], l1[k], positive, kind) for k, own in enumerate(blocks)), default=0.0
+        )
         scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
         if polar > 0.0:
             scale = min(scale, 1.0 / polar)
+        if ridge > 0.0 and (starts is not None or kind != ROW_SUM):
+            scale = min(scale, 1.0)
         scale = max(scale, 0.0)
-        objective = loss() + penalties + 0.5 * ridge * weight2
+        objective = loss() + penalties + 0.5 * quadratic
         return 0.5 * (1.0 - scale) ** 2 * residual2 + penalties - scale * inner, objective
 
     value, objective = gap()
     epochs = 0
     while epochs < max_epochs and not value <= tol:
-        for k in range(count):
-            new = solve_row(correlations(k) + h[k] * w[k], h[k], group[k], l1[k], ridge, positive)
-            for t in np.flatnonzero(new != w[k]).tolist():
-                step = new[t] - w[k, t]
+        for b, own in enumerate(blocks):
+            c = np.array([correlations(k) for k in range(own.start, own.stop)]) + h[own] * w[own]
+            if coupling is not None:  # blocks are rows
+                new = solved(b, c[0])[None, :]
+            else:
+                new = solve_row(flat(c), flat(h[own]), group[b], l1[b], ridge, positive, kind).reshape(-1, tasks)
+            for j, t in np.argwhere(new != w[own]).tolist():
+                k = own.start + j
+                step = new[j, t] - w[k, t]
                 if gram is not None:
                     products[t] -= step * grams[t][columns[k]]
                 else:
                     state[residual_rows[t]] -= step * x[rows[t], columns[k]]
-            w[k] = new
+            w[own] = new
         epochs += 1
         value, objective = gap()
     return epochs, float(value), float(objective)

@@ -162,18 +162,14 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
         estimate, least, most = 0.0, np.inf, -np.inf
         random.shuffle(order)
         for t in order:
-            ids = active[problem.offsets[t] : problem.offsets[t + 1]]
-            count = int(counts[t])
-            random.shuffle(ids[:count])
+            ids = active[problem.offsets[t] :][: int(counts[t])]
+            awake = [i for i in ids if not skip[i]]
+            skip[ids] = np.maximum(skip[ids] - 1, 0)
+            random.shuffle(awake)
+            resting = np.zeros(len(beta), dtype=bool)
             before = w[t].astype(np.float64)
             mtt = problem.m[t, t]
-            k = 0
-            while k < count:
-                i = ids[k]
-                if skip[i]:
-                    skip[i] -= 1
-                    k += 1
-                    continue
+            for i in awake:
                 index, values = problem.row(i)
                 z = float(values @ w[t, index])
                 visits += 1
@@ -186,8 +182,7 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
                     problem.loss, problem.epsilon, z, y, c, mtt * square, beta[i], lowest, highest
                 )
                 if rests:
-                    count -= 1
-                    ids[k], ids[count] = ids[count], ids[k]
+                    resting[i] = True
                     continue
                 least, most = min(least, projected), max(most, projected)
                 times[i] = min(times[i] + 1, 3) if held else 0
@@ -195,8 +190,8 @@ def dual_descent(problem, squares, beta, w, active, counts, max_epochs, target, 
                 if new != beta[i]:
                     np.add.at(w[t], index, (mtt * (new - beta[i]) * values).astype(w.dtype))
                     beta[i] = new
-                k += 1
-            counts[t] = count
+            counts[t] = np.count_nonzero(~resting[ids])
+            ids[:] = ids[np.argsort(resting[ids], kind="stable")]
             for s in range(len(counts)):
                 if s != t and problem.m[s, t] != 0:
                     w[s] += (problem.m[s, t] / mtt * (w[t] - before)).astype(w.dtype)

@@ -1,0 +1,54 @@
+"""The groups of features of a group lasso: from a file, or the words of each column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..tables import Encoding, TableError, read_table
+from ..tables.encode import as_words
+from .exits import UsageError
+
+GROUP_WORDS = ("column",)  # for which there is no file
+
+
+def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
+    """The group of each feature.
+
+    Parameters
+    ----------
+    named : str
+        "column": what one column of the table became is a group. Or a CSV file with the columns feature and group; it
+        may name a feature, or a column of the table for all its words. What it does not name is a group of its own.
+    encoding : Encoding
+    """
+    columns = encoding.sources
+    if named == "column":
+        return columns
+    if not Path(named).is_file():
+        raise UsageError(f"--feature-groups: 'column' or a file; there is no file {named}")
+    table = read_table(named)
+    if not {"feature", "group"} <= set(table.columns):
+        raise TableError(f"--feature-groups: {named} needs the columns feature and group; it has {_few(table.columns)}")
+    features, groups = as_words(table.columns["feature"]), as_words(table.columns["group"])
+    group_of: dict[str, str] = {}
+    for row, (feature, group) in enumerate(zip(features, groups, strict=True), start=1):
+        if feature is None or group is None:
+            raise TableError(f"--feature-groups: row {row} of {named} is incomplete")
+        if group_of.setdefault(feature, group) != group:
+            raise TableError(
+                f"--feature-groups: {named} puts {feature!r} into {group_of[feature]!r} and, in row {row}, into "
+                f"{group!r}: groups must not overlap"
+            )
+    names = encoding.feature_names
+    strangers = [feature for feature in group_of if feature not in {*names, *columns}]
+    if strangers:
+        raise TableError(f"--feature-groups: {named} names {_few(strangers)}: the table has no such feature")
+    return [
+        group_of.get(name, group_of.get(column, f"{name} (alone)"))
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def _few(names: object) -> str:
+    listed = [repr(name) for name in names]  # type: ignore[attr-defined]
+    return ", ".join(listed[:3]) + (", ..." if len(listed) > 3 else "")

@@ -1,0 +1,121 @@
+"""Held-out rows judged by any scorer of scikit-learn, one task at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+from sklearn.utils.metaestimators import available_if
+
+
+@dataclass(frozen=True)
+class HeldOutTask:
+    """Rows of one task that a model has not learned from.
+
+    Attributes
+    ----------
+    place : int
+        Of the task in ``tasks_``.
+    X, y
+        As a model of this task alone would be given them.
+    weights : ndarray or None
+        None where all are 1.
+    """
+
+    place: int
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+
+
+def read_scorer(scoring: Any) -> Callable[..., float] | None:
+    """``scoring`` as a callable ``scorer(estimator, X, y)``, the larger the better; None stays None."""
+    if scoring is None or callable(scoring):
+        return scoring
+    if not isinstance(scoring, str):
+        raise ValueError(
+            "The 'scoring' parameter must be None, the name of a scorer of scikit-learn ('accuracy', "
+            f"'neg_mean_absolute_error'), or a callable scorer(estimator, X, y); got {scoring!r}."
+        )
+    return get_scorer(scoring)
+
+
+def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask]) -> float:
+    """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out.
+
+    Parameters
+    ----------
+    scorer : callable
+        It gets ``sample_weight`` where rows have weights and it takes them.
+    model : fitted estimator of this library
+    tasks : list of HeldOutTask
+    """
+    takes_weights = "sample_weight" in signature(scorer).parameters
+    scores = []
+    for held in tasks:
+        weighted = held.weights is not None and takes_weights
+        more = {"sample_weight": held.weights} if weighted else {}
+        scores.append(float(scorer(one_task(model, held.place), held.X, held.y, **more)))
+    known = [score for score in scores if not np.isnan(score)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def one_task(model: Any, place: int) -> Any:
+    """A fitted model of several tasks as the model of one of them, as scikit-learn knows models."""
+    kind = OneTaskRegressor if getattr(model, "classes_", None) is None else OneTaskClassifier
+    return kind(model, place)
+
+
+def _has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self.model, name))
+
+
+class OneTask(BaseEstimator):
+    """Answers of one task of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator of this library
+    place : int
+        Of the task in ``tasks_``.
+    """
+
+    def __init__(self, model: Any = None, place: int = 0) -> None:
+        self.model = model
+        self.place = place
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _tasks(self, X: Any) -> np.ndarray:
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.repeat(self.model.tasks_[self.place : self.place + 1], n_rows)
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(X, task=self._tasks(X))
+
+
+class OneTaskRegressor(RegressorMixin, OneTask):
+    """Of a model that predicts numbers."""
+
+
+class OneTaskClassifier(ClassifierMixin, OneTask):
+    """Of a model that predicts classes."""
+
+    @property
+    def classes_(self) -> np.ndarray:
+        classes = self.model.classes_
+        return classes[self.place] if isinstance(classes, list) else classes
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        return self.model.decision_function(X, task=self._tasks(X))
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(X, task=self._tasks(X))

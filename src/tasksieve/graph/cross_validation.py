@@ -1,0 +1,284 @@
+"""Cross-validation of machines on a graph: folds are subsets of the samples, no row is copied.
+
+Each fold walks through the values as a path does, every solution started from its neighbour's; the strengths of the
+graph follow one another, so that of the out-of-fold scores no more is kept than those of two strengths.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.choosing import fold_tolerance, select
+from ..fitted.deal import read_seed
+from ..fitted.folds import Weights, make_folds
+from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
+from ..fitted.progress import carried, reporter
+from ..tasks import TaskLabels
+from .grids import check_Cs, read_Cs
+from .model import GraphModel, GraphRows
+from .reading import GraphData, in_form_of_y
+from .solver import Solution, StringSource
+from .walk import Walk, stacked
+
+STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given
+
+
+class GraphModelCV(GraphRows):
+    """Machine whose C and graph_strength are chosen by cross-validation.
+
+    A subclass names the machine in ``_estimator``, and stores its parameters and those of the cross-validation.
+    """
+
+    _estimator: ClassVar[type[GraphModel]]
+
+    #: what `checks.check_estimator` leaves out, and why
+    _skip_checks: ClassVar[dict[str, str]] = {
+        "row_order": "the fold of a row depends on its place, so that rows in another order have other folds",
+    }
+
+    graph: Any
+    graph_strengths: Any
+    Cs: Any
+    cv: Any
+    scoring: Any
+    selection_rule: Literal["min", "1se"]
+    fold_tol: float | None
+    loss: str
+    tol: float
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    C_: float
+    graph_strength_: float
+    Cs_: np.ndarray
+    graph_strengths_: np.ndarray
+    cv_scores_: np.ndarray
+    cv_predictions_: Any
+    cv_folds_: str
+
+    def _model(self, **changed: Any) -> GraphModel:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
+        return self._estimator(**{**shared, **changed})
+
+    def _check_parameters(self) -> None:
+        check_choice(self.selection_rule, "selection_rule", ("min", "1se"))
+        if self.fold_tol is not None:
+            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
+        check_Cs(self.Cs)
+        read_scorer(self.scoring)
+        self._strength_grid(self._model())
+        self._model()._check_parameters()
+
+    def _strength_grid(self, model: GraphModel) -> np.ndarray:
+        return model._strengths(self.graph_strengths, STRENGTHS if self.graph is not None else (0.0,))
+
+    @property
+    def cv_measure(self) -> str:
+        """What ``cv_scores_`` are, in words."""
+        if self.scoring is None:
+            return f"held-out {self.loss.replace('_', '-')} loss"
+        return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        """Choose C and graph_strength by cross-validation and fit on all rows.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), list of matrices, or with ``hasher`` n strings
+            As in `GraphSVC.fit`.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Class labels, or numbers. NaN (None) is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out.
+        groups : array of shape (n,), or list of such, optional
+            Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
+            together, in all tasks. Splitters that take groups get these, or else the tasks.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if task is None and self._targets == "classes":
+            warn_column(y)
+        seed = read_seed(self.random_state)
+        jobs = effective_n_jobs(self.n_jobs)
+        model = self._model(random_state=seed, n_jobs=max(1, kernel_threads() // jobs))
+        data = model._read_data(X, y, task, sample_weight)
+        labels = data.labels
+        strengths = self._strength_grid(model)
+        Cs = read_Cs(self.Cs, data, model._weigh(labels, labels.weights))
+        found = make_folds(
+            self.cv,
+            y,
+            self._labels_of_folds(data),
+            groups=groups,
+            random_state=seed,
+            whole_tasks=self.graph is not None,
+        )
+        tol = fold_tolerance(float(self.tol), self.fold_tol)
+        scorer = read_scorer(self.scoring)
+        folds = []
+        for f, weights in enumerate(found.weights):
+            tell = reporter(f"{type(self).__name__}, fold {f + 1}", "value", self.verbose)
+            folds.append(_Fold(model, data, weights, tol, scorer, len(strengths) * len(Cs), tell))
+
+        # "sharedmem" means threads: the kernels let them run side by side, and X is in memory once
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        scores = np.full((len(strengths), len(Cs), len(folds)), np.nan)
+        lowest, kept = np.inf, list[np.ndarray]()
+        for s, strength in enumerate(strengths.tolist()):
+            out = parallel(delayed(carried(fold.along))(Cs, strength) for fold in folds)
+            scores[s] = np.stack([one.losses for one in out], axis=1)
+            best = float(np.min(scores[s].mean(axis=1)))
+            if best < lowest or not kept:
+                lowest, kept = best, [one.scores for one in out]
+        if np.isnan(scores).any():
+            raise ValueError(
+                f"scoring={self.scoring!r} is not a number in fold {int(np.argwhere(np.isnan(scores))[0, 2])}: it is "
+                "not defined for the held-out rows of any task. Use fewer folds or another score."
+            )
+        n_open = sum(fold.n_open for fold in folds)
+        if n_open:
+            warnings.warn(
+                f"{n_open} of {scores.size} solutions in the folds did not reach fold_tol={tol:g} within "
+                f"max_iter={model.max_iter}: raise max_iter or fold_tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        s, k = select(scores, self.selection_rule)
+        model.set_params(C=float(Cs[k]), graph_strength=float(strengths[s]))
+        model._solve_data(data, f"{type(self).__name__}, all rows")
+        for name, value in vars(model).items():
+            if name.endswith("_") or name == "_single":
+                setattr(self, name, value)
+        if not hasattr(model, "feature_names_in_") and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.C_, self.graph_strength_ = float(Cs[k]), float(strengths[s])
+        self.Cs_, self.graph_strengths_ = Cs, strengths
+        self.cv_scores_ = scores if self.scoring is None else -scores
+        self.cv_folds_ = found.words
+        self.cv_predictions_ = self._out_of_fold(data, folds, [values[k] for values in kept])
+        return self
+
+    def _labels_of_folds(self, data: GraphData) -> TaskLabels:
+        """Labels that folds are stratified by: signs, or numbers of classes."""
+        if self._targets == "values":
+            return data.labels
+        code = data.targets[0] if len(data.targets) == 1 else np.argmax(data.targets, axis=0).astype(np.float64)
+        return replace(data.labels, y=np.where(data.labels.weights > 0, code, 0.0), classes=self._targets)
+
+    def _out_of_fold(self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray]) -> Any:
+        """Predictions of held-out rows, in the form of y: their mean where a row was held out more than once."""
+        state = self._learned()
+        total: Any = None
+        times = np.zeros(len(data.labels.y))
+        for fold, found in zip(folds, scores, strict=True):
+            answers = found[0] if len(found) == 1 else np.ascontiguousarray(found.T)
+            if self._targets == "classes" and hasattr(self, "predict_proba"):
+                answers = state.probabilities(answers)
+            if total is None:
+                total = np.zeros((*answers.shape[1:], len(times)))
+            total[..., fold.test] += answers.T
+            times[fold.test] += 1.0
+        mean = np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+        given = in_form_of_y(data.labels, data.unsorted(mean))
+        if mean.ndim == 1:
+            return given
+        if isinstance(given, list):
+            return [np.ascontiguousarray(part.T) for part in given]
+        return np.ascontiguousarray(np.moveaxis(given, 0, -1))
+
+
+@dataclass
+class _Along:
+    """What a fold has found along the values of C.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (K,)
+        Held-out losses, or scores times -1.
+    scores : ndarray of shape (K, machines, held-out samples)
+    """
+
+    losses: np.ndarray
+    scores: np.ndarray
+
+
+class _Fold:
+    """One fold, which remembers where it has come to from strength to strength."""
+
+    def __init__(
+        self,
+        model: GraphModel,
+        data: GraphData,
+        weights: Weights,
+        tol: float,
+        scorer: Callable[..., float] | None,
+        n_values: int,
+        tell: Callable[..., None] | None,
+    ) -> None:
+        train, test = (data.sorted(part) for part in weights)
+        self.test, self.n_open = np.flatnonzero(test > 0), 0
+        self._model, self._data, self._scorer = model, data, scorer
+        options = {**model._options(), "tol": tol}
+        self._walk = Walk(data, model._weigh(data.labels, weights[0]), options, np.flatnonzero(train > 0))
+        self._weights, self._held = test[self.test], data.scorer(self.test)
+        factors = model._class_factors(data.labels, weights[0])
+        self._in_loss = self._weights if factors is None else self._weights * data.sorted(factors)[self.test]
+        self._targets = [data.sorted(target)[self.test] for target in data.targets]
+        self._task = np.repeat(np.arange(len(data.tasks)), np.diff(data.offsets))[self.test]
+        self._parts = [] if scorer is None else self._held_out_tasks()
+        self._tell, self._done, self._n_values = tell, 0, n_values
+
+    def along(self, Cs: np.ndarray, strength: float) -> _Along:
+        """Solve and score for all values of C."""
+        losses, scores = [], []
+        for C, _ in self._walk.values(Cs, np.array([strength])):
+            solutions = self._walk.solve(C, strength)
+            self.n_open += not all(found.converged for found in solutions)
+            scores.append(np.stack([self._held.scores(found.w) for found in solutions]))
+            losses.append(self._loss(scores[-1]) if self._scorer is None else -self._score(solutions))
+            self._done += 1
+            if self._tell is not None:
+                self._tell(self._done, self._n_values, f"C = {C:.3g}, graph_strength = {strength:.3g}")
+        return _Along(np.array(losses), np.stack(scores))
+
+    def _loss(self, scores: np.ndarray) -> float:
+        """Mean over machines and tasks of the weighted mean loss."""
+        weight = np.bincount(self._task, weights=self._in_loss)
+        kept = weight > 0
+        means = []
+        for target, z in zip(self._targets, scores, strict=True):
+            loss = self._in_loss * self._held.row_loss.value(target, z)
+            means.append(np.mean(np.bincount(self._task, weights=loss)[kept] / weight[kept]))
+        return float(np.mean(means))
+
+    def _score(self, solutions: list[Solution]) -> float:
+        model = self._model._as_fitted(self._data, *stacked(solutions, self._data.source.shape[1]))
+        assert self._scorer is not None
+        return mean_score(self._scorer, model, self._parts)
+
+    def _held_out_tasks(self) -> list[HeldOutTask]:
+        data = self._data
+        rows = self.test if data.row_of is None else data.row_of[self.test]
+        y = data.sorted(data.labels.y)[self.test]
+        X = data.source.text if isinstance(data.source, StringSource) else data.source
+        parts = []
+        for t in np.unique(self._task).tolist():
+            own = np.flatnonzero(self._task == t)
+            weights = self._weights[own]
+            parts.append(HeldOutTask(t, X[rows[own]], y[own], None if np.all(weights == 1.0) else weights))
+        return parts

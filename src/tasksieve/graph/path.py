@@ -1,0 +1,192 @@
+"""Solutions for many values of C and graph_strength as a thing to look at, to tabulate and to predict with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .reading import GraphData
+from .solver import Solution
+from .walk import stacked, totals
+
+
+@dataclass
+class GraphPoint:
+    """What was found for one pair of values: a solution for each machine, and the time that took."""
+
+    C: float
+    graph_strength: float
+    solutions: list[Solution]
+    seconds: float
+
+
+class GraphPath:
+    r"""Machines on a graph for many values of ``C`` and ``graph_strength``, each with its certificate.
+
+    .. math:: \text{objective}_k - \text{optimum}_k \le \text{dual gap}_k \qquad k = 0, \ldots, K - 1
+
+    Made by the ``path`` method of `GraphSVC` and `GraphSVR`. Nothing is selected along it: every value has a
+    coefficient for every feature. The strengths follow one another, and within each of them C grows.
+
+    Parameters
+    ----------
+    points : sequence of solutions
+    model : GraphSVC or GraphSVR
+        Whose path it is, with what was read of features and classes.
+    data : rows and labels as they were read; the rows are not kept
+    interrupted : bool
+
+    Attributes
+    ----------
+    Cs, graph_strengths : ndarrays of shape (K,)
+        The pair of values of each point.
+    objectives : ndarray of shape (K,)
+    dual_gaps : ndarray of shape (K,)
+        Bounds on objective minus optimum; always computed, always true. More than two classes: of the sum over the
+        machines.
+    relative_gaps : ndarray of shape (K,)
+        ``dual_gaps`` / the objective at W = 0 for that C: what ``tol`` bounds.
+    n_iter, n_visits : int ndarrays of shape (K,)
+        Epochs of the descent or Newton steps, and rows that the descent has read.
+    solvers : ndarray of str of shape (K,)
+    seconds : ndarray of shape (K,)
+    converged : bool ndarray of shape (K,)
+        Whether the gap came under the tolerance.
+    interrupted : bool
+        Whether the user stopped the path (Ctrl-C): then it holds the values solved until then.
+    tasks : ndarray of shape (T,)
+        In the order of the graph.
+    n_features : int
+    feature_names : ndarray of str or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((60, 5)), np.repeat([0, 1, 2], 20)
+    >>> y = np.where(X[:, 0] + 0.3 * task * X[:, 1] > 0, "yes", "no")
+    >>> graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> path = ts.GraphSVC(graph).path(X, y, task=task, Cs=[0.01, 0.1, 1.0], graph_strengths=[0.1, 10.0])
+    >>> path
+    GraphPath of 6 values, 3 tasks, 5 features
+    >>> path.Cs.tolist(), path.graph_strengths.tolist()
+    ([0.01, 0.1, 1.0, 0.01, 0.1, 1.0], [0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
+    >>> path.coef(2).shape, bool(np.all(path.relative_gaps <= 1e-6))
+    ((3, 5), True)
+    >>> path.model(2).predict(X[:2], task=[0, 2]).tolist()
+    ['yes', 'yes']
+    """
+
+    def __init__(self, points: list[GraphPoint], *, model: Any, data: GraphData, interrupted: bool = False) -> None:
+        self.Cs = np.array([point.C for point in points])
+        self.graph_strengths = np.array([point.graph_strength for point in points])
+        found = np.array([totals(point.solutions) for point in points]).reshape(-1, 2)
+        self.objectives, self.dual_gaps = found[:, 0].copy(), found[:, 1].copy()
+        null = np.array([sum(one.null for one in point.solutions) for point in points])
+        self.relative_gaps = self.dual_gaps / np.where(null > 0, null, 1.0)
+        self.n_iter = np.array([max(one.n_iter for one in point.solutions) for point in points], dtype=np.int64)
+        self.n_visits = np.array([sum(one.visits for one in point.solutions) for point in points], dtype=np.int64)
+        self.solvers = np.array([point.solutions[0].solver for point in points], dtype=np.str_)
+        self.seconds = np.array([point.seconds for point in points])
+        self.converged = np.array([all(one.converged for one in point.solutions) for point in points], dtype=bool)
+        self.interrupted = interrupted
+        self.tasks = data.tasks
+        self.n_features = int(model.n_features_in_)
+        self.feature_names = getattr(model, "feature_names_in_", None)
+        self._points, self._model, self._data = points, model, data.without_rows()
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __repr__(self) -> str:
+        stopped = ", interrupted" if self.interrupted else ""
+        return (
+            f"{type(self).__name__} of {len(self)} values, {len(self.tasks)} tasks, "
+            f"{self.n_features} features{stopped}"
+        )
+
+    def coef(self, k: int) -> np.ndarray:
+        """Coefficients at value k.
+
+        Parameters
+        ----------
+        k : int
+            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
+
+        Returns
+        -------
+        ndarray of shape (T, d), with more than two classes (n_classes, T, d)
+        """
+        return stacked(self._points[k].solutions, self.n_features)[0]
+
+    def intercept(self, k: int) -> np.ndarray:
+        """Intercepts at value k, of shape (T,), with more than two classes (n_classes, T)."""
+        return stacked(self._points[k].solutions, self.n_features)[1]
+
+    def model(self, k: int) -> Any:
+        """The fitted estimator of value k: `predict`, `score` and all attributes of a fitted model.
+
+        Parameters
+        ----------
+        k : int
+            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
+
+        Returns
+        -------
+        GraphSVC or GraphSVR
+        """
+        point = self._points[k]
+        model = clone(self._model).set_params(C=point.C, graph_strength=point.graph_strength)
+        for name, value in vars(self._model).items():
+            if name.endswith("_"):  # features, classes, hasher
+                setattr(model, name, value)
+        model._set_solution(self._data, point.solutions)
+        return model
+
+    def predict(self, X: Any, k: int, task: Any = None) -> Any:
+        """Predictions of the model at value k.
+
+        Parameters
+        ----------
+        X : matrix, list of matrices (one per task), or strings where the model has a hasher
+        k : int
+            Position in ``Cs`` and ``graph_strengths``.
+        task : array of shape (n,), optional
+            The task of each row.
+
+        Returns
+        -------
+        What ``predict`` of the estimator returns
+        """
+        return self.model(k).predict(X, task=task)
+
+    def to_frame(self) -> Any:
+        """The path as a pandas data frame, a row for each pair of values.
+
+        Returns
+        -------
+        pandas.DataFrame
+            C, graph_strength, objective, dual_gap, relative_gap, n_iter, n_visits, solver, seconds, converged.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("GraphPath.to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame(
+            {
+                "C": self.Cs,
+                "graph_strength": self.graph_strengths,
+                "objective": self.objectives,
+                "dual_gap": self.dual_gaps,
+                "relative_gap": self.relative_gaps,
+                "n_iter": self.n_iter,
+                "n_visits": self.n_visits,
+                "solver": self.solvers,
+                "seconds": self.seconds,
+                "converged": self.converged,
+            }
+        )

@@ -1,0 +1,196 @@
+"""What a graph machine reads of its data, once for all values of its parameters and for all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn import get_config
+
+from ..tasks import TaskLabels, refuse_not_finite
+from .graphs import similarity_of
+from .ranges import refuse_costs, refuse_ranges
+from .solver import GraphProblem, StringSource
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What makes rows a problem, besides C and the strength of the graph: loss, tube, constant feature, threads."""
+
+    loss: str
+    epsilon: float
+    bias: float
+    threads: int
+
+
+@dataclass
+class GraphData:
+    """Rows, targets and graph.
+
+    Attributes
+    ----------
+    source : ndarray, CSR matrix or StringSource
+    labels : TaskLabels
+    targets : list of ndarray
+        Numbers, or -1 / +1: one for each machine (more than two classes: one per class), in the order of the labels.
+    tasks : ndarray of shape (T,)
+        Those of the graph, in its order.
+    place : int64 ndarray
+        Where each task of the labels is among them.
+    graph : ndarray of shape (T, T)
+        Its weights.
+    shape : Shape
+    """
+
+    source: Any
+    labels: TaskLabels
+    targets: list[np.ndarray]
+    tasks: np.ndarray
+    place: np.ndarray
+    graph: np.ndarray
+    shape: Shape
+    _rows: Any = None
+    _squares: np.ndarray | None = None
+    _couplings: dict[float, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.order, self.offsets = _graph_order(self.labels, self.place, len(self.tasks))
+        self.row_of = _row_of_sample(self.labels, self.order)
+
+    def without_rows(self) -> GraphData:
+        """What a solution must know of its data once the rows are gone."""
+        return replace(self, source=None, _rows=None, _squares=None, _couplings={})
+
+    def coupling(self, strength: float) -> tuple[np.ndarray, np.ndarray]:
+        """I + L and its inverse."""
+        if strength not in self._couplings:
+            apart = strength == 0.0 or not self.graph.any()  # nothing to invert, however many tasks there are
+            alone = np.eye(len(self.tasks))
+            self._couplings[strength] = (alone, alone) if apart else similarity_of(self.graph, strength)
+        return self._couplings[strength]
+
+    def sorted(self, flat: np.ndarray) -> np.ndarray:
+        """From the order of the labels to that of the graph."""
+        return np.ascontiguousarray(flat if self.order is None else flat[self.order])
+
+    def unsorted(self, flat: np.ndarray) -> np.ndarray:
+        """And back; samples are the last axis."""
+        if self.order is None:
+            return flat
+        back = np.empty_like(flat)
+        back[..., self.order] = flat
+        return back
+
+    def problems(
+        self, C: float, strength: float, weights: np.ndarray, chosen: np.ndarray | None = None
+    ) -> Iterator[GraphProblem]:
+        """The problem of each machine in turn.
+
+        Parameters
+        ----------
+        C, strength : float
+        weights : ndarray
+            Of the samples, in the order of the labels.
+        chosen : int64 ndarray, optional
+            The samples of which there is a problem, increasing, in the order of the graph: no row is copied.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            cost = C * weights
+        refuse_costs(C, cost, weights)
+        for target in self.targets:
+            problem = self._problem(target, cost, self.coupling(strength), chosen)
+            refuse_ranges(problem)
+            yield problem
+            self._squares = problem.squares
+
+    def _problem(
+        self,
+        target: np.ndarray,
+        cost: np.ndarray,
+        coupling: tuple[np.ndarray, np.ndarray],
+        chosen: np.ndarray | None = None,
+    ) -> GraphProblem:
+        offsets, row_of = self.offsets, self.row_of
+        if chosen is not None:
+            offsets = np.searchsorted(chosen, offsets).astype(np.int64)
+            row_of = chosen if row_of is None else row_of[chosen]
+        every = slice(None) if chosen is None else chosen
+        shape = self.shape
+        problem = GraphProblem(
+            self.source, offsets, row_of,
+            np.ascontiguousarray(self.sorted(target)[every]), np.ascontiguousarray(self.sorted(cost)[every]),
+            *coupling, shape.loss, shape.epsilon, shape.bias, shape.threads, self._rows, self._squares,
+        )  # fmt: skip
+        if self._rows is None:
+            if not isinstance(self.source, StringSource) and not get_config()["assume_finite"]:
+                _refuse_not_finite_rows(problem)
+            self._rows, self._squares = problem.rows, problem.squares
+        return problem
+
+    def scorer(self, chosen: np.ndarray) -> GraphProblem:
+        """What gives the scores of some samples, increasing, in the order of the graph."""
+        zero = np.zeros(len(self.labels.y))
+        return self._problem(zero, zero, self.coupling(0.0), chosen)
+
+    def row_squares(self) -> np.ndarray:
+        """Squared length of the row of every sample, constant feature included, in the order of the labels."""
+        if isinstance(self.source, StringSource):
+            return np.full(len(self.labels.y), self.source.square() + self.shape.bias**2)
+        zero = np.zeros(len(self.labels.y))
+        problem = self._problem(zero, zero, self.coupling(0.0))
+        squares = problem.sample_squares()
+        self._squares = problem.squares
+        return self.unsorted(squares)
+
+
+def _graph_order(labels: TaskLabels, place: np.ndarray, n_tasks: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """The samples task after task as the graph has them (None: as they are already), and where each task begins."""
+    counts = np.zeros(n_tasks, dtype=np.int64)
+    counts[place] = np.diff(labels.offsets)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    if np.all(np.diff(place) > 0):
+        return None, offsets
+    parts = list(labels.per_task())
+    return np.concatenate([np.arange(parts[k].start, parts[k].stop) for k in np.argsort(place)]), offsets
+
+
+def _row_of_sample(labels: TaskLabels, order: np.ndarray | None) -> np.ndarray | None:
+    """The row of X that each sample is; None where sample i is row i."""
+    if order is None and labels.order is None and not labels.shared:
+        return None
+    rows = np.arange(labels.n_rows)
+    rows = rows if labels.form == "list" else labels.flatten_rows(rows)
+    return np.ascontiguousarray(rows if order is None else rows[order], dtype=np.int64)
+
+
+def _refuse_not_finite_rows(problem: GraphProblem) -> None:
+    """The norms of the rows, which are needed anyway, show NaN and infinity too: X is not read twice."""
+    if not np.isfinite(np.sum(problem.row_squares())):
+        refuse_not_finite(problem.source, "X")
+
+
+def row_major(matrix: Any) -> Any:
+    """Rows contiguous in memory: a copy only of what is not."""
+    if scipy.sparse.issparse(matrix):
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return matrix
+    return np.ascontiguousarray(matrix)
+
+
+def in_form_of_y(labels: TaskLabels, flat: np.ndarray) -> Any:
+    """Values of the samples (the last axis) in the form of y, whose axes then come last."""
+    if labels.form == "list":
+        return [flat[..., part] for part in labels.per_task()]
+    if labels.shared:
+        wide = flat.reshape(*flat.shape[:-1], labels.n_tasks, labels.n_rows).swapaxes(-1, -2)
+        return np.ascontiguousarray(wide)
+    if labels.order is None:
+        return flat
+    back = np.empty_like(flat)
+    back[..., labels.order] = flat
+    return back

@@ -1,0 +1,257 @@
+"""Multi-task Poisson regression: the same features for all tasks, counts or rates."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ..fitted.parameters import keep_parameters
+from ..losses import Loss, Poisson
+from .base import PathEstimator
+from .cross_validation import PathEstimatorCV
+from .linked import LinkedRegression
+
+
+class _PoissonLoss(LinkedRegression):
+    @property
+    def _loss(self) -> Loss:  # type: ignore[override]
+        return Poisson()
+
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+        """Predict rates, exp(x . w_t + b_t + offset).
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
+        task : array of shape (n,), optional
+            The task of each row, one of ``tasks_``.
+        offset : float, or array or list in the form of the predictions, optional
+            Log exposure; needed if the model was fitted with one (0.0: rates per unit of exposure).
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, T), or list of ndarray
+            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+            a 1-D y without task); a list for a list.
+        """
+        return self._predict(X, task, offset=offset)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Mean over tasks of D², the part of the Poisson deviance that is explained.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows in any form that `fit` takes.
+        offset : float, or array or list in the form of y, optional
+            As in `predict`.
+
+        Returns
+        -------
+        float
+            1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
+            fewer than two labels.
+        """
+        return self._task_score(X, y, task, sample_weight, offset)
+
+
+class MultiTaskPoisson(_PoissonLoss, PathEstimator):
+    r"""Poisson regression for several tasks that selects features for all of them together.
+
+    .. math::
+
+        \min_{W, b}\ \frac{1}{\bar n} \sum_t v_t \sum_i s_i \bigl(e^{z_i} - y_i z_i\bigr)
+        + \alpha \sum_j u_j \lVert W_j \rVert_2, \qquad z_i = x_i \cdot w_t + b_t,\ y_i \ge 0
+
+    with row j of W the coefficients of feature j in all tasks, :math:`\bar n` the total sample weight of the observed
+    labels / the number of tasks, and u, v, s the weights of features, tasks and samples. Each task has its own data
+    matrix, or all share one. `predict` gives rates, :math:`e^z`.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
+    fit_intercept : bool, default=True
+        One intercept per task, not penalised.
+    positive : bool, default=False
+        Only coefficients >= 0.
+    standardize : bool, default=False
+        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
+        units of X all the same.
+    feature_weights : array of shape (d,), optional
+        :math:`u_j \ge 0`; 0 means never penalised.
+    task_weights : array of shape (T,), dict or "balanced", optional
+        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
+        :math:`\bar n / n_t`, so that every task counts once.
+    tol : float, default=1e-6
+        Stop when the dual gap is at most ``tol`` times half the Poisson deviance of the empty model.
+    max_iter : int, default=10000
+        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
+    screening : {"auto", "midpoint", "gap", None}, default="auto"
+        Rule that discards features before and while solving; None: no screening.
+    warm_start : bool, default=False
+        Start from the solution of the last `fit`.
+    n_jobs : int, optional
+        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (T, d)
+        Coefficients W', a row per task: logarithms of rates.
+    intercept_ : ndarray of shape (T,)
+    tasks_ : ndarray of shape (T,)
+        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
+    objective_ : float
+        The objective above at the fitted model.
+    dual_gap_ : float
+        Upper bound on ``objective_`` minus the optimum: always computed, always true.
+    null_objective_ : float
+        Half the deviance of the empty model (over :math:`\bar n`): its objective above that of a perfect fit. ``dual_gap_`` is
+        at most ``tol`` times this, or there was a warning.
+    scale_ : ndarray of shape (T, d)
+        Standard deviations that define the objective; only with ``standardize=True``.
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    MultiTaskPoissonCV : alpha by cross-validation.
+    MultiTaskRegressor : with any penalty.
+
+    Notes
+    -----
+    A task whose counts are all zero has no best intercept: it is kept finite, and there is a warning. The loss is not
+    smooth; the safe test is about an ellipsoid that every gap gives ([docs](models/poisson.md)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
+    >>> y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0]))
+    >>> model = ts.MultiTaskPoisson(alpha=0.3).fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    >>> bool(model.predict(X, task=task).min() > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        keep_parameters(self, locals())
+
+
+class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
+    r"""`MultiTaskPoisson` with ``alpha`` chosen by cross-validation along its path.
+
+    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
+        \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
+
+    over folds f, each predicted by a model of the other folds; :math:`\ell` is the mean Poisson deviance. Folds are row
+    weights: X is neither copied nor cut.
+
+    Parameters
+    ----------
+    alphas : array or int, optional
+        Values to compare; an integer is another way to give ``n_alphas``.
+    n_alphas : int, default=100
+        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
+    eps : float, default=1e-2
+    cv : int, splitter or iterable of (train, test) row indices, default=5
+        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
+        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    selection_rule : {"min", "1se"}, default="min"
+        The smallest mean loss, or the largest alpha within one standard error of it.
+    fold_tol : float, optional
+        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
+    early_stopping : bool, default=False
+        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
+        Values given in ``alphas`` are all solved.
+    fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
+        As in `MultiTaskPoisson`.
+    n_jobs : int, optional
+        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    verbose : int, default=0
+        Report progress on stderr, about once a second.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
+        its place among that task's observed rows.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The value chosen.
+    alphas_ : ndarray of shape (K,)
+    cv_scores_ : ndarray of shape (K, n_folds)
+        Mean over tasks of the held-out score.
+    cv_folds_ : str
+        How the folds were made, in words.
+    path_ : RegularizationPath
+        The path on all rows.
+    n_scored_ : int
+        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
+    passes_ : float
+        Readings of X by folds and path together, in equivalents.
+    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
+        As in `MultiTaskPoisson`, of the model with ``alpha_`` on all rows.
+
+    See Also
+    --------
+    MultiTaskPoisson : for one value of alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
+    >>> y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0]))
+    >>> model = ts.MultiTaskPoissonCV(n_alphas=20, eps=0.05, selection_rule="1se").fit(X, y, task=task)
+    >>> model.get_support(indices=True)
+    array([0])
+    """
+
+    _estimator = MultiTaskPoisson
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        n_alphas: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection_rule: Literal["min", "1se"] = "min",
+        fold_tol: float | None = None,
+        early_stopping: bool = False,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        standardize: bool = False,
+        feature_weights: Any = None,
+        task_weights: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        screening: str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        keep_parameters(self, locals())

@@ -1,0 +1,263 @@
+"""Losses whose slope is a clipped residual: Huber's, the smoothed quantile loss, the hinges.
+
+    f(y, z) = max { p (y - z) - mu p^2/2 : low <= p <= high },      slope p = clip((y - z)/mu, low, high).
+
+A dual optimum of such a loss is a projection: of y/mu on the dual set and the box of the slopes. So it is the squared
+loss with one more unknown a row, an outlier ``q = (y - z) - mu p`` that costs ``max(low q, high q)``, and the cut ball of
+the squared loss (`screening.dpc`) holds for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..design import Design
+from .base import UNIT, DataLoss, Evaluation, gamma
+from .rowwise import RowLoss, RowLossOnData
+
+Array = np.ndarray[Any, Any]
+
+
+class Clipped(RowLoss):
+    """The family: a member says its `mu` and, as `domain`, the ends of its slopes. With mu = 0 it has a kink."""
+
+    @property
+    def mu(self) -> float:
+        """How much a slope costs: the inverse of the smoothness."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return 1.0 / self.mu if self.mu else np.inf
+
+    def value(self, y: Array, z: Array) -> Array:
+        residual, p = y - z, self.slope(y, z)
+        return np.asarray(p * residual - 0.5 * self.mu * p * p)
+
+    def slope(self, y: Array, z: Array) -> Array:
+        low, high = self.domain(y)
+        if self.mu == 0.0:
+            return np.where(y > z, high, np.where(y < z, low, 0.0))
+        return np.clip((y - z) / self.mu, low, high)
+
+    def conjugate(self, y: Array, p: Array) -> Array:
+        low, high = self.domain(y)
+        return np.where((p >= low) & (p <= high), 0.5 * self.mu * p * p - p * y, np.inf)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """Of a parabola that touches the loss at z and lies above it.
+
+        Between finite ends the loss is, but for a linear term, an even function of ``y - z - mu (low + high)/2`` that
+        is concave in the square of it: ``min(1/mu, (high - low)/2 / |.|)`` will do.
+        """
+        if self.mu == 0.0:
+            return np.zeros(np.shape(y - z))
+        low, high = self.domain(y)
+        half = 0.5 * np.subtract(high, low)
+        bounded = np.isfinite(half)
+        with np.errstate(invalid="ignore"):
+            away = np.abs(y - z - 0.5 * self.mu * np.add(low, high))
+            found = np.where(bounded, half / np.maximum(away, self.mu * half), self.smoothness)
+        return np.asarray(found)
+
+    def second(self, y: Array, z: Array) -> Array | None:
+        if self.mu == 0.0:
+            return None
+        low, high = self.domain(y)
+        raw = (y - z) / self.mu
+        return np.where((raw > low) & (raw < high), self.smoothness, 0.0)
+
+    def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
+        """``mu [1/2 (p' - p)^2 + (p' - p) (residual/mu - p')]`` with p' the slope at z: nothing cancels."""
+        if self.mu == 0.0:
+            return super().excess(y, z, p)
+        low, high = self.domain(y)
+        raw = (y - z) / self.mu
+        own = np.clip(raw, low, high)
+        away = own - p
+        outside = (p < low) | (p > high)
+        found = np.where(outside, np.inf, self.mu * (0.5 * away * away + away * (raw - own)))
+        sizes = self.mu * (np.abs(own) + np.abs(p)) * (np.abs(raw - own) + np.abs(away))
+        return found, sizes + np.abs(away) * (np.abs(y) + np.abs(z))
+
+    def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array:
+        """Roots of decreasing, piecewise linear functions: Newton's method between two ends."""
+        residual = y - z
+        at_least, at_most = (_extremes(residual, weights, design, kind) for kind in (np.minimum, np.maximum))
+        b = 0.5 * (at_least + at_most) if guess is None else np.clip(guess, at_least, at_most)
+        low, high = self.domain(y)
+        for _ in range(200):
+            raw = (residual - design.per_sample(b)) / self.mu
+            p = np.clip(raw, low, high)
+            pull, size = design.task_sums(weights * p), design.task_sums(weights * np.abs(p))
+            open_ = np.abs(pull) > 4e-16 * size
+            if not open_.any():
+                break
+            at_least, at_most = np.where(pull > 0.0, b, at_least), np.where(pull < 0.0, b, at_most)
+            steep = design.task_sums(weights * ((raw >= low) & (raw <= high))) / self.mu
+            step = np.divide(pull, steep, out=np.full_like(pull, np.inf), where=steep > 0.0)
+            following = b + step
+            inside = (following > at_least) & (following < at_most)
+            following = np.where(inside, following, 0.5 * (at_least + at_most))
+            following = np.where(open_, following, b)
+            if np.array_equal(following, b):
+                break
+            b = following
+        return b
+
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return ClippedOnData(self, design, y, offset) if self.mu else super().on(design, y, offset)
+
+
+def _extremes(values: Array, weights: Array, design: Design, kind: Any) -> Array:
+    """Smallest or largest value of each task among its rows with a weight."""
+    worst = np.inf if kind is np.minimum else -np.inf
+    found = kind.reduceat(np.where(weights > 0.0, values, worst), design.offsets[:-1])
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+class ClippedOnData(RowLossOnData):
+    """A smooth member of the family on data."""
+
+    of: Clipped
+
+    def __init__(self, loss: Clipped, design: Design, y: Array, offset: Array | None = None) -> None:
+        super().__init__(loss, design, y, offset)
+        rest = self._y if self._offset is None else self._y - self._offset
+        self.target = design.project(self._root * rest / loss.mu)
+
+    def best_scale(self, at: Evaluation, product: float, limit: float) -> float:
+        """The dual value is a parabola in the scale; slopes must stay between their ends."""
+        z, p = at.margin, at.residual * self._inverse_root
+        assert z is not None
+        square = self.of.mu * float(at.residual @ at.residual)
+        if square == 0.0:
+            return max(min(1.0, limit), 0.0)
+        outlying = float(self._weights @ (p * (self._y - z - self.of.mu * p)))
+        best = 1.0 + (max(outlying, 0.0) + product) / square
+        return max(min(best, limit, max(self._room(at, p), 1.0)), 0.0)
+
+    def _room(self, at: Evaluation, p: Array) -> float:
+        """The largest factor that keeps every place where the exact dual point may be between the ends."""
+        low, high = self.of.domain(self._y)
+        down, up = self._rooms(p)
+        tilt = self.design.per_sample(at.tilt) if at.tilt is not None else 1e-9
+        up, down = p + tilt * up + 8.0 * UNIT * np.abs(p), p - tilt * down - 8.0 * UNIT * np.abs(p)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rooms = np.where(up > 0.0, high / up, np.inf), np.where(down < 0.0, low / down, np.inf)
+        live = self._weights > 0.0
+        return min(float(np.min(room[live], initial=np.inf)) for room in rooms) * (1.0 - 4.0 * UNIT)
+
+    def outliers(self, at: Evaluation) -> tuple[float, float]:
+        """What the outliers ``q = (y - z) - mu p`` of a point cost at most, and the norm of what they do not explain.
+
+        Where a slope has no end, an outlier on that side is infinitely dear: what rounding has left there is returned
+        as the second number.
+        """
+        z, p = at.margin, at.residual * self._inverse_root
+        assert z is not None
+        q = self._y - z - self.of.mu * p
+        low, high = (np.broadcast_to(end, q.shape) for end in self.of.domain(self._y))
+        lost = ((q > 0.0) & np.isinf(high)) | ((q < 0.0) & np.isinf(low))
+        kept = np.where(lost, 0.0, q)
+        with np.errstate(invalid="ignore"):
+            costs = np.where(kept > 0.0, kept * high, np.where(kept < 0.0, kept * low, 0.0))
+        rounding = gamma(len(q) + 16) * self._root * (np.abs(self._y) + np.abs(z) + self.of.mu * np.abs(p))
+        unexplained = np.linalg.norm(self._root * np.where(lost, q, 0.0)) + np.linalg.norm(rounding)
+        return float(self._weights @ costs) * (1.0 + gamma(len(q) + 16)), float(unexplained)
+
+
+@dataclass(frozen=True)
+class Huber(Clipped):
+    r"""Squared up to a residual of `delta`, linear beyond: labels that went wrong do not decide.
+
+    .. math:: f(y, z) = \tfrac12 r^2 \text{ for } |r| \le \delta, \quad \delta |r| - \tfrac12 \delta^2 \text{ beyond},
+        \qquad r = y - z
+
+    Conjugate :math:`p^2/2 - p y` for :math:`|p| \le \delta`; smoothness 1.
+
+    Parameters
+    ----------
+    delta : float, default=1.35
+        In units of y: there is no estimate of scale in it.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> ts.losses.Huber(delta=1.0).value(0.0, 3.0)
+    array(2.5)
+    """
+
+    label = "Huber loss"
+    translates = True
+
+    delta: float = 1.35
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta < np.inf:
+            raise ValueError(f"delta must be a positive number; got {self.delta!r}.")
+
+    def domain(self, y: Array) -> tuple[float, float]:
+        return -self.delta, self.delta
+
+
+@dataclass(frozen=True)
+class Quantile(Clipped):
+    r"""The pinball loss of a quantile, its kink rounded over `smoothing`.
+
+    .. math:: f(y, z) = \max_{q - 1 \le p \le q} p (y - z) - \tfrac{\mu}{2} p^2, \qquad \mu = \text{smoothing}
+
+    At most :math:`\mu \max(q, 1-q)^2/2` below the pinball loss :math:`\max(q r, (q - 1) r)`. Conjugate
+    :math:`\mu p^2/2 - p y` for p in [q - 1, q]; smoothness :math:`1/\mu`.
+
+    Parameters
+    ----------
+    q : float, default=0.5
+        The quantile, between 0 and 1.
+    smoothing : float, default=0.1
+        :math:`\mu > 0`, part of the objective. The slope goes from q - 1 to q while the residual goes from
+        ``-smoothing (1 - q)`` to ``smoothing q``, in units of y.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> loss = ts.losses.Quantile(q=0.9, smoothing=0.1)
+    >>> loss.deviance(1.0, 0.0), loss.deviance(0.0, 1.0)  # the pinball loss itself
+    (array(0.9), array(0.1))
+    """
+
+    label = "pinball loss"
+    translates = True
+
+    q: float = 0.5
+    smoothing: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.q < 1.0:
+            raise ValueError(f"q must be a number between 0 and 1; got {self.q!r}.")
+        if not 0.0 < self.smoothing < np.inf:
+            raise ValueError(
+                f"smoothing must be a positive number; got {self.smoothing!r}. The pinball loss itself has a kink and "
+                "allows no safe test; a small smoothing comes as near to it as you like."
+            )
+
+    @property
+    def mu(self) -> float:
+        return self.smoothing
+
+    def domain(self, y: Array) -> tuple[float, float]:
+        return self.q - 1.0, self.q
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        """The pinball loss, not smoothed."""
+        residual = y - z
+        return np.maximum(self.q * residual, (self.q - 1.0) * residual)
+
+    def best_constant(self, y: Array, weights: Array) -> float:
+        """The quantile of the labels."""
+        order = np.argsort(y, kind="stable")
+        below = np.cumsum(weights[order])
+        return float(y[order][np.searchsorted(below, self.q * below[-1] * (1.0 - 1e-12))])

@@ -1,0 +1,192 @@
+r"""The Poisson loss: counts and rates, with the exponential as link.
+
+The loss is not smooth, its derivative grows as fast as itself; yet every gap bounds the dual optimum. Let M be the means of
+a feasible dual point (``M = y - u``), m those of the primal point and M* those of the optimum. Fenchel's inequality gives
+
+    sum_i s_i KL(M_i || M_i*) + sum_i s_i KL(M_i* || m_i)  <=  G,                                             (*)
+
+and with ``KL(a||b) >= (a - b)^2/(2 (a + 2/3 (b - a)_+))`` and ``KL(b||a) >= (a - b)^2/(2 (a + 1/3 (b - a)_+))`` each half
+alone says, for ``g = G/s_i``, how large a fitted mean can be at the optimum:
+
+    M_i* <= Q_i = min( M + 2g/3 + sqrt(4g^2/9 + 2gM),  m + g/3 + sqrt(g^2/9 + 2gm) ).
+
+So with ``kappa_i = max(M + 2/3 (Q - M)_+, m + 1/3 (Q - m)_+)`` and the largest of them in each task, ``m_t``, both halves
+together are an ellipsoid around the midpoint of the two slopes:
+
+    sum_t ||u* - (r + u)/2||_t^2/m_t  <=  G - sum_t ||r - u||_t^2/(4 m_t).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from ..design import Design
+from ..screening.state import Ball
+from .base import UNIT, DataLoss, Evaluation, gamma
+from .rowwise import RowLoss, RowLossOnData
+
+Array = np.ndarray[Any, Any]
+
+
+class Poisson(RowLoss):
+    r"""The Poisson loss of counts or rates, with rates :math:`e^z`.
+
+    .. math:: f(y, z) = e^z - y z
+
+    Inside, :math:`y \log y - y` is added, so that a perfect fit costs nothing: that is half the deviance. Objectives are
+    reported without it; `tol` is relative to half the deviance of the empty model. Conjugate :math:`M \log M - M`, M =
+    y - p >= 0. Labels need not be integers.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> loss = ts.losses.Poisson()
+    >>> loss.link(0.0), loss.deviance(2.0, 0.0).round(4)
+    (array(1.), np.float64(0.7726))
+    """
+
+    label = "Poisson deviance"
+    labels = "counts"
+    smoothness = np.inf
+    differentiable = True
+
+    def value(self, y: Array, z: Array) -> Array:
+        return _divergence(y, z)
+
+    def slope(self, y: Array, z: Array) -> Array:
+        return np.asarray(y - _exp(z))
+
+    def conjugate(self, y: Array, p: Array) -> Array:
+        mean = y - p
+        inside = np.maximum(mean, 0.0)
+        return np.where(mean >= 0.0, (xlogy(inside, inside) - inside) - (xlogy(y, y) - y), np.inf)
+
+    def domain(self, y: Array) -> tuple[float, Array]:
+        return -np.inf, y
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        return _exp(z)
+
+    def constant(self, y: Array) -> Array:
+        return np.asarray(y - xlogy(y, y))
+
+    def excess(self, y: Array, z: Array, p: Array) -> tuple[Array, Array]:
+        """``KL(M || e^z)``, M = y - p."""
+        mean = np.maximum(y - p, 0.0)
+        logs = np.abs(np.log(np.maximum(mean, 1e-300))) + np.abs(z)
+        return _divergence(mean, z), mean * (1.0 + logs) + _exp(z)
+
+    def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
+        """Means may go down to zero, and up to twice what they are."""
+        mean = np.maximum(y - p, 0.0)
+        return mean, mean
+
+    def deviance(self, y: Array, z: Array) -> Array:
+        return 2.0 * _divergence(y, z)
+
+    def link(self, z: Array) -> Array:
+        """The rate."""
+        return _exp(z)
+
+    def best_constant(self, y: Array, weights: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.average(y, weights=weights)))
+
+    def runaway(self, y: Array, weights: Array, design: Design) -> Array:
+        """Tasks that count nothing."""
+        return np.where(design.task_sums(weights * y) == 0.0, -1.0, 0.0)
+
+    def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array:
+        """``log(sum s y / sum s e^z)``."""
+        top = np.maximum.reduceat(np.where(weights > 0.0, z, -np.inf), design.offsets[:-1])
+        top = np.where(np.isfinite(top), top, 0.0)
+        rates = design.task_sums(weights * np.exp(np.minimum(z - design.per_sample(top), 0.0)))
+        counts = design.task_sums(weights * y)
+        good = (counts > 0.0) & (rates > 0.0)
+        ratio = np.divide(counts, rates, out=np.ones_like(rates), where=good)
+        return np.asarray(np.log(ratio) - top)
+
+    def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
+        return PoissonOnData(self, design, y, offset)
+
+
+class PoissonOnData(RowLossOnData):
+    """`Poisson` on data."""
+
+    def __init__(self, loss: Poisson, design: Design, y: Array, offset: Array | None = None) -> None:
+        super().__init__(loss, design, y, offset)
+        # what sums over rows are made of, for what rounding may take from them
+        sizes = np.abs(xlogy(y, y)) + y + 1.0
+        self._sizes = float(self._weights @ sizes)
+        if self.null.value <= gamma(64) * self._sizes:  # the same in all rows of a task: nothing to explain
+            nothing = np.zeros(design.n_samples)
+            self.null = self.settled(replace(self.null, residual=nothing, slope=nothing))
+
+    def least_goal(self) -> float:
+        return 8.0 * gamma(64) * self._sizes if not self.null.residual.any() else 0.0
+
+    def wobble(self, at: Evaluation, error: Array) -> float:
+        return super().wobble(at, error) + gamma(16) * self._sizes
+
+    @property
+    def size(self) -> float:
+        return float(np.sqrt(self._weights.sum()))
+
+    def floored(self, gap: float) -> float:
+        return gap + gamma(64) * self._sizes
+
+    def bend(self, at: Evaluation, error: Array) -> float:
+        """Along the way from z to a score that is off by d the second derivative is at most ``exp(z + |d|)``."""
+        z = at.margin
+        assert z is not None
+        live = self._weights > 0.0
+        off = (self.design.per_sample(error) * self._inverse_root)[live]
+        with np.errstate(over="ignore", invalid="ignore"):
+            steepest = np.where(off > 0.0, _exp(z[live] + off), 0.0)
+        moved = float(error @ error)
+        return 0.5 * float(np.max(steepest, initial=0.0)) * moved if moved > 0.0 else 0.0
+
+    def ball(self, at: Evaluation, scale: float, gap: float) -> Ball | None:
+        """The ellipsoid of the module's docstring."""
+        design, live, z = self.design, self._weights > 0.0, at.margin
+        assert z is not None
+        gap = self.floored(gap)
+        mean, rate = np.maximum(self._y - scale * at.residual * self._inverse_root, 0.0), _exp(z)
+        share = np.divide(gap, self._weights, out=np.zeros_like(z), where=live)
+        with np.errstate(over="ignore"):
+            most = np.minimum(
+                mean + 2.0 * share / 3.0 + np.sqrt(4.0 * share * share / 9.0 + 2.0 * share * mean),
+                rate + share / 3.0 + np.sqrt(share * share / 9.0 + 2.0 * share * rate),
+            )
+            curved = np.maximum(
+                mean + 2.0 / 3.0 * np.maximum(most - mean, 0.0), rate + np.maximum(most - rate, 0.0) / 3.0
+            )
+        steepest = np.maximum.reduceat(np.where(live, curved, 0.0), design.offsets[:-1]) * (1.0 + 64.0 * UNIT)
+        if not np.all(np.isfinite(steepest)):
+            return None
+        steepest = np.maximum(steepest, 1e-300)
+        slope = self._root * (self._y - rate)
+        dual = scale * at.residual
+        apart = design.task_sums(np.square(slope - dual))
+        square = gap - 0.25 * (1.0 - gamma(len(z) + 32)) * float(np.sum(apart / steepest))
+        radius = np.sqrt(max(square, gamma(64) * gap))
+        return Ball(float(radius), vector=0.5 * (slope + dual), stretch=np.sqrt(steepest))
+
+
+def _exp(z: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(z))
+
+
+def _divergence(mean: Array, z: Array) -> Array:
+    """``M log(M/e^z) - M + e^z``, in a way that cancels little: ``M (e^t - 1 - t)`` with ``t = z - log M``."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        t = z - np.log(mean)
+        near = mean * (np.expm1(t) - t)
+        far = (np.exp(z) - mean) - mean * t
+        found = np.where(np.abs(t) < 1.0, near, far)
+        return np.where(mean > 0.0, np.maximum(found, 0.0), np.exp(z))

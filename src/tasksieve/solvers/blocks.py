@@ -1,0 +1,208 @@
+"""Block coordinate descent where several rows of W have one norm together: one block is one long row.
+
+A block of rows W_B has the quadratic part ``1/2 <W_t, H_t W_t>`` in each task, ``H_t = X_Bt' X_Bt``, and row updates
+want H_t diagonal. Where the norm is ``||W_B||_F`` alone, W may be turned within each task: in the eigenvectors of H_t
+the columns are orthogonal, and the update of the whole block is exact. Other norms, and W >= 0, do not turn; there H_t
+is replaced by its largest eigenvalue, so that a visit is a proximal gradient step on the block with its own length.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from ..penalties import BlockForm
+
+Array = np.ndarray[Any, Any]
+
+_EMPTY = 1e-14  # of the largest eigenvalue of a block: what is below is rounding
+
+
+class TurnedColumns:
+    """Columns of blocks in the eigenvectors of their Gram matrices, task by task; each block is turned once.
+
+    Parameters
+    ----------
+    offsets : array
+        Where each task starts.
+    shared : bool
+        All tasks have all rows of the columns.
+    """
+
+    def __init__(self, offsets: Array, shared: bool) -> None:
+        self._offsets, self._shared = offsets, shared
+        self._tasks = len(offsets) - 1
+        self.x = np.empty((0, 0), order="F")
+        self.h = np.empty((0, self._tasks))
+        self._slot = np.empty(0, dtype=np.int64)
+        self._bases: dict[int, Array] = {}  # by size: (blocks, tasks or 1, size, size)
+
+    def prepare(self, x: Array, places: Array, starts: Array) -> None:
+        """Turn those of some blocks that are new: ``places[starts[k]:starts[k + 1]]`` are the columns of block k."""
+        self._grow(*x.shape)
+        for members in _alike(starts):
+            own = places[members]
+            own = own[self._slot[own[:, 0]] < 0]
+            if len(own):
+                self._turn(x, own)
+
+    def _grow(self, n_rows: int, width: int) -> None:
+        known = self.x.shape[1]
+        if known >= width:
+            return
+        room = max(width, 2 * known)
+        x, h = np.empty((n_rows, room), order="F"), np.zeros((room, self._tasks))
+        slot = np.full(room, -1, dtype=np.int64)
+        if known:
+            x[:, :known], h[:known], slot[:known] = self.x, self.h, self._slot
+        self.x, self.h, self._slot = x, h, slot
+
+    def _turn(self, x: Array, places: Array) -> None:
+        count, size = places.shape
+        bases = np.empty((count, 1 if self._shared else self._tasks, size, size))
+        for t, own in enumerate(_segments(x, self._offsets, self._shared)):
+            blocks, grams = _inner(x[own], places)
+            values, bases[:, t] = np.linalg.eigh(grams) if size > 1 else (grams[:, 0], 1.0)
+            self.x[own, places.ravel()] = (blocks @ bases[:, t]).transpose(1, 0, 2).reshape(-1, places.size)
+            values = np.where(values > _EMPTY * values[:, -1:], values, 0.0)
+            self.h[places, slice(None) if self._shared else slice(t, t + 1)] = values[:, :, None]
+        known = self._bases.get(size)
+        self._slot[places[:, 0]] = np.arange(count) + (0 if known is None else len(known))
+        self._bases[size] = bases if known is None else np.concatenate([known, bases])
+
+    def turn(self, rows: Array, places: Array, starts: Array, *, back: bool = False) -> Array:
+        """Rows of W turned as their columns are, or back."""
+        out = np.empty_like(rows)
+        for members in _alike(starts):
+            bases = self._bases[members.shape[1]][self._slot[places[members[:, 0]]]]
+            own = rows[members].transpose(0, 2, 1)[..., None]
+            found = (bases if back else bases.transpose(0, 1, 3, 2)) @ own
+            out[members] = found[..., 0].transpose(0, 2, 1)
+        return out
+
+
+def block_descent(
+    x: Array,
+    offsets: Array,
+    shared: bool,
+    places: Array,
+    squares: Array,
+    form: BlockForm,
+    ridge: float,
+    positive: bool,
+    rows: Array,
+    residual: Array,
+    max_epochs: int,
+    tol: float,
+    by_gram: bool = False,
+    turned: TurnedColumns | None = None,
+) -> tuple[int, float]:
+    """``1/2 ||residual of W||^2 + Omega(W)`` from given rows on, which are overwritten; returns epochs and gap.
+
+    Parameters
+    ----------
+    x : array, (rows, columns)
+        Columns, tasks as in `offsets`; with `shared` all tasks have all of it.
+    places : array of int
+        The columns of the rows of W.
+    squares : array, (len(places), tasks)
+        Squared norms of the columns; 0: the coefficient is known to be 0.
+    residual : array
+        Of the given rows; overwritten.
+    by_gram : bool
+        Work on inner products of the columns.
+    turned : TurnedColumns, optional
+        What is known of these very columns.
+    """
+    order = np.argsort(form.block, kind="stable")
+    starts = np.append(0, np.cumsum(np.bincount(form.block, minlength=len(form.group))))
+    places = places[order]
+    w = np.ascontiguousarray(rows[order])
+    turns = form.kind == "sum" and not positive and not form.l1.any()
+    if turns:
+        turned = turned or TurnedColumns(offsets, shared)
+        turned.prepare(x, places, starts)
+        w = turned.turn(w, places, starts)
+        x, h = turned.x, turned.h[places]
+    else:
+        h = _majorised(x, offsets, shared, places, starts, squares[order], each_task=form.kind == "sum")
+    gram = y_products = None
+    y_squared, state, columns = 0.0, residual, places
+    if by_gram:
+        gram, y_products, y_squared = _grams(x[:, places], offsets, shared, w, residual)
+        state, columns = np.empty(y_products.size), np.arange(len(places))
+    epochs, gap, _ = kernels.coordinate_descent(
+        x,
+        offsets,
+        shared,
+        columns,
+        h,
+        form.group,
+        form.l1,
+        ridge,
+        positive,
+        w,
+        state,
+        max_epochs,
+        tol,
+        gram,
+        y_products,
+        y_squared,
+        form.code,
+        starts,
+    )
+    if turns:
+        assert turned is not None
+        w = turned.turn(w, places, starts, back=True)
+    rows[order] = w
+    return int(epochs), float(gap)
+
+
+def _alike(starts: Array) -> list[Array]:
+    """Blocks of the same size: (blocks, size) places of their columns, for every size there is."""
+    sizes = np.diff(starts)
+    return [starts[:-1][sizes == size][:, None] + np.arange(size) for size in np.unique(sizes)]
+
+
+def _segments(x: Array, offsets: Array, shared: bool) -> list[slice]:
+    """The rows of x in each task, or all of them for all."""
+    if shared:
+        return [slice(0, len(x))]
+    return [slice(int(low), int(high)) for low, high in pairwise(offsets)]
+
+
+def _inner(part: Array, members: Array) -> tuple[Array, Array]:
+    """The columns of blocks alike, (blocks, rows, size), and their Gram matrices."""
+    blocks = part[:, members.ravel()].reshape(len(part), *members.shape).transpose(1, 0, 2)
+    return blocks, blocks.transpose(0, 2, 1) @ blocks
+
+
+def _majorised(
+    x: Array, offsets: Array, shared: bool, places: Array, starts: Array, squares: Array, *, each_task: bool
+) -> Array:
+    """The largest eigenvalues of blocks in place of squared norms, in each task or over all."""
+    h = np.empty_like(squares)
+    for members in _alike(starts):
+        for t, own in enumerate(_segments(x, offsets, shared)):
+            _, grams = _inner(x[own], places[members])
+            largest = (1.0 + 1e-12) * (np.linalg.eigvalsh(grams)[:, -1] if grams.shape[1] > 1 else grams[:, 0, 0])
+            h[members, slice(None) if shared else slice(t, t + 1)] = largest[:, None, None]
+        if not each_task:
+            h[members] = np.max(h[members], axis=(1, 2), keepdims=True)
+    h[squares == 0.0] = 0.0
+    return h
+
+
+def _grams(x: Array, offsets: Array, shared: bool, rows: Array, residual: Array) -> tuple[Array, Array, float]:
+    """Gram matrices, products of the columns with ``y = residual + X W``, (tasks, columns), and ``||y||^2``."""
+    segments = _segments(x, offsets, shared)
+    grams = np.array([x[own].T @ x[own] for own in segments])
+    if shared:
+        targets = residual.reshape(rows.shape[1], -1) + (x @ rows).T
+        return grams, np.ascontiguousarray(targets @ x), float(np.vdot(targets, targets))
+    parts = [residual[own] + x[own] @ rows[:, t] for t, own in enumerate(segments)]
+    products = np.array([x[own].T @ part for own, part in zip(segments, parts, strict=True)])
+    return grams, products, float(sum(part @ part for part in parts))

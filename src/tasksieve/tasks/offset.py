@@ -1,0 +1,99 @@
+"""Offsets: parts of the predictions that are known beforehand, such as logarithms of exposures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .labels import matching_list
+from .masked import refuse_masked
+from .sample_space import TaskLabels
+
+
+def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
+    """One finite number per label, as a flat vector; 0 where the label is not observed or has no weight.
+
+    Parameters
+    ----------
+    offset : float, or array or list in the form of y
+        For a shared matrix also one number per row.
+    labels : TaskLabels
+    """
+    total, shape = int(labels.offsets[-1]), _shape(labels)
+    if np.ndim(offset) == 0 and not isinstance(offset, list | tuple):
+        flat = np.full(total, _numbers(offset, "offset"))
+    elif labels.form == "list":
+        parts = matching_list(np.diff(labels.offsets).tolist(), offset, "offset")
+        flat = np.concatenate([_numbers(part, f"offset[{t}]") for t, part in enumerate(parts)])
+    else:
+        values = _numbers(offset, "offset")
+        if len(shape) == 1 and values.shape == (*shape, 1):
+            values = values[:, 0]
+        elif len(shape) == 2 and values.shape == shape[:1]:
+            values = np.repeat(values[:, None], shape[1], axis=1)
+        if values.shape != shape:
+            more = f", or one per row, {shape[:1]}" if len(shape) == 2 else ""
+            raise ValueError(f"offset has shape {values.shape}, expected {shape}: one number per label in y{more}.")
+        flat = labels.flatten(values)
+    flat = np.where(labels.weights > 0.0, flat, 0.0)
+    if not np.all(np.isfinite(flat)):
+        i = int(np.argmin(np.isfinite(flat)))
+        t = int(np.searchsorted(labels.offsets, i, side="right")) - 1
+        row = i - labels.offsets[t] if labels.form in ("list", "shared") else i
+        row = row if labels.order is None else labels.order[row]
+        place = {"list": f"offset[{t}], row {row}", "shared": f"row {row}, task {t}"}.get(labels.form, f"row {row}")
+        raise ValueError(f"offset is {flat[i]} in {place}: offsets must be finite numbers.")
+    return flat
+
+
+def observed_offset(offset: Any, labels: TaskLabels) -> Any:
+    """An offset in the form of y with 0 where labels are not observed, whatever stands there."""
+    flat = read_offset(offset, labels)
+    if labels.form == "list":
+        return [flat[part] for part in labels.per_task()]
+    if labels.shared:
+        return flat.reshape(labels.n_tasks, -1).T
+    values = np.empty_like(flat)
+    values[slice(None) if labels.order is None else labels.order] = flat
+    return values
+
+
+def add_offset(scores: Any, offset: Any) -> Any:
+    """Scores as a model gives them, an array or a list of arrays, with an offset in the same form (or one per row)."""
+    if isinstance(scores, list):
+        if np.ndim(offset) == 0 and not isinstance(offset, list | tuple):
+            return [add_offset(part, offset) for part in scores]
+        parts = matching_list([len(part) for part in scores], offset, "offset")
+        return [_added(part, own, f"offset[{t}]") for t, (part, own) in enumerate(zip(scores, parts, strict=True))]
+    return _added(scores, offset, "offset")
+
+
+def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
+    values = _numbers(offset, name)
+    if values.ndim and values.shape != scores.shape:
+        rows = (len(scores),)
+        if values.shape == rows or values.shape == (*rows, 1):
+            values = values.reshape(rows + (1,) * (scores.ndim - 1))
+        else:
+            more = f", or one per row, {rows}" if scores.ndim > 1 else ""
+            raise ValueError(
+                f"{name} has shape {values.shape}, expected {scores.shape}: one number per prediction{more}."
+            )
+    if not np.all(np.isfinite(values)):
+        row = f" in row {int(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
+        raise ValueError(f"{name} is not finite{row}: offsets must be finite numbers.")
+    return np.asarray(scores + values)
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    refuse_masked(values, name, ("row", "task"))
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, in the form of y: {error}") from error
+
+
+def _shape(labels: TaskLabels) -> tuple[int, ...]:
+    """Of y, where it is one array."""
+    return (labels.n_rows, labels.n_tasks) if labels.shared else (labels.n_rows,)

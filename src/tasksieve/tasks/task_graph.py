@@ -1,0 +1,102 @@
+"""Graphs of tasks: a symmetric matrix of weights >= 0 with a row per task, in the forms that people have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..design import compressed
+from .labels import some_of
+from .masked import refuse_masked
+
+
+def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[Any] | None]:
+    """Weights as a dense float64 matrix with zero diagonal, and the names of its rows where it has them (networkx).
+
+    `argument` is what to call the graph in messages.
+    """
+    names = None
+    if hasattr(graph, "nodes") and hasattr(graph, "adjacency"):
+        if graph.is_directed():
+            raise ValueError(
+                f"{argument} is directed: tasks borrow from each other, so use {argument}.to_undirected()."
+            )
+        names = list(graph.nodes)
+        place = {name: k for k, name in enumerate(names)}
+        weights = np.zeros((len(names), len(names)))
+        for one, other, weight in graph.edges(data="weight", default=1.0):
+            weights[place[one], place[other]] += float(weight)
+            if one != other:
+                weights[place[other], place[one]] += float(weight)
+    elif scipy.sparse.issparse(graph):
+        weights = compressed(graph, argument).toarray().astype(np.float64)
+    else:
+        refuse_masked(graph, argument, ("row", "column"))
+        try:
+            weights = np.array(graph, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{argument} must be a T x T array or sparse matrix of weights, or a networkx graph: {error}"
+            ) from error
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not len(weights):
+        raise ValueError(f"{argument} must be square, a row and a column per task; it has shape {weights.shape}.")
+    np.fill_diagonal(weights, 0.0)
+    if not np.all(np.isfinite(weights)):
+        raise ValueError(f"{argument} has weights that are NaN or infinite; 0 means no edge.")
+    if (weights < 0).any():
+        row, column = np.argwhere(weights < 0)[0]
+        raise ValueError(
+            f"{argument} has the negative weight {weights[row, column]:g} at ({row}, {column}): weights are >= 0."
+        )
+    skew = np.abs(weights - weights.T)
+    if skew.max() > 1e-10 * max(weights.max(), 1e-300):
+        row, column = np.unravel_index(int(np.argmax(skew)), skew.shape)
+        raise ValueError(
+            f"{argument} is not symmetric: {weights[row, column]:g} at ({row}, {column}), {weights[column, row]:g} at "
+            f"({column}, {row}). To symmetrise it pass ({argument} + {argument}.T) / 2."
+        )
+    return (weights + weights.T) / 2, names
+
+
+def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph") -> np.ndarray:
+    """Weights of the edges between some tasks, in their order.
+
+    Parameters
+    ----------
+    graph : T x T array or sparse matrix, networkx graph or "chain"
+        The rows of a matrix belong to the tasks in their order; nodes of a networkx graph are their labels. "chain":
+        each task beside the next.
+    tasks : array of shape (T,)
+    argument : str
+        What to call the graph in messages.
+    """
+    found = tasks.tolist()
+    if isinstance(graph, str):
+        if graph != "chain":
+            raise ValueError(
+                f"{argument} must be 'chain', a T x T matrix of weights or a networkx graph; got {graph!r}."
+            )
+        return np.eye(len(found), k=1) + np.eye(len(found), k=-1)
+    weights, names = read_graph(graph, argument)
+    if names is None:
+        names = found
+        if len(weights) != len(found):
+            raise ValueError(
+                f"{argument} has {len(weights)} rows, but the data have {len(found)} tasks ({some_of(found)}): it "
+                "needs a row and a column for each, in the order of tasks_. Tasks without rows cannot be fitted."
+            )
+    place = {name: k for k, name in enumerate(names)}
+    unknown = [name for name in found if name not in place]
+    if unknown:
+        raise ValueError(f"task {unknown[0]!r} is not on {argument}, whose tasks are {some_of(names)}.")
+    known = set(found)
+    empty = [name for name in names if name not in known]
+    if empty:
+        raise ValueError(
+            f"{argument} has the node {empty[0]!r}, which has no rows in the data (their tasks: {some_of(found)}). "
+            f"Leave such nodes out, as in {argument}.subgraph(tasks)."
+        )
+    order = [place[name] for name in found]
+    return np.ascontiguousarray(weights[np.ix_(order, order)])
