@@ -477,3 +477,20 @@ def test_a_class_that_is_in_one_fold_only(rng):
     folds = [(np.flatnonzero(np.arange(40) % 2 == f), np.flatnonzero(np.arange(40) % 2 != f)) for f in (0, 1)]
     given = ts.MultiTaskClassifierCV(n_alphas=4, eps=0.2, cv=folds).fit(x, y, task=task)
     assert np.isfinite(given.cv_scores_).all()
+
+
+def test_parts_and_groups_of_many_classes(rng):
+    x, y, task = problem(rng)
+    for labels in (y, y + 10 * task):
+        for standardize in (False, True):
+            dirty = ts.MultiTaskClassifier(penalty="dirty", alpha=0.1, standardize=standardize)
+            dirty.fit(x, labels, task=task)
+            for t in range(3):
+                whole, shared, own = (
+                    part[t] if isinstance(part, list) else part[:, t]
+                    for part in (dirty.coef_, dirty.shared_coef_, dirty.specific_coef_)
+                )
+                np.testing.assert_allclose(shared + own, whole, atol=1e-12)
+        pairs = ts.penalties.Groups(np.arange(8) // 2)
+        grouped = ts.MultiTaskClassifier(penalty=pairs, alpha=0.2).fit(x, labels, task=task)
+        assert grouped.selected_groups_.tolist() == np.unique(grouped.get_support(indices=True) // 2).tolist()
