@@ -1,9 +1,10 @@
 """How many rows balls reject that hold the dual optimum: gap-safe sphere, midpoint ball, cut ball.
 
-A path of 30 values down to 0.15 alpha_max, L2,1, one matrix per task, intercepts: before a value is solved (from the last one, solved to a relative gap of
-1e-6: "sequential") and again where its own relative gap has come to 1e-3 ("dynamic"). Rejected rows over zero rows, mean
-over the 29 values below alpha_max. Nothing is remembered but the last pair, and products are exact: it is the balls that
-are compared. A rejected row that is not zero in the solution is counted as wrong.
+A path of 30 values down to 0.15 alpha_max, L2,1, one matrix per task, intercepts: before a value is solved (from the
+last one, solved to a relative gap of 1e-6: "sequential") and again where its own relative gap has come to 1e-3
+("dynamic"). Rejected rows over zero rows, mean over the 29 values below alpha_max. Nothing is remembered but the last
+pair, and products are exact: it is the balls that are compared. Rejected rows that are not zero in the solution count
+as wrong.
 
     python benchmarks/midpoint.py
 """
@@ -56,7 +57,7 @@ def rejected(problem: Problem, rows: np.ndarray, lam: float) -> tuple[dict[str, 
     gap, scale = point_gap(
         loss, penalty, Point(features, rows[features], at, products[features]), penalty.row_gauges(products)
     )
-    outliers = loss.outliers(at)
+    outliers = loss.outliers(at) if loss.clipped else None
     share = 1.0 if outliers is None else loss.smoothness
     target = loss.null.residual if outliers is None else loss.target
     state = DualState(

@@ -7,8 +7,17 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.checks import check_estimator, check_loss, check_penalty, check_storage
-from tasksieve.losses import DataLoss, Evaluation, Logistic, Multinomial, RowLoss, Squared, SquareRoot
-from tasksieve.losses.hinge import SquaredHinge
+from tasksieve.losses import (
+    DataLoss,
+    Evaluation,
+    Logistic,
+    Multinomial,
+    Poisson,
+    RowLoss,
+    Squared,
+    SquaredHinge,
+    SquareRoot,
+)
 from tasksieve.losses.rowwise import RowLossOnData
 from tasksieve.penalties import L21, Dirty, Groups, LInf, RowForm, RowPenalty, Sorted, SparseGroup, row_norms
 from tasksieve.screening.state import Ball
@@ -474,6 +483,69 @@ class SharpMultinomial(Multinomial):
         return found
 
 
+class WithoutMean(Poisson):
+    """The conjugate without -M."""
+
+    def conjugate(self, y, p):
+        mean = np.maximum(y - p, 0.0)
+        return super().conjugate(y, p) + mean - y
+
+
+class Reversed(Poisson):
+    """The divergence the other way round."""
+
+    def excess(self, y, z, p):
+        mean, rate = np.maximum(y - p, 1e-300), np.exp(z)
+        found = rate * np.log(rate / mean) - rate + mean
+        return found, np.abs(found)
+
+
+class SmallRates(Poisson):
+    """An ellipsoid whose axes are too short."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        whole = found.ball
+
+        def ball(at, scale, gap):
+            true = whole(at, scale, gap)
+            return Ball(true.radius, vector=true.vector, stretch=0.8 * true.stretch)
+
+        found.ball = ball
+        return found
+
+
+class BeyondTheBox(ts.losses.Huber):
+    """Slopes scaled out of their box."""
+
+    def on(self, design, y):
+        found = super().on(design, y)
+        found._room = lambda at, p: np.inf
+        return found
+
+
+class CornersForgotten(ts.losses.Quantile):
+    """Outliers that cost nothing in the gap."""
+
+    def excess(self, y, z, p):
+        _, sizes = super().excess(y, z, p)
+        away = self.slope(y, z) - p
+        return 0.5 * self.mu * away * away, sizes
+
+
+class SharpQuantile(ts.losses.Quantile):
+    """Smoothness mu in place of 1/mu."""
+
+    smoothness = 0.1
+
+
+class OneSidedIntercept(ts.losses.SquaredHinge):
+    """Intercepts that are not the best ones."""
+
+    def intercepts(self, y, z, weights, design, guess):
+        return super().intercepts(y, z, weights, design, guess) + 0.05
+
+
 class OtherValue(Squared):
     """`value_at` without the factor 1/2."""
 
@@ -525,6 +597,13 @@ LOSSES = [
     (SmallBall(), "L8"),
     (SmallEllipsoid(), "L8"),
     (SharpMultinomial(), "L5"),
+    (WithoutMean(), "L2"),
+    (Reversed(), "L4"),
+    (SmallRates(), "L8"),
+    (BeyondTheBox(), "L7"),
+    (CornersForgotten(), "L4"),
+    (SharpQuantile(), "L5"),
+    (OneSidedIntercept(), "L1|L4|L6"),
     (OtherValue(), "L6"),
     (NotMinimised(), "L0|L6"),
 ]
@@ -632,6 +711,16 @@ class IgnoresWeights(ts.MultiTaskLasso):
         return super().fit(X, y, task)
 
 
+class ForgetsOffsets(ts.MultiTaskLasso):
+    def fit(self, X, y, task=None, sample_weight=None, *, offset=None):
+        return super().fit(X, y, task, sample_weight)
+
+
+class OffsetIsOptional(ts.MultiTaskLasso):
+    def predict(self, X, task=None, *, offset=0.0):
+        return super().predict(X, task, offset=offset)
+
+
 class FirstTaskForAll(ts.MultiTaskLasso):
     def predict(self, X, task=None):
         return super().predict(X, None if task is None else np.zeros(len(task), dtype=int))
@@ -642,6 +731,8 @@ ESTIMATORS = [
     (SortsItsRows(0.1), "fit"),
     (ReturnsNothing(0.1), "fit"),
     (IgnoresWeights(0.1), "zero_weights|bad_input"),
+    (ForgetsOffsets(0.1), "offset"),
+    (OffsetIsOptional(0.1), "offset"),
     (FirstTaskForAll(0.1), "tasks"),
 ]
 

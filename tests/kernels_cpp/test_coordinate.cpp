@@ -67,6 +67,63 @@ TEST(the_gauge_of_a_row_is_where_its_ball_begins) {
     }
 }
 
+TEST(rows_of_other_kinds_attain_their_gauge) {
+    check::Draw draw;
+    for (int k = 0; k < 600; ++k) {
+        const int kind = 1 + k % 3;
+        const index_t tasks = 1 + draw.below(6);
+        std::vector<double> c = draw.normals(tasks, 3.0), h(tasks), w(tasks), given = c, slope(tasks);
+        for (double &v : h) v = kind == ROW_STACK ? 1.7 : draw.uniform(0.01, 4.0);
+        if (k % 5 == 0) h[0] = 0.0;
+        const double group = draw.uniform(0.3, 3.0), l1 = draw.uniform(0.2, 1.5);
+        const bool positive = k % 4 == 0;
+        solve_row(c.data(), h.data(), tasks, group, l1, 0.0, positive, w.data(), kind);
+        double inner = 0.0;
+        for (index_t t = 0; t < tasks; ++t) {
+            if (h[t] == 0.0) {
+                CHECK(w[t] == 0.0);
+                given[t] = 0.0;
+            }
+            if (positive) CHECK(w[t] >= 0.0);
+            slope[t] = given[t] - h[t] * w[t];
+            inner += slope[t] * w[t];
+        }
+        CHECK(row_gauge(slope.data(), tasks, group, l1, positive, kind) <= 1.0 + 1e-9);
+        CHECK_CLOSE(inner, row_norm_of_kind(kind, w.data(), tasks, tasks, group, l1), 1e-8);
+    }
+}
+
+TEST(blocks_of_columns_are_solved_together) {
+    check::Draw draw;
+    const index_t rows = 24, tasks = 2, count = 7;
+    const std::vector<index_t> offsets{0, 11, 24}, columns{0, 1, 2, 3, 4, 5, 6}, starts{0, 1, 4, 7};
+    const auto x = draw.normals(rows * count), y = draw.normals(rows, 2.0);
+    for (int kind : {int(ROW_SUM), int(ROW_STACK)}) {
+        // the sum of squared norms of a block is more than its largest eigenvalue
+        std::vector<double> h(count * tasks), group(3, 1.2), l1(3, 0.3), w(count * tasks, 0.0), state = y;
+        for (index_t b = 0; b < 3; ++b) {
+            double bound = 0.0;
+            for (index_t k = starts[b]; k < starts[b + 1]; ++k)
+                for (index_t i = 0; i < rows; ++i) bound += x[k * rows + i] * x[k * rows + i];
+            std::fill(h.begin() + starts[b] * tasks, h.begin() + starts[b + 1] * tasks, bound);
+        }
+        RowProblem p;
+        p.x = x.data();
+        p.rows = rows;
+        p.offsets = offsets.data();
+        p.tasks = tasks;
+        p.columns = columns.data();
+        p.count = count;
+        p.h = h.data();
+        p.kind = kind;
+        p.group = group.data();
+        p.l1 = l1.data();
+        p.starts = starts.data();
+        p.n_blocks = 3;
+        CHECK(coordinate_descent(p, w.data(), state.data(), 20000, 1e-9).gap <= 1e-9);
+    }
+}
+
 TEST(descent_ends_with_the_gap_it_reports) {
     check::Draw draw;
     const index_t rows = 30, tasks = 3, features = 12;

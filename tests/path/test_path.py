@@ -712,7 +712,7 @@ def test_wrong_arguments_are_refused(rng):
         (case, {"solver": "prox-newton"}, "prox-newton"),
         (case.but(l1=0.3), {"solver": "newton"}, "group penalty"),
         (case.but(positive=True), {"solver": "newton"}, "group penalty"),
-        (logistic, {"screening": "dpc"}, "squared loss only"),
+        (logistic, {"screening": "dpc"}, "squared, Huber, quantile and hinge losses only"),
         (case.but(l1=0.3), {"screening": "dpc-published"}, "plain group penalty"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse
@@ -179,6 +182,17 @@ def test_every_home_of_x(data, tmp_path, inside):
     np.testing.assert_allclose(shared.objectives, stacked.objectives, rtol=1e-7)
     sparse = model.path(scipy.sparse.csc_array(x), together, **options)
     np.testing.assert_allclose(shared.objectives, sparse.objectives, rtol=1e-7)
+
+
+def test_a_penalty_that_was_used_is_the_same(data):
+    """Checkpoints know a fold again by its parameters."""
+    x, y, task, labels = data
+    penalty = Groups(labels)
+    before = joblib.hash(penalty)
+    model = ts.MultiTaskRegressor(penalty=penalty, alpha=0.2).fit(x, y, task=task)
+    assert joblib.hash(penalty) == before
+    again = pickle.loads(pickle.dumps(model))
+    assert again.selected_groups_.tolist() == model.selected_groups_.tolist()
 
 
 def test_group_weights_and_free_groups(data):

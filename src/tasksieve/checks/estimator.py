@@ -7,6 +7,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def check_estimator(estimator: Any, *, quick: bool = False) -> None:
     - ``columns``: so does one matrix with a column of labels for each task;
     - ``missing_labels``: a NaN label is a row that is not there;
     - ``zero_weights``: so is a row of weight 0, and weights of 1 are no weights;
+    - ``offset``, where `fit` takes one: an offset of 0 is none, a constant one is taken up by the intercepts, and a
+      model that was fitted with one is not to be asked without;
     - ``bad_input``: a ValueError that names the argument;
     - ``bad_parameters``: a ValueError of `fit` that names the parameter;
     - ``support``: `get_support` and `transform` follow the coefficients;
@@ -367,6 +370,33 @@ def _alike(trial: Trial, check: str, words: str, expected: Any, **changed: Any) 
     )
 
 
+def offset(trial: Trial) -> None:
+    """What is known beforehand is added, neither forgotten nor learned again."""
+    if "offset" not in signature(trial.estimator.fit).parameters:
+        return
+    rows = trial.rows
+
+    def centred(answers: Array) -> Array:  # scores of many classes are known up to a number that all have in common
+        return answers - np.mean(answers, axis=1, keepdims=True) if answers.ndim == 2 else answers
+
+    expected = centred(trial.answers(trial.first))
+    known = {0.0: "an offset of 0 must be as good as none."}
+    if getattr(trial.estimator, "fit_intercept", False):
+        known[1.5] = "a constant offset must leave predictions (offset included) as they are: intercepts take it up."
+    for value, words in known.items():
+        model = trial.new().fit(rows.X, rows.y, offset=value, **rows.arguments)
+        found = centred(trial.answers(model, rows.X, offset=value, **rows.arguments))
+        difference = float(np.max(np.abs(found - expected)))
+        claim(
+            difference <= SAME * (1.0 + float(np.max(np.abs(expected)))),
+            "offset",
+            f"{trial.name}: {words}",
+            largest_difference=difference,
+        )
+        given = {"X": rows.X, **rows.arguments}
+        _refused(trial, "a prediction without the offset that fit had", "offset", model.predict, given, "offset")
+
+
 def bad_input(trial: Trial) -> None:
     """Mistakes are refused, and named."""
     rows = trial.rows
@@ -484,6 +514,7 @@ CHECKS: dict[str, Callable[[Trial], None]] = {
     "columns": columns,
     "missing_labels": missing_labels,
     "zero_weights": zero_weights,
+    "offset": offset,
     "bad_input": bad_input,
     "bad_parameters": bad_parameters,
     "support": support,

@@ -54,7 +54,7 @@ class Rows:
 
 
 def rows_for(estimator: Any, many_tasks: bool, seed: int = 0) -> Rows:
-    """Rows that suit an estimator: numbers, counts, or classes 0 and 1 (three where there are no tasks) that X explains."""
+    """Rows that suit an estimator: numbers, counts, or classes 0 and 1 (three without tasks) that X explains."""
     rng = np.random.default_rng(seed)
     n, d = 54, 7
     task = rng.permutation(np.repeat(np.arange(TASKS), [15, 21, 18]))

@@ -27,6 +27,7 @@ from ..runs.results import (
     coefficient_rows,
     row_labels,
     write_coefficients,
+    write_member_tables,
     write_path,
     write_quality,
     write_scores,
@@ -531,6 +532,8 @@ def write_results(
         )
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
+    told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
+    write_member_tables(folder, model, names, told)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
     save_model(

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
-from ..runs.folder import STREAM
+from ..runs.folder import STREAM, TABLES
 from ..runs.stream_run import stream_content
 from .exits import OK
 from .folders import gibibytes
@@ -57,7 +57,7 @@ def run_report(run: str, max_memory: float | None, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", STREAM))
+    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", TABLES, STREAM))
     with folder:
         write_run_report(folder, Display(quiet, folder), gibibytes(max_memory))
     if not quiet:

@@ -137,11 +137,13 @@ def refuse_negative(data: TaskData) -> None:
         return
     i = int(wrong[0])
     t = int(np.searchsorted(data.offsets, i, side="right")) - 1
-    row = i - int(data.offsets[t]) if data.form in ("list", "shared") else i if data.order is None else int(data.order[i])
+    row = i if data.order is None else int(data.order[i])
+    if data.form in ("list", "shared"):
+        row = i - int(data.offsets[t])
     task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
     raise ValueError(
-        f"y: counts must not be negative; row {row}{task} is {data.y[i]:g}. Leave such rows out (NaN is a label that is "
-        "not observed), or choose another loss."
+        f"y: counts must not be negative; row {row}{task} is {data.y[i]:g}. Leave such rows out (NaN is a label that "
+        "is not observed), or choose another loss."
     )
 
 

@@ -17,6 +17,10 @@ from .state import LinearState
 DRAWN_FEATURES = 200
 
 
+#: what columns were divided by, (features, tasks), None where they were not; and the exponent of the units of X
+Scale = tuple[np.ndarray | None, int]
+
+
 class RegularizationPath:
     r"""Solutions for a decreasing sequence of penalty strengths, each with its certificate.
 
@@ -108,6 +112,7 @@ class RegularizationPath:
         estimator: Any = None,
         facts: DataFacts | None = None,
         classes: Any = None,
+        scale: Scale = (None, 0),
     ) -> None:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.tasks = tasks
@@ -130,6 +135,7 @@ class RegularizationPath:
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
         self._classes = classes
+        self._scale = scale
         #: the place of each row of `coef` in a solution, which has task after task
         self._order: Any = slice(None)
         if classes is not None and not isinstance(classes, list):
@@ -213,6 +219,7 @@ class RegularizationPath:
         model = unfitted(self._estimator).set_params(alpha=float(self.alphas[k]))
         model._chosen_alpha(self._facts, None)  # some keep it as an attribute, too
         model._set_solution(self._facts, self._points[k])
+        model._set_scale(*self._scale)
         if self.feature_names is not None:
             model.feature_names_in_ = self.feature_names
         return set_state(model, n_features=self.n_features, null_objective=self.null_objective)

@@ -25,7 +25,7 @@ from ..fitted.arguments import (
     warn_one_class,
 )
 from ..fitted.model import LossName, TaskLinearModel
-from ..fitted.path import RegularizationPath
+from ..fitted.path import RegularizationPath, Scale
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scales import warn_scales
@@ -205,7 +205,7 @@ class PathEstimator(TaskLinearModel):
         solution = self._solve(data, problem, grid, progress=self._progress())
         if not solution.interrupted:
             self._warn_scales(data, problem, names)
-        return self._as_path(data, problem, solution, grid, names)
+        return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
 
     def alpha_max(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
@@ -404,8 +404,9 @@ class PathEstimator(TaskLinearModel):
         return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
 
     def _as_path(
-        self, data: TaskData, problem: Problem, solution: Any, alphas: np.ndarray, names: np.ndarray | None
+        self, data: TaskData, scale: Scale, solution: Any, alphas: np.ndarray, names: np.ndarray | None
     ) -> RegularizationPath:
+        """A solution as a path; `scale` as in `_set_scale`."""
         n_solved = len(solution.points)
         path = RegularizationPath(
             solution.points,
@@ -419,6 +420,7 @@ class PathEstimator(TaskLinearModel):
             interrupted=solution.interrupted,
             estimator=self,
             facts=DataFacts.of(data),
+            scale=scale,
         )
         if solution.interrupted:
             warnings.warn(

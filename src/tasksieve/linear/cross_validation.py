@@ -218,7 +218,7 @@ class PathEstimatorCV(TaskLinearModel):
                 raise KeyboardInterrupt
         names = feature_names(X[0] if is_task_list(X) else X)
         model._warn_scales(data, problem, names)
-        self.path_ = model._as_path(data, problem, solution, grid, names)
+        self.path_ = model._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
         self.alpha_ = float(grid[k])
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])

@@ -38,9 +38,9 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
     alpha : float, default=1.0
         Strength of the penalty, > 0. `alpha_max` gives the smallest value at which nothing is selected.
     delta : float, default=1.35
-        Residuals beyond it count by their size, not by their square. In the units of y: there is no estimate of scale in
-        it, unlike in scikit-learn's `HuberRegressor`. A large delta gives `MultiTaskLasso`, a small one least absolute
-        deviations.
+        Residuals beyond it count by their size, not by their square. In the units of y: there is no estimate of scale
+        in it, unlike in scikit-learn's `HuberRegressor`. A large delta gives `MultiTaskLasso`, a small one least
+        absolute deviations.
     fit_intercept : bool, default=True
         One intercept per task, not penalised.
     positive : bool, default=False

@@ -108,8 +108,8 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
     dual_gap_ : float
         Upper bound on ``objective_`` minus the optimum: always computed, always true.
     null_objective_ : float
-        Half the deviance of the empty model (over :math:`\bar n`): its objective above that of a perfect fit. ``dual_gap_`` is
-        at most ``tol`` times this, or there was a warning.
+        Half the deviance of the empty model (over :math:`\bar n`): its objective above that of a perfect fit.
+        ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int

@@ -158,8 +158,8 @@ class MultiTaskQuantileCV(_QuantileLoss, PathEstimatorCV):
     .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
         \ell\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
 
-    over folds f, each predicted by a model of the other folds; :math:`\ell` is the mean pinball loss, not smoothed. Folds are row
-    weights: X is neither copied nor cut.
+    over folds f, each predicted by a model of the other folds; :math:`\ell` is the mean pinball loss, not smoothed.
+    Folds are row weights: X is neither copied nor cut.
 
     Parameters
     ----------

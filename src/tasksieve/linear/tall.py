@@ -130,7 +130,7 @@ class Tall:
         """A solution as a path of the model; warnings are about a line so far up."""
         if not solution.interrupted:
             self.warn_scales(stacklevel)
-        return self.model._as_path(self.facts, self.problem, solution, alphas, self._names)
+        return self.model._as_path(self.facts, (self.problem.scale, 0), solution, alphas, self._names)
 
     def warn_scales(self, stacklevel: int) -> None:
         """Once a fit, never in its folds."""

@@ -53,7 +53,7 @@ class Evaluation:
     #: by task: norms of the residual; of a settled point always
     lengths: Array | None = None
     #: minus the gradient itself, also where another dual point has taken the residual's place
-    slope: Array = None  # type: ignore[assignment]
+    slope: Any = None
     #: the second derivative itself, where `curvature` is that of parabolas above the loss
     second: Array | None = None
 
@@ -133,6 +133,9 @@ class DataLoss:
     def __init__(self, design: Design) -> None:
         self.design = design
         self.shift = np.zeros(design.n_tasks)
+
+    #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` tells
+    clipped = False
 
     @property
     def squared(self) -> bool:
@@ -230,10 +233,9 @@ class DataLoss:
         """How far the loss may lie above its tangent, where scores are off by an `error` as in `young`."""
         return 0.5 * self.smoothness * float(error @ error) if math.isfinite(self.smoothness) else float(error.sum())
 
-    def outliers(self, at: Evaluation) -> tuple[float, float] | None:
-        """Of losses that are the squared one with an outlier in each row (`losses.clipped`): what they cost, and the norm
-        of what they leave unexplained. None for others."""
-        return None
+    def outliers(self, at: Evaluation) -> tuple[float, float]:
+        """What the outliers of a `clipped` loss cost at a point, and the norm of what they leave unexplained."""
+        raise NotImplementedError
 
     def label_sizes(self) -> Array:
         """By task: the norm of the weighted labels or offsets, where a score is compared with the ones or added to the

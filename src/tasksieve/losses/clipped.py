@@ -3,8 +3,8 @@
     f(y, z) = max { p (y - z) - mu p^2/2 : low <= p <= high },      slope p = clip((y - z)/mu, low, high).
 
 A dual optimum of such a loss is a projection: of y/mu on the dual set and the box of the slopes. So it is the squared
-loss with one more unknown a row, an outlier ``q = (y - z) - mu p`` that costs ``max(low q, high q)``, and the cut ball of
-the squared loss (`screening.dpc`) holds for all of them.
+loss with one more unknown a row, an outlier ``q = (y - z) - mu p`` that costs ``max(low q, high q)``, and the cut ball
+of the squared loss (`screening.dpc`) holds for all of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from .base import UNIT, DataLoss, Evaluation, gamma
 from .rowwise import RowLoss, RowLossOnData
 
 Array = np.ndarray[Any, Any]
+
+_NEWTON_STEPS = 3  # from a guess, before corners are sorted
 
 
 class Clipped(RowLoss):
@@ -84,29 +86,59 @@ class Clipped(RowLoss):
         return found, sizes + np.abs(away) * (np.abs(y) + np.abs(z))
 
     def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array:
-        """Roots of decreasing, piecewise linear functions: Newton's method between two ends."""
+        """Roots of decreasing, piecewise linear functions: by their corners, unless the guess is a few steps of
+        Newton's method away."""
         residual = y - z
         at_least, at_most = (_extremes(residual, weights, design, kind) for kind in (np.minimum, np.maximum))
-        b = 0.5 * (at_least + at_most) if guess is None else np.clip(guess, at_least, at_most)
         low, high = self.domain(y)
-        for _ in range(200):
+        b = np.full(design.n_tasks, np.nan) if guess is None else np.clip(guess, at_least, at_most)
+        for count in range(100):
+            if count == (0 if guess is None else _NEWTON_STEPS):
+                b = np.clip(self._corner_roots(residual, low, high, weights, design), at_least, at_most)
             raw = (residual - design.per_sample(b)) / self.mu
             p = np.clip(raw, low, high)
             pull, size = design.task_sums(weights * p), design.task_sums(weights * np.abs(p))
-            open_ = np.abs(pull) > 4e-16 * size
+            steep = design.task_sums(weights * ((raw >= low) & (raw <= high))) / self.mu
+            open_ = np.abs(pull) > 4e-16 * (size + steep * np.abs(b))
             if not open_.any():
                 break
             at_least, at_most = np.where(pull > 0.0, b, at_least), np.where(pull < 0.0, b, at_most)
-            steep = design.task_sums(weights * ((raw >= low) & (raw <= high))) / self.mu
-            step = np.divide(pull, steep, out=np.full_like(pull, np.inf), where=steep > 0.0)
-            following = b + step
+            following = b + np.divide(pull, steep, out=np.full_like(pull, np.inf), where=steep > 0.0)
             inside = (following > at_least) & (following < at_most)
-            following = np.where(inside, following, 0.5 * (at_least + at_most))
-            following = np.where(open_, following, b)
+            following = np.where(open_, np.where(inside, following, 0.5 * (at_least + at_most)), b)
             if np.array_equal(following, b):
                 break
             b = following
         return b
+
+    def _corner_roots(self, residual: Array, low: Any, high: Any, weights: Array, design: Design) -> Array:
+        """Where the pull ``A - B b`` of each task, whose A and B change at corners, falls to zero: up to rounding."""
+        n, slope = len(residual), weights / self.mu
+        low, high = np.broadcast_to(low, n), np.broadcast_to(high, n)
+        ends, inner = np.concatenate([high, low]), np.tile(slope * residual, 2)
+        corners = np.tile(residual, 2) - self.mu * ends
+        signs, finite = np.repeat([1.0, -1.0], n), np.isfinite(ends)
+        outer = np.where(finite, np.tile(weights, 2) * np.where(finite, ends, 0.0), 0.0)
+        a_steps = np.where(finite, signs * (inner - outer), 0.0)
+        b_steps = np.where(finite, signs * np.tile(slope, 2), 0.0)
+        # left of all corners every slope is at its upper end, or linear where that has none
+        a_first = design.task_sums(np.where(np.isfinite(high), outer[:n], inner[:n]))
+        b_first = design.task_sums(np.where(np.isfinite(high), 0.0, slope))
+        task = np.tile(np.repeat(np.arange(design.n_tasks), np.diff(design.offsets)), 2)
+        order = np.lexsort((corners, task))
+        starts = 2 * design.offsets[:-1]
+        task, corners = task[order], corners[order]
+        a, b = np.cumsum(a_steps[order]), np.cumsum(b_steps[order])
+        a_before, b_before = a - a_steps[order], b - b_steps[order]
+        a_before += (a_first - a_before[starts])[task]
+        b_before += (b_first - b_before[starts])[task]
+        live = np.isfinite(corners)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            down = live & (a_before - b_before * corners <= 0.0)
+            first = np.minimum.reduceat(np.where(down, np.arange(2 * n), 2 * n), starts)
+            found = np.minimum(first, 2 * design.offsets[1:] - 1)
+            root = a_before[found] / b_before[found]
+        return np.where(np.isfinite(root), root, np.where(np.isfinite(corners[found]), corners[found], 0.0))
 
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         return ClippedOnData(self, design, y, offset) if self.mu else super().on(design, y, offset)
@@ -123,6 +155,7 @@ class ClippedOnData(RowLossOnData):
     """A smooth member of the family on data."""
 
     of: Clipped
+    clipped = True
 
     def __init__(self, loss: Clipped, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(loss, design, y, offset)
@@ -165,7 +198,7 @@ class ClippedOnData(RowLossOnData):
         kept = np.where(lost, 0.0, q)
         with np.errstate(invalid="ignore"):
             costs = np.where(kept > 0.0, kept * high, np.where(kept < 0.0, kept * low, 0.0))
-        rounding = gamma(len(q) + 16) * self._root * (np.abs(self._y) + np.abs(z) + self.of.mu * np.abs(p))
+        rounding = gamma(8) * self._root * (np.abs(self._y) + np.abs(z) + self.of.mu * np.abs(p))
         unexplained = np.linalg.norm(self._root * np.where(lost, q, 0.0)) + np.linalg.norm(rounding)
         return float(self._weights @ costs) * (1.0 + gamma(len(q) + 16)), float(unexplained)
 

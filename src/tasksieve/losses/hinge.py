@@ -18,7 +18,7 @@ class Hinge(Clipped):
     label = "hinge loss"
     labels = "signs"
     vanishing = True
-    mu = 0.0  # type: ignore[assignment]
+    mu = 0.0
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.minimum(y, 0.0), np.maximum(y, 0.0)
@@ -28,7 +28,8 @@ class Hinge(Clipped):
 class SmoothedHinge(Hinge):
     r"""The hinge with its kink rounded over `kappa`.
 
-    .. math:: f(y, z) = h^2/(2\kappa) \text{ for } 0 \le h \le \kappa, \quad h - \kappa/2 \text{ beyond}, \qquad h = 1 - y z
+    .. math:: f(y, z) = h^2/(2\kappa) \text{ for } 0 \le h \le \kappa, \quad h - \kappa/2 \text{ beyond},
+        \qquad h = 1 - y z
 
     At most :math:`\kappa/2` below the hinge. Conjugate :math:`\kappa a^2/2 - a`, a = y p in [0, 1]; smoothness
     :math:`1/\kappa`.

@@ -1,17 +1,18 @@
 r"""The Poisson loss: counts and rates, with the exponential as link.
 
-The loss is not smooth, its derivative grows as fast as itself; yet every gap bounds the dual optimum. Let M be the means of
-a feasible dual point (``M = y - u``), m those of the primal point and M* those of the optimum. Fenchel's inequality gives
+The loss is not smooth, its derivative grows as fast as itself; yet every gap bounds the dual optimum. Let M be the
+means of a feasible dual point (``M = y - u``), m those of the primal point and M* those of the optimum. Fenchel's
+inequality gives
 
     sum_i s_i KL(M_i || M_i*) + sum_i s_i KL(M_i* || m_i)  <=  G,                                             (*)
 
-and with ``KL(a||b) >= (a - b)^2/(2 (a + 2/3 (b - a)_+))`` and ``KL(b||a) >= (a - b)^2/(2 (a + 1/3 (b - a)_+))`` each half
-alone says, for ``g = G/s_i``, how large a fitted mean can be at the optimum:
+and with ``KL(a||b) >= (a - b)^2/(2 (a + 2/3 (b - a)_+))`` and ``KL(b||a) >= (a - b)^2/(2 (a + 1/3 (b - a)_+))`` each
+half alone says, for ``g = G/s_i``, how large a fitted mean can be at the optimum:
 
     M_i* <= Q_i = min( M + 2g/3 + sqrt(4g^2/9 + 2gM),  m + g/3 + sqrt(g^2/9 + 2gm) ).
 
-So with ``kappa_i = max(M + 2/3 (Q - M)_+, m + 1/3 (Q - m)_+)`` and the largest of them in each task, ``m_t``, both halves
-together are an ellipsoid around the midpoint of the two slopes:
+So with ``kappa_i = max(M + 2/3 (Q - M)_+, m + 1/3 (Q - m)_+)`` and the largest of them in each task, ``m_t``, both
+halves together are an ellipsoid around the midpoint of the two slopes:
 
     sum_t ||u* - (r + u)/2||_t^2/m_t  <=  G - sum_t ||r - u||_t^2/(4 m_t).
 """
@@ -37,9 +38,9 @@ class Poisson(RowLoss):
 
     .. math:: f(y, z) = e^z - y z
 
-    Inside, :math:`y \log y - y` is added, so that a perfect fit costs nothing: that is half the deviance. Objectives are
-    reported without it; `tol` is relative to half the deviance of the empty model. Conjugate :math:`M \log M - M`, M =
-    y - p >= 0. Labels need not be integers.
+    Inside, :math:`y \log y - y` is added, so that a perfect fit costs nothing: that is half the deviance. Objectives
+    are reported without it; `tol` is relative to half the deviance of the empty model. Conjugate
+    :math:`M \log M - M`, M = y - p >= 0. Labels need not be integers.
 
     Examples
     --------
@@ -127,7 +128,10 @@ class PoissonOnData(RowLossOnData):
             self.null = self.settled(replace(self.null, residual=nothing, slope=nothing))
 
     def least_goal(self) -> float:
-        return 8.0 * gamma(64) * self._sizes if not self.null.residual.any() else 0.0
+        """Rounding, and what tasks that count nothing cost at an intercept that is kept finite."""
+        if self.null.residual.any():
+            return 0.0
+        return 8.0 * gamma(64) * self._sizes + 2e-13 * float(self._weights.sum())
 
     def wobble(self, at: Evaluation, error: Array) -> float:
         return super().wobble(at, error) + gamma(16) * self._sizes

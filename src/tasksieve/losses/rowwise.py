@@ -64,8 +64,8 @@ class RowLoss(Loss):
         return np.full(np.shape(z), self.smoothness)
 
     def second(self, y: Array, z: Array) -> Array | None:
-        """The second derivative itself, where `curvature` says more and parabolas with that lie above the loss. Newton's
-        method then goes as far towards it as steps succeed."""
+        """The second derivative itself, where `curvature` says more and parabolas with that lie above the loss.
+        Newton's method then goes as far towards it as steps succeed."""
         return None
 
     def deviance(self, y: Array, z: Array) -> Array:

@@ -50,7 +50,7 @@ class Sieve:
         self._last: tuple[Pair, float, list[Ball]] | None = None
         self._cut = self._first_cut() if problem.loss.squared else None
         # What the cut ball of a loss with outliers is about; for the squared loss it is the residual of W = 0.
-        self._clipped = problem.loss.outliers(problem.loss.null) is not None
+        self._clipped = problem.loss.clipped
         self._target = problem.loss.target if self._clipped else problem.loss.null.residual
         if self._clipped and not all(rule.of_loss for rule in rules):
             problem.anchors.pin(self._target, problem.penalty)

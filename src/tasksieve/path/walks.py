@@ -153,7 +153,7 @@ def _screening(problem: Problem, screening: str | Rule | None) -> list[Rule]:
     rule = get_rule(
         screening,
         loss="squared" if loss.squared else loss.name,
-        clipped=loss.outliers(loss.null) is not None,
+        clipped=loss.clipped,
         l1=float(penalty.has_entries),
         positive=penalty.positive,
         ridge_ratio=float(penalty.curved),

@@ -188,6 +188,10 @@ class Groups(RowPenalty):
 
     # -- sums over groups -----------------------------------------------------------------------------------------
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was read from the labels: a penalty that has been used is the same penalty."""
+        return {name: value for name, value in self.__dict__.items() if name != "_read"}
+
     @property
     def _first(self) -> Array:
         """A row of each group."""

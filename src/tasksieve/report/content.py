@@ -31,6 +31,26 @@ class FitQuality:
 
 
 @dataclass
+class ExtraTable:
+    """A table of its own section.
+
+    Attributes
+    ----------
+    title, note : str
+    columns : names
+    rows : cells as text, the first of each row its name
+    inside : (name, value) pairs of each row, optional
+        What a row opens to.
+    """
+
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    inside: Sequence[Sequence[tuple[str, str]]] | None = None
+
+
+@dataclass
 class ReportContent:
     """The content of one report.
 
@@ -61,6 +81,8 @@ class ReportContent:
         What the reader must know: missing values dropped, no convergence.
     row_noun : str
         What the rows of `coef` are: "task", or "class" for a multinomial model.
+    tables : sequence of ExtraTable
+        After the table of features: parts of the coefficients, groups, rates, classes.
     """
 
     title: str
@@ -86,3 +108,4 @@ class ReportContent:
     quality: Sequence[FitQuality] = ()
     warnings: Sequence[str] = ()
     row_noun: str = "task"
+    tables: Sequence[ExtraTable] = ()

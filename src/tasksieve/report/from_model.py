@@ -17,6 +17,7 @@ from ..fitted.scoring import accuracy, d2, r2
 from ..tasks import is_task_list, read_labels
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
+from .members import member_tables
 from .packing import count, plural
 from .page import small
 
@@ -146,6 +147,8 @@ def content_from_model(
     if path is not None:
         content.path_coefs = list(content.path_coefs)
         content.path_coefs[chosen] = content.coef  # the same up to the tolerance; the model's own is shown
+    if not by_class:
+        content.tables = member_tables(model, content.features.tolist(), content.tasks.tolist())
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
     return content

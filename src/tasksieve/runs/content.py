@@ -12,7 +12,15 @@ from ..report.from_model import standardised_fact
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, coefficient_rows, read_columns, read_path, row_labels, rows_are_classes
+from .results import (
+    SavedPath,
+    coefficient_rows,
+    read_columns,
+    read_member_tables,
+    read_path,
+    row_labels,
+    rows_are_classes,
+)
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -47,6 +55,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
         row_noun="class" if rows_are_classes(model, saved.targets) else "task",
+        tables=read_member_tables(folder),
     )
     quality = _quality(folder)
     if quality is not None and len(quality.values) == len(labels):

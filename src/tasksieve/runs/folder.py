@@ -23,6 +23,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     "manifest.json",
 )
 STREAM = "stream.npz"  # the state of an online model
+TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json",
     "model.npz",
@@ -33,6 +34,7 @@ RESULTS = (
     "path.csv",
     "cv_scores.csv",
     "quality.csv",
+    TABLES,
     "certificate.json",
     "timing.json",
     "report.html",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..report.content import FitQuality
+from ..report.content import ExtraTable, FitQuality
 from ..report.from_model import multinomial
+from ..report.members import member_tables
 from ..tables import TableError, read_arrays, read_table, write_arrays, write_table
 from .arrays import pack_rows, unpack_rows
-from .folder import RunError, RunFolder
+from .folder import TABLES, RunError, RunFolder
 
 PATH_ARRAYS = (
     "alphas",
@@ -62,6 +63,36 @@ def row_labels(model: Any, targets: Sequence[str]) -> list[str]:
     if model.coef_.ndim == 3:
         return [f"{label} / {name}" for label in model.classes_.tolist() for name in names]
     return names
+
+
+def write_member_tables(folder: RunFolder, model: Any, names: Sequence[str], tasks: Sequence[str]) -> None:
+    """Tables that a loss or a penalty adds, ``tables.json``: told now, since a saved model knows less."""
+    if multinomial(model):
+        return
+    tables = member_tables(model, names, tasks)
+    if tables:
+        folder.write_json(TABLES, {"tables": [asdict(table) for table in tables]})
+
+
+def read_member_tables(folder: RunFolder) -> list[ExtraTable]:
+    """Those of a run, if it has any."""
+    if not (folder / TABLES).is_file():
+        return []
+    try:
+        return [
+            ExtraTable(
+                str(table["title"]),
+                str(table["note"]),
+                [str(name) for name in table["columns"]],
+                [[str(cell) for cell in row] for row in table["rows"]],
+                None
+                if table["inside"] is None
+                else [[(str(name), str(value)) for name, value in row] for row in table["inside"]],
+            )
+            for table in folder.read_json(TABLES)["tables"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{folder / TABLES} is not readable: {error}") from None
 
 
 def write_coefficients(

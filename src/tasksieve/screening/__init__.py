@@ -2,8 +2,8 @@
 
 `screen` answers for a design, targets and a dual candidate. The path asks a `Rule` (`get_rule`) with a `DualState`
 before and while it solves each value. Below them: balls that hold the dual optimum (`rigorous_ball`, `published_ball`,
-`gap_sphere`, `midpoint_ball`), the largest correlations over such a ball (`row_maximum`), and the tests of each penalty (`zero_rows`,
-`zero_entries`).
+`gap_sphere`, `midpoint_ball`), the largest correlations over such a ball (`row_maximum`), and the tests of each penalty
+(`zero_rows`, `zero_entries`).
 """
 
 from .ball import rejects, row_maximum, zero_entries, zero_rows

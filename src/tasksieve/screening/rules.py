@@ -82,8 +82,8 @@ class Rule:
 class DPC(Rule):
     """The rigorous cut ball: as strong as DPC where the last value was solved well, safe wherever it was not.
 
-    Squared loss, and losses that are the squared one with outliers (`losses.clipped`); any of the penalties. As a dynamic
-    rule its radius is at most 1/sqrt(2) of the gap-safe one's.
+    Squared loss, and losses that are the squared one with outliers (`losses.clipped`); any of the penalties. As a
+    dynamic rule its radius is at most 1/sqrt(2) of the gap-safe one's.
     """
 
     name = "dpc"

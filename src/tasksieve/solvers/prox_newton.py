@@ -18,9 +18,11 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _PATIENCE = 200  # epochs of coordinate descent on one model
+_SHARE, _ROUGH_SHARE = 0.03, 0.3  # of the gap: how well a model is solved, and one of a loss with corners
+_ROUGH_PATIENCE = 30
 _STALLED = 12  # models in a row that do not halve the gap
 _SMALL = 1e-9  # of the objective at W = 0: gaps that rounding may hold up
-_BOLDER, _BOLDEST = 0.3, 1e-4  # how much less of the parabola above the loss after a full step, and the least
+_BOLDER, _BOLDEST = 0.3, 1e-3  # how much less of the parabola above the loss after a full step, and the least
 _NEAR = 0.85  # rows whose gauge is below this do not enter in one step; if one should, the next model has it
 
 
@@ -47,7 +49,9 @@ class ProximalNewton:
         at = problem.evaluate(rows, problem.nuisance)
         value = at.value + penalty.total(rows)
         # a model is solved to this share of the gap: another model costs more than a few epochs
-        epochs, share = 0, 0.03
+        rough = at.second is not None  # models of a loss with corners do not reach far
+        share, patience = (_ROUGH_SHARE, _ROUGH_PATIENCE) if rough else (_SHARE, _PATIENCE)
+        epochs = 0
         gap = least = np.inf
         stalled = 0
         may_use_newton = Needs(plain=True).unmet(problem.loss, penalty) is None
@@ -72,7 +76,7 @@ class ProximalNewton:
             if problem.zero is not None:
                 squares[problem.zero[chosen]] = 0.0  # as if those columns were empty
             proposal = np.ascontiguousarray(rows[chosen])
-            allowed = min(max_iter - epochs, _PATIENCE)
+            allowed = min(max_iter - epochs, patience)
             spent, reached = self._descend(part, columns, squares, proposal, right, allowed, share * gap)
             epochs += max(spent, 1)
             if spent == 0:  # the model is already solved as well as was asked: ask for more

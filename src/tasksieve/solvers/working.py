@@ -204,7 +204,7 @@ def duality_gap(
     squares = float(np.vdot(rows, rows))
     gap += 0.5 * ridge * (1.0 - scale) ** 2 * squares
     outer = everything.outer
-    if outer is not None and not loss.squared:  # the cut ball of the squared loss is about the augmented dual point
+    if outer is not None and not (loss.squared or loss.clipped):  # their cut ball is about the augmented dual point
         plain = penalty.row_gauges(products) if gauges is None else gauges
         over = np.flatnonzero(plain > 1.0)
         fixed = norm + 0.5 * ridge * squares

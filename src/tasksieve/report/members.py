@@ -1,0 +1,125 @@
+"""What a report shows of a particular loss or penalty: parts of the coefficients, groups of features, rates, classes.
+
+Each table is asked of the fitted model by what it has, not by its name: a model of one's own that has
+``selected_groups_`` gets its table of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .content import Array, ExtraTable
+from .packing import count
+
+_MOST_ROWS, _MOST_TASKS, _MOST_INSIDE = 50, 8, 30
+
+
+def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> list[ExtraTable]:
+    """Tables of a fitted model beside that of its features.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    features : names, one per column of the coefficients
+    tasks : names in the order of ``tasks_``
+    """
+    names = np.asarray([str(name) for name in features], dtype=object)
+    labels = [str(name) for name in tasks]
+    tables: list[ExtraTable] = []
+    coef: Any = getattr(model, "coef_", None)
+    if isinstance(coef, list) or np.ndim(coef) == 3:
+        return _classes(model, names, labels)
+    if len(labels) != np.shape(coef)[0]:
+        return tables
+    if hasattr(model, "shared_coef_"):
+        tables += [
+            _part(model.shared_coef_, names, labels, "What tasks share", "The shared part of the coefficients"),
+            _part(model.specific_coef_, names, labels, "What single tasks add", "The task-specific part"),
+        ]
+    if hasattr(model, "selected_groups_"):
+        tables += _groups(model, names)
+    if getattr(getattr(model, "_member", None), "labels", "") == "counts":
+        tables.append(_rates(np.asarray(coef), names, labels))
+    return tables
+
+
+def _strongest(coef: Array) -> Array:
+    """Features in use, those with the longest rows first."""
+    sizes = np.linalg.norm(coef, axis=0)
+    order = np.argsort(-sizes, kind="stable")
+    return order[sizes[order] > 0.0]
+
+
+def _shown(labels: list[str]) -> tuple[list[str], str]:
+    if len(labels) <= _MOST_TASKS:
+        return labels, ""
+    return labels[:_MOST_TASKS], f" The first {_MOST_TASKS} of {len(labels)} tasks are shown."
+
+
+def _by_task(coef: Array, names: Array, labels: list[str], title: str, note: str, word: str = "Feature") -> ExtraTable:
+    order, (shown, more) = _strongest(coef), _shown(labels)
+    rest = f" {len(order) - _MOST_ROWS:,} more are left out." if len(order) > _MOST_ROWS else ""
+    rows = [[str(names[j]), *(_number(value) for value in coef[: len(shown), j])] for j in order[:_MOST_ROWS]]
+    return ExtraTable(title, note + more + rest, [word, *shown], rows)
+
+
+def _part(part: Array, names: Array, labels: list[str], title: str, what: str) -> ExtraTable:
+    used = count(int(np.count_nonzero(part.any(axis=0))), "feature")
+    note = f"{what}: {used}. Both parts together are the coefficients above."
+    return _by_task(part, names, labels, title, note)
+
+
+def _groups(model: Any, names: Array) -> list[ExtraTable]:
+    coef = np.asarray(model.coef_)
+    used = np.flatnonzero(coef.any(axis=0))
+    norm = model._norm
+    if norm.names_of(used) is None:
+        return []
+    members: dict[str, list[int]] = {}
+    for j in used.tolist():
+        members.setdefault(str(norm.names_of(np.array([j]))[0]), []).append(j)
+    sizes = {group: float(np.linalg.norm(coef[:, own])) for group, own in members.items()}
+    rows, inside = [], []
+    for group in sorted(members, key=lambda name: -sizes[name])[:_MOST_ROWS]:
+        own = sorted(members[group], key=lambda j: -float(np.linalg.norm(coef[:, j])))
+        rows.append([group, _number(sizes[group]), f"{len(own):,}"])
+        inside.append([(str(names[j]), _number(float(np.linalg.norm(coef[:, j])))) for j in own[:_MOST_INSIDE]])
+    note = f"{count(len(members), 'group')} in use, strongest first; open one to see its features and their strengths."
+    return [ExtraTable("Selected groups", note, ["Group", "Strength", "Features in use"], rows, inside)]
+
+
+def _rates(coef: Array, names: Array, labels: list[str]) -> ExtraTable:
+    order, (shown, more) = _strongest(coef), _shown(labels)
+    rows = [[str(names[j]), *(_number(float(np.exp(value))) for value in coef[: len(shown), j])] for j in order]
+    note = (
+        "What one unit more of a feature multiplies the expected count by, other features held: the exponential of its "
+        "coefficient. 1 is no effect."
+    )
+    return ExtraTable("Rate ratios", note + more, ["Feature", *shown], rows[:_MOST_ROWS])
+
+
+def _classes(model: Any, names: Array, labels: list[str]) -> list[ExtraTable]:
+    """A table for each class, with the coefficients of the tasks that have it."""
+    by_class: dict[str, list[tuple[str, Array]]] = {}
+    coefs = model.coef_ if isinstance(model.coef_, list) else list(np.swapaxes(model.coef_, 0, 1))
+    classes = model.classes_ if isinstance(model.classes_, list) else [model.classes_] * len(coefs)
+    for task, own, rows in zip(labels, classes, coefs, strict=True):
+        for name, row in zip(own.tolist(), rows, strict=True):
+            by_class.setdefault(str(name), []).append((task, row))
+    return [
+        _by_task(
+            np.stack([row for _, row in parts]),
+            names,
+            [task for task, _ in parts],
+            f"Class “{name}”",
+            "Coefficients of its score; the class with the largest score is predicted.",
+        )
+        for name, parts in by_class.items()
+    ]
+
+
+def _number(value: float) -> str:
+    return "0" if value == 0.0 else f"{value:.4g}".replace("-", "−")
