@@ -57,7 +57,8 @@ def run_report(run: str, max_memory: float | None, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    folder.verify(("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", TABLES, STREAM))
+    files = ("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", TABLES, STREAM)
+    folder.verify(files)
     with folder:
         write_run_report(folder, Display(quiet, folder), gibibytes(max_memory))
     if not quiet:

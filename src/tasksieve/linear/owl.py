@@ -364,7 +364,9 @@ class ManyClasses(ClassifierMixin):
         shape = (data.n_rows, len(data.classes))
         known = np.asarray(offset, dtype=np.float64)
         if known.ndim and known.shape != shape:
-            raise ValueError(f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}.")
+            raise ValueError(
+                f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}."
+            )
         bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
         if len(bad):
             raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
