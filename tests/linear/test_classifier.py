@@ -14,7 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import tasksieve as ts
-from tasksieve.penalties import SparseGroup
+from tasksieve.design import Design, RepeatedStorage, as_storage
+from tasksieve.path import Problem, solve_path
+from tasksieve.penalties import L11, L21, LInf, SparseGroup
 
 PENALTIES = {
     "l21": ("l21", lambda rows: cp.sum(cp.norm(rows, axis=1))),
@@ -141,31 +143,25 @@ def test_one_matrix_for_all_tasks_against_the_oracle(rng, penalty):
     assert again.objective_ == pytest.approx(model.objective_, rel=1e-7)
 
 
-def test_two_classes_are_the_logistic_loss_at_another_strength(rng):
-    """members: K = 2 through the multinomial loss at sqrt(2) alpha equals logistic at alpha (L2,1)."""
+@pytest.mark.parametrize(("penalty", "factor"), [("l21", np.sqrt(2.0)), ("l11", 1.0), ("linf", 2.0)])
+def test_two_classes_are_the_logistic_loss_at_another_strength(rng, penalty, factor):
+    """Two columns of scores may be shifted alike, and the best shift makes one the other's negative."""
     x, y, task = problem(rng, (2, 2, 2), d=12)
-    binary = ts.MultiTaskLogisticRegression(alpha=0.05, tol=1e-10).fit(x, y, task=task)
-    # a third class elsewhere makes it multinomial: a task of its own, at a strength where it selects nothing new
-    joint = ts.MultinomialOWL(alpha=1.0, weights=np.full(12, 0.05 * np.sqrt(2.0)), tol=1e-10)
-    single = ts.MultiTaskLogisticRegression(alpha=0.05, tol=1e-10).fit(x, y)
-    joint.fit(x, y)
-    np.testing.assert_allclose(joint.coef_[1] - joint.coef_[0], single.coef_[0], atol=2e-5)
-    assert joint.objective_ == pytest.approx(single.objective_, rel=1e-8)
-    # several tasks: the classes of each twice, as lists
-    from tasksieve.design import Design, RepeatedStorage, as_storage
-    from tasksieve.path import Problem, solve_path
-
+    alpha = 0.1 if penalty == "linf" else 0.05
+    binary = ts.MultiTaskClassifier(penalty=penalty, alpha=alpha, tol=1e-10).fit(x, y, task=task)
     order = np.argsort(task, kind="stable")
-    offsets, times = 16 * np.arange(4), np.full(3, 2)
-    storage = RepeatedStorage(as_storage(x[order]), offsets, times)
+    storage = RepeatedStorage(as_storage(x[order]), 16 * np.arange(4), np.full(3, 2))
     one_hot = np.concatenate([(np.arange(2)[:, None] == y[order][16 * t : 16 * t + 16]).ravel() for t in range(3)])
     design = Design(storage, storage.offsets, blocks=np.array([0, 2, 4, 6]))
-    pairs = Problem(design, one_hot.astype(float), loss="multinomial")
-    [point] = solve_path(pairs, np.array([np.sqrt(2.0) * 0.05 * 16]), tol=1e-10, max_iter=10_000).points
-    w = np.zeros((6, 12))
-    w[:, point.features] = point.rows.T
-    np.testing.assert_allclose(w[1::2] - w[::2], binary.coef_, atol=2e-5)
-    assert point.objective / 16 == pytest.approx(binary.objective_, rel=1e-8)
+    member = {"l21": L21(), "l11": L11(), "linf": LInf()}[penalty]
+    pairs = Problem(design, one_hot.astype(float), loss="multinomial", penalty=member)
+    [point] = solve_path(pairs, np.array([factor * alpha * 16]), tol=1e-9, max_iter=10_000).points
+    assert binary.coef_.any()
+    assert point.objective / 16 == pytest.approx(binary.objective_, rel=1e-7)
+    if penalty == "l21":
+        w = np.zeros((6, 12))
+        w[:, point.features] = point.rows.T
+        np.testing.assert_allclose(w[1::2] - w[::2], binary.coef_, atol=1e-4)
 
 
 def test_scikit_learn_is_a_peer(rng):
@@ -243,6 +239,54 @@ def test_a_path_of_classes(rng):
     assert list(frame) == ["alpha", "task", "class", "feature", "coefficient"]
     last = frame[frame.alpha == path.alphas[4]]
     assert last.coefficient.to_numpy() == pytest.approx(path.coef(4).data)
+
+
+# --- certificates ----------------------------------------------------------------------------------------------------
+
+
+def long_objective(model, x, y, task, s, alpha, penalty):
+    """The public objective of the stored numbers, in more digits."""
+    x, total = x.astype(np.longdouble), np.longdouble(0)
+    rows = []
+    for t in range(len(model.tasks_)):
+        classes = model.classes_[t] if isinstance(model.classes_, list) else model.classes_
+        w, b = (part[t] if isinstance(part, list) else part[:, t] for part in (model.coef_, model.intercept_))
+        own = (task == t) & (s > 0)
+        z = x[own] @ w.T.astype(np.longdouble) + b
+        top = z.max(axis=1)
+        log_sums = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
+        total += np.sum(s[own] * (log_sums - z[np.arange(len(z)), np.searchsorted(classes, y[own])]))
+        rows.append(w)
+    w = np.vstack(rows).astype(np.longdouble)
+    norm = np.abs(w).sum() if penalty == "l11" else np.sqrt((w * w).sum(axis=0)).sum()
+    return total / (s.sum() / len(model.tasks_)) + alpha * norm
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gaps_are_true_on_nasty_data(seed):
+    rng = np.random.default_rng(seed)
+    counts = tuple(rng.integers(2, 5, 1 + seed % 3))
+    counts = (3, *counts[1:])
+    x, y, task = problem(rng, counts, rows=int(rng.integers(9, 20)), d=12)
+    x *= 10.0 ** rng.integers(-3, 4, 12) if seed % 2 else 1.0
+    x += 1e6 * (seed % 4 == 3) * (np.arange(12) == 5)
+    x[:, 7], x[:, 8] = x[:, 6], 0.0
+    y = y + 10 * task if seed % 3 else y
+    s = rng.uniform(0.0, 2.0, len(y)) * (rng.random(len(y)) < 0.8) if seed % 4 else np.ones(len(y))
+    penalty = "l11" if seed % 5 == 0 else "l21"
+    options = {"penalty": penalty, "fit_intercept": bool(seed % 7), "standardize": False}
+    loose = ts.MultiTaskClassifier(tol=1e-2, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loose.alpha = loose.alpha_max(x, y, task=task, sample_weight=s) * 10.0 ** -rng.uniform(0.1, 2.0)
+        loose.fit(x, y, task=task, sample_weight=s)
+        tight = clone(loose).set_params(tol=1e-7, max_iter=3000).fit(x, y, task=task, sample_weight=s)
+    found = long_objective(loose, x, y, task, s, loose.alpha, penalty)
+    best = long_objective(tight, x, y, task, s, loose.alpha, penalty)
+    assert float(abs(found - loose.objective_)) <= loose.dual_gap_ + 1e-12 * loose.null_objective_
+    assert float(found - loose.dual_gap_) <= float(best)
+    assert tight.dual_gap_ <= loose.dual_gap_ * (1 + 1e-9)
+    assert loose.objective_ - loose.dual_gap_ <= tight.objective_
 
 
 # --- classes that are missing ----------------------------------------------------------------------------------------
@@ -327,6 +371,12 @@ def test_faces_of_the_same_model(rng):
     assert other.predict_proba(x, task=task).shape == (48, 4)
     zeros = other.zero_coefficients(x, y, task=task)
     assert not other.coef_.swapaxes(0, 1).reshape(-1, 8)[zeros].any()
+    apart = ts.MultiTaskSparseGroupLasso(alpha=0.1, l1=0.5, loss="logistic").fit(x, y + 10 * task, task=task)
+    zeros = apart.zero_coefficients(x, y + 10 * task, task=task)
+    assert zeros.any()
+    assert not np.vstack(apart.coef_)[zeros].any()
+    with pytest.raises(ValueError, match="the classes that the model was fitted to"):
+        apart.zero_coefficients(x, np.where(y == 3, 0, y) + 10 * task, task=task)
     owl = ts.MultiTaskClassifier(penalty="owl", alpha=0.1, tol=1e-8).fit(x, y)
     peer = ts.MultinomialOWL(alpha=0.1, tol=1e-8).fit(x, y)
     np.testing.assert_array_equal(owl.coef_[:, 0], peer.coef_)
@@ -423,3 +473,20 @@ def test_a_class_that_is_in_one_fold_only(rng):
     folds = [(np.flatnonzero(np.arange(40) % 2 == f), np.flatnonzero(np.arange(40) % 2 != f)) for f in (0, 1)]
     given = ts.MultiTaskClassifierCV(n_alphas=4, eps=0.2, cv=folds).fit(x, y, task=task)
     assert np.isfinite(given.cv_scores_).all()
+
+
+def test_parts_and_groups_of_many_classes(rng):
+    x, y, task = problem(rng)
+    for labels in (y, y + 10 * task):
+        for standardize in (False, True):
+            dirty = ts.MultiTaskClassifier(penalty="dirty", alpha=0.1, standardize=standardize)
+            dirty.fit(x, labels, task=task)
+            for t in range(3):
+                whole, shared, own = (
+                    part[t] if isinstance(part, list) else part[:, t]
+                    for part in (dirty.coef_, dirty.shared_coef_, dirty.specific_coef_)
+                )
+                np.testing.assert_allclose(shared + own, whole, atol=1e-12)
+        pairs = ts.penalties.Groups(np.arange(8) // 2)
+        grouped = ts.MultiTaskClassifier(penalty=pairs, alpha=0.2).fit(x, labels, task=task)
+        assert grouped.selected_groups_.tolist() == np.unique(grouped.get_support(indices=True) // 2).tolist()

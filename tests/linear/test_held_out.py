@@ -219,3 +219,21 @@ def test_bad_scoring(numbers, scoring):
     x, y, task = numbers
     with pytest.raises(ValueError, match="'scoring' parameter"):
         ts.MultiTaskLassoCV(scoring=scoring).fit(x, y, task=task)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in ts.__all__ if n.endswith("CV") and not n.startswith("Graph")))
+def test_every_cross_validated_model_takes_a_scorer(numbers, name):
+    x, y, task = numbers
+    options = {"n_alphas": 3, "eps": 0.2, "cv": 2}
+    if name == "MultiTaskGroupLassoCV":
+        options["feature_groups"] = np.arange(6) // 2
+    classifier = "Class" in name or "Logistic" in name or "Multinomial" in name
+    y = np.where(y > 0, 1, 0) if classifier or "Poisson" in name else y
+    rows = {} if "Multinomial" in name else {"task": task}
+    model = getattr(ts, name)(scoring="accuracy" if classifier else "r2", **options).fit(x, y, **rows)
+    assert model.cv_measure.endswith("(greater is better)")
+    assert model.cv_scores_.max() <= 1.0
+    means = model.path_scores_.mean(axis=1)
+    assert model.alpha_ == model.path_.alphas[means.argmax()]
+    np.testing.assert_allclose(model.cv_task_scores_.mean(axis=0), model.path_scores_[means.argmax()], rtol=1e-12)
+    assert model.cv_predictions_.shape[0] == len(y)

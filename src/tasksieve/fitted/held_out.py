@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
@@ -42,7 +44,30 @@ def read_scorer(scoring: Any) -> Callable[..., float] | None:
             "The 'scoring' parameter must be None, the name of a scorer of scikit-learn ('accuracy', "
             f"'neg_mean_absolute_error'), or a callable scorer(estimator, X, y); got {scoring!r}."
         )
-    return get_scorer(scoring)
+    try:
+        return get_scorer(scoring)
+    except ValueError as error:
+        raise ValueError(f"The 'scoring' parameter: {error}") from None
+
+
+def score_or_nan(
+    scorer: Callable[..., float], estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None
+) -> float:
+    """The score of one task; NaN where it is not defined: too few rows, or classes that are not there.
+
+    ``sample_weight`` is passed on where rows have weights and the scorer takes them.
+    """
+    weighted = weights is not None and "sample_weight" in signature(scorer).parameters
+    more = {"sample_weight": weights} if weighted else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        try:
+            return float(scorer(estimator, X, y, **more))
+        except ValueError:
+            classes = getattr(estimator, "classes_", None)
+            if classes is not None and len(np.unique(y)) < len(classes):
+                return float("nan")
+            raise
 
 
 def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask]) -> float:
@@ -55,12 +80,7 @@ def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask
     model : fitted estimator of this library
     tasks : list of HeldOutTask
     """
-    takes_weights = "sample_weight" in signature(scorer).parameters
-    scores = []
-    for held in tasks:
-        weighted = held.weights is not None and takes_weights
-        more = {"sample_weight": held.weights} if weighted else {}
-        scores.append(float(scorer(one_task(model, held.place), held.X, held.y, **more)))
+    scores = [score_or_nan(scorer, one_task(model, held.place), held.X, held.y, held.weights) for held in tasks]
     known = [score for score in scores if not np.isnan(score)]
     return float(np.mean(known)) if known else float("nan")
 

@@ -58,6 +58,28 @@ class LinearState:
         return self.coef if self.coef.ndim == 2 else self.coef.swapaxes(0, 1).reshape(-1, self.coef.shape[-1])
 
     @property
+    def class_counts(self) -> list[int]:
+        """Number of `rows` of each task."""
+        if isinstance(self.coef, list):
+            return [len(own) for own in self.coef]
+        return [1 if self.coef.ndim == 2 else len(self.coef)] * len(self.tasks)
+
+    def shaped(self, rows: np.ndarray) -> Any:
+        """Numbers for the `rows` in the form of the coefficients."""
+        if isinstance(self.coef, list):
+            return np.split(rows, np.cumsum(self.class_counts)[:-1])
+        if self.coef.ndim == 2:
+            return rows
+        return np.ascontiguousarray(rows.reshape(len(self.tasks), -1, rows.shape[1]).swapaxes(0, 1))
+
+    @property
+    def constants(self) -> np.ndarray:
+        """The intercepts of the `rows`."""
+        if isinstance(self.intercept, list):
+            return np.concatenate(self.intercept)
+        return np.ravel(self.intercept, order="F")
+
+    @property
     def row_names(self) -> np.ndarray:
         """What the `rows` belong to: tasks, or with more than two classes a class of a task, in words."""
         if not isinstance(self.coef, list) and self.coef.ndim == 2:

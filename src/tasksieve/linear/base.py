@@ -366,9 +366,9 @@ class PathEstimator(TaskLinearModel):
             solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
         return solution
 
-    def _proof_of(self, data: TaskData) -> Proof:
-        """What is certain about the coefficients and intercepts on these data, in sum units."""
-        coef, intercept = self._learned().rows, np.ravel(self.intercept_, order="F")
+    def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
+        """What is certain about any coefficients and intercepts, in sum units; a row for each class of each task where
+        there are more than two."""
         problem = self._problem(data)
         if len(coef) != problem.design.n_tasks:
             raise ValueError("y must have the classes that the model was fitted to.")

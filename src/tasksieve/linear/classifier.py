@@ -140,7 +140,7 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((120, 6)), np.repeat(["a", "b"], 60)
     >>> y = np.array(["left", "mid", "right"])[np.digitize(X[:, 0] + 0.2 * rng.standard_normal(120), [-0.5, 0.5])]
-    >>> model = ts.MultiTaskClassifier(penalty="l21", alpha=0.1).fit(X, y, task=task)
+    >>> model = ts.MultiTaskClassifier(penalty="l21", alpha=0.2).fit(X, y, task=task)
     >>> model.coef_.shape, model.get_support(indices=True)
     ((3, 2, 6), array([0]))
     >>> model.predict_proba(X, task=task).shape

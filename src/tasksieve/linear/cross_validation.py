@@ -24,6 +24,7 @@ from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Weights, make_folds
+from ..fitted.held_out import read_scorer
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
 from ..path.lockstep import Lockstep
@@ -41,7 +42,7 @@ from .base import (
     kernel_threads,
 )
 from .early_stopping import PATIENCE, MeanCurve
-from .held_out import Judge, OutOfFold, pack_points, path_scores, read_scoring, unpack_point
+from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
 from .training_walk import FoldSums, TrainingWalk
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
@@ -112,8 +113,7 @@ class PathEstimatorCV(TaskLinearModel):
             raise ValueError(
                 f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
             )
-        if self.scoring is not None:
-            read_scoring(self.scoring)
+        read_scorer(self.scoring)
         if self.fold_tol is not None:
             check_number(self.fold_tol, "fold_tol", low=0, closed=True)
         if not isinstance(self.early_stopping, bool | np.bool_):

@@ -49,19 +49,19 @@ class AnyMembers(TaskLinearModel):
         return PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
 
     @property
-    def shared_coef_(self) -> np.ndarray:
+    def shared_coef_(self) -> Any:
         """The part of ``coef_`` that tasks share."""
         return self._part("shared")
 
     @property
-    def specific_coef_(self) -> np.ndarray:
+    def specific_coef_(self) -> Any:
         """The part of ``coef_`` that is of single tasks."""
         return self._part("specific")
 
     @property
     def selected_groups_(self) -> np.ndarray:
         """Names of the groups of features that are not zero."""
-        names = self._norm.names_of(np.flatnonzero(self._learned().coef.any(axis=0)))
+        names = self._norm.names_of(np.flatnonzero(self._learned().rows.any(axis=0)))
         if names is None:
             raise AttributeError(
                 f"{type(self).__name__} has selected_groups_ only with a penalty on groups of features "
@@ -69,17 +69,18 @@ class AnyMembers(TaskLinearModel):
             )
         return names
 
-    def _part(self, name: str) -> np.ndarray:
+    def _part(self, name: str) -> Any:
         """A part of the coefficients, where the penalty is a minimum over parts."""
-        rows = self._learned().coef.T
-        scale = self.scale_.T if self.standardize else np.ones_like(rows)
+        state = self._learned()
+        rows = state.rows.T
+        scale = np.repeat(self.scale_, state.class_counts, axis=0).T if self.standardize else np.ones_like(rows)
         parts = self._norm.split(np.ascontiguousarray(rows * scale))
         if parts is None or name not in parts:
             raise AttributeError(
                 f"{type(self).__name__} has {name}_coef_ only with a penalty that splits coefficients into parts "
                 "(penalty='dirty')."
             )
-        return np.ascontiguousarray((parts[name] / scale).T)
+        return state.shaped(np.ascontiguousarray((parts[name] / scale).T))
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils.metaestimators import available_if
 
-from ..fitted.model_selection import TaskScorer
+from ..fitted.held_out import read_scorer, score_or_nan
 from ..losses import Loss
 from ..tasks import TaskData
 
@@ -40,7 +36,7 @@ class Judge:
 
     def __init__(self, loss: Loss, scoring: Any = None) -> None:
         self._loss, self._scoring = loss, scoring
-        self._scorer = None if scoring is None else read_scoring(scoring)
+        self._scorer = read_scorer(scoring)
 
     def losses(self, data: TaskData, weights: np.ndarray, points: Sequence[Any]) -> np.ndarray:
         """The mean over tasks at each point of a path (K,), smaller is better; a score comes with a minus.
@@ -83,43 +79,10 @@ class Judge:
         self, data: TaskData, t: int, y: np.ndarray, z: np.ndarray, point: Any, rows: Any, weights: np.ndarray
     ) -> float:
         assert self._scorer is not None
-        kind = OneTaskRegressor if data.classes is None else OneTaskClassifier
+        kind = ReadyRegressor if data.classes is None else ReadyClassifier
         rows = np.arange(len(y))[:, None] if rows is None else rows
         model = kind(data, t, self._loss, point, rows, z)
-        weighted = {}
-        if not np.all(weights == weights[0]) and takes_weights(self._scorer):
-            weighted["sample_weight"] = weights
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            try:
-                return float(self._scorer(model, rows, y, **weighted))
-            except ValueError:
-                # many scores cannot be had where a class is not there
-                if data.classes is not None and len(np.unique(y)) < len(data.classes_of(t)):
-                    return float("nan")
-                raise
-
-
-def read_scoring(scoring: Any) -> Callable[..., float]:
-    """A scorer from its name, or as it is."""
-    if isinstance(scoring, str):
-        try:
-            found: Callable[..., float] = get_scorer(scoring)
-        except ValueError as error:
-            raise ValueError(f"The 'scoring' parameter: {error}") from None
-        return found
-    if not callable(scoring):
-        raise ValueError(
-            "The 'scoring' parameter must be None, the name of a scikit-learn scorer, or a callable "
-            f"scorer(estimator, X, y); got {scoring!r}."
-        )
-    return scoring
-
-
-def takes_weights(scorer: Callable[..., float]) -> bool:
-    if isinstance(scorer, _BaseScorer | TaskScorer):
-        return True
-    return "sample_weight" in signature(scorer).parameters
+        return score_or_nan(self._scorer, model, rows, y, None if np.all(weights == weights[0]) else weights)
 
 
 def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
@@ -133,7 +96,7 @@ def labels_of(data: TaskData, t: int, flat: np.ndarray) -> np.ndarray:
 # --- a model for scorers ---------------------------------------------------------------------------------------------
 
 
-class _OneTask(BaseEstimator):
+class _Ready(BaseEstimator):
     """One task of a model at one value of its path: what a scorer asks. Answers for the held-out rows are ready."""
 
     def __init__(self, data: TaskData, t: int, loss: Loss, point: Any, rows: np.ndarray, z: np.ndarray) -> None:
@@ -148,7 +111,7 @@ class _OneTask(BaseEstimator):
         return np.asarray(columns @ self._point.rows[:, self._own] + self._point.intercept[self._own])
 
 
-class OneTaskRegressor(RegressorMixin, _OneTask):
+class ReadyRegressor(RegressorMixin, _Ready):
     """Numbers."""
 
     def predict(self, X: Any) -> np.ndarray:
@@ -159,7 +122,7 @@ def _has_probabilities(model: Any) -> bool:
     return bool(model._loss.probabilities)
 
 
-class OneTaskClassifier(ClassifierMixin, _OneTask):
+class ReadyClassifier(ClassifierMixin, _Ready):
     """Classes."""
 
     def __init__(self, data: TaskData, t: int, *arguments: Any) -> None:

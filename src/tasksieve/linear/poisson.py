@@ -179,6 +179,9 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
         Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
+    scoring : str or callable, optional
+        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
+        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or the largest alpha within one standard error of it.
     fold_tol : float, optional
@@ -205,6 +208,11 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
         Mean over tasks of the held-out score.
     cv_folds_ : str
         How the folds were made, in words.
+    cv_predictions_ : ndarray, or list of such for a list
+        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
+        twice.
+    cv_task_scores_ : ndarray of shape (T, n_folds)
+        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path on all rows.
     n_scored_ : int
@@ -239,6 +247,7 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
         n_alphas: int = 100,
         eps: float = 1e-2,
         cv: Any = None,
+        scoring: Any = None,
         selection_rule: Literal["min", "1se"] = "min",
         fold_tol: float | None = None,
         early_stopping: bool = False,

@@ -314,7 +314,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         data = self._read_with(X, y, task, sample_weight, offset)
         if data.tasks.tolist() != self.tasks_.tolist() or data.n_features != self.n_features_in_:
             raise ValueError("X and task must have the features and the tasks of the fitted model.")
-        return self._proof_of(data)
+        state = self._learned()
+        return self._proof_of(data, state.rows, state.constants)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

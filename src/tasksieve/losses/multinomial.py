@@ -12,6 +12,7 @@ from scipy.special import logsumexp, xlogy
 
 from ..design import Design, Samples
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
+from .multinomial_tasks import CONFIDENT, MultinomialTasks
 
 Array = np.ndarray[Any, Any]
 
@@ -82,6 +83,12 @@ class _MultinomialOnData(DataLoss):
         self._sizes = np.zeros(design.n_tasks)
         if offset is not None:
             self._sizes = np.sqrt(design.task_sums(np.square(design.samples.weighted(offset))))
+        self._all: MultinomialTasks | None = None
+        if several:
+            ones = np.ones(design.n_samples)
+            weights, root = (ones if given is None else given for given in (design.weights, design.root_weights))
+            together = MultinomialTasks(design.blocks, design.offsets, y, weights, root, design.fit_intercept, offset)
+            self._all = together if together.serves else None
         self.null = self.settled(self.evaluate(np.zeros(design.n_samples)))
 
     def label_sizes(self) -> Array:
@@ -94,6 +101,11 @@ class _MultinomialOnData(DataLoss):
     def evaluate(self, z: Array, start: Array | None = None, accuracy: float = 0.0) -> Evaluation:
         if start is not None and start.shape != (1, self.design.n_tasks):
             start = None
+        found = None if self._all is None else self._all.evaluate(z, start, accuracy)
+        if found is not None:
+            return found
+        if self._all is not None:
+            start = None  # which led nowhere
         parts = [
             block.evaluate(z[samples], None if start is None else start[0, tasks], accuracy)
             for block, tasks, samples in zip(self._blocks, self._tasks, self._samples, strict=True)
@@ -151,9 +163,6 @@ def _joined(parts: list[Evaluation]) -> Evaluation:
 
 class _Block:
     """The classes of one task: Y is classes x rows, as flat vectors lie."""
-
-    # A class without rows has no finite best intercept: its probability is 0, and the intercept is this far below.
-    _CONFIDENT = 30.0
 
     def __init__(
         self, y: Array, offset: Array | None, weights: Array, root: Array, weighted: bool, fit_intercept: bool
@@ -350,7 +359,7 @@ class _Block:
         out = np.empty(self._classes)
         out[live] = b
         if count < self._classes:
-            out[self._absent] = float(np.min(b)) - self._CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
+            out[self._absent] = float(np.min(b)) - CONFIDENT - float(np.max(np.abs(raw), initial=0.0))
         return out, e, totals, top
 
 
