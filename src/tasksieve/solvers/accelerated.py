@@ -6,10 +6,12 @@ speed up.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..losses import DataLoss
 from .best_dual import BestDual
 from .curvature import estimate_curvature, packed_if_few
 from .needs import Needs
@@ -79,8 +81,11 @@ def accelerated(
     rows = start.copy()
     image = working.image(rows)
     previous, previous_image = rows, image
-    bound = loss.smoothness * curvature
     squared = loss.squared
+    # Of a loss that has no finite smoothness the steps themselves find out how steep it is.
+    tame = math.isfinite(loss.smoothness)
+    steepness = loss.smoothness if tame else _steepness(loss, image, nuisance)
+    bound = steepness * curvature
     sketch = loss.sketch  # a step needs less than a certificate
     momentum, beta = 1.0, 0.0
     decay = 0.9 if squared else 0.75
@@ -117,19 +122,22 @@ def accelerated(
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
-                        bound = min(bound, loss.smoothness * estimate_curvature(working))
+                        bound = min(bound, steepness * estimate_curvature(working))
         if beta == 0.0 and known:  # the check has looked at this very point
             point, point_image, here = rows, image, at
         else:
             point = _ahead(rows, previous, beta)
             point_image = _ahead(image, previous_image, beta)
             here = sketch(point_image, nuisance)
+            if not math.isfinite(here.value):  # the momentum leads out of range
+                momentum, beta = 1.0, 0.0
+                point, point_image, here = rows, image, sketch(image, nuisance)
             nuisance = here.nuisance
             products = working.correlate(here.residual)
         known = False
         # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
         # of all classes: every third step stands for all.
-        probe, raised = iterations % 3 == 0, False
+        probe, raised = iterations % 3 == 0 or not tame, False
         for _ in range(60):
             following = working.penalty.proximal(point + products / bound, 1.0 / bound)
             following_image = working.image(following)
@@ -138,20 +146,20 @@ def accelerated(
             if length == 0.0 or not (squared or probe):
                 break
             bend = np.subtract(following_image, point_image, out=scratch)
-            if squared or not adaptive:
+            if squared or (tame and not adaptive):
                 # less what rounding of the images may have added: tiny steps must not look steep
                 size = np.linalg.norm(bend) - _ROUNDING * np.linalg.norm(point_image)
-                risen = loss.smoothness * max(float(size), 0.0) ** 2
+                risen = steepness * max(float(size), 0.0) ** 2
             else:
                 there = sketch(following_image, nuisance)
                 risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
             if risen <= bound * length * (1.0 + 1e-9) + 1e-14 * abs(here.value):
                 break
-            bound, raised = max(1.02 * risen / length, 1.1 * bound), True
+            bound, raised = max(1.02 * risen / length, 1.1 * bound) if math.isfinite(risen) else 4.0 * bound, True
         if adaptive and (squared or probe):
             # Downwards fast until a step is refused, then gently: a refused step costs as much as it can save.
             decay = (0.985 if squared else 0.96) if raised else decay
-            bound = max(decay * bound, 1e-6 * loss.smoothness * curvature)
+            bound = max(decay * bound, 1e-6 * steepness * curvature)
         if float(np.vdot(point - following, following - rows)) > 0.0:
             momentum, beta = 1.0, 0.0  # the momentum points uphill: start again
         else:
@@ -166,7 +174,13 @@ def accelerated(
     solution = Solution(
         full, iterations, gap, dual_rows=best.rows, alive=alive if shrink is not None else None, steps=history
     )
-    return solution, bound / loss.smoothness
+    return solution, bound / steepness
+
+
+def _steepness(loss: DataLoss, image: Array, nuisance: Array | None) -> float:
+    """The largest second derivative at a point."""
+    found = loss.evaluate(image, nuisance).curvature
+    return max(float(np.max(found, initial=0.0)), 1e-8) if found is not None else 1.0
 
 
 def _ahead(now: Array, before: Array, beta: float) -> Array:
