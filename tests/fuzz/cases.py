@@ -353,7 +353,10 @@ class _Maker:
             params["loss"] = str(rng.choice(losses))
             return
         if name == "regressor":
-            params["loss"] = str(rng.choice(["squared", "square-root"]))
+            losses = ("squared", "square-root")
+            if self.kind not in ("units", "extreme"):  # their corners are in the units of y
+                losses = ("squared", "square-root", "huber", "quantile")
+            params["loss"] = str(rng.choice(losses))
             others = ["l11", "sparse_group"] + ["owl"] * (not len(free))
             params["penalty"] = (
                 "l21" if params["loss"] == "square-root" else str(rng.choice(["l21", *others]))

@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from .evaluate import Plain, class_shares, logistic_slope, task_norms
+from .evaluate import CLIPPED, Plain, class_shares, logistic_slope, task_norms
 from .exact import Wide, wide
 
 Array = np.ndarray[Any, Any]
 
 # An upper bound of the second derivative of a row's loss; None: the objective has kinks, or is not a sum over rows.
-CURVATURE = {"squared": 1.0, "logistic": 0.25, "multinomial": 0.5, "square-root": None}
+CURVATURE = {
+    "squared": 1.0,
+    "logistic": 0.25,
+    "multinomial": 0.5,
+    "square-root": None,
+    "huber": 1.0,
+    "quantile": 10.0,
+}
 
 
 @dataclass
@@ -67,7 +74,7 @@ class Descent:
         shape = (p.n_tasks, p.n_features)
         first = [
             float(np.clip(np.sum(s * wide(y)) / np.sum(s), y.min(), y.max()))
-            if self.centred and p.loss in ("squared", "square-root") and len(y)
+            if self.centred and p.loss in ("squared", "square-root", *CLIPPED) and len(y)
             else 0.0
             for y, s in zip(p.y, p.s, strict=True)
         ]
@@ -336,6 +343,9 @@ class Descent:
                 bend = np.full_like(a, 2)
             elif p.loss == "squared":
                 bend = np.ones_like(a)
+            elif p.loss in CLIPPED:
+                low, high, mu = CLIPPED[p.loss]
+                bend = wide((-a / mu > low) & (-a / mu < high)) / mu
             else:
                 bend = np.zeros_like(a)  # kinks: no curvature but that of the penalty
             bends.append(p.factor * s * bend)

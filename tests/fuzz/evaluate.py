@@ -21,7 +21,11 @@ REGRESSIONS = (
     "epsilon_insensitive",
     "squared_epsilon_insensitive",
     "squared_no_half",
+    "huber",
+    "quantile",
 )
+#: ends of the slopes, and what their squares cost, as the estimators have them by default
+CLIPPED = {"huber": (Wide(-1.35), Wide(1.35), Wide(1)), "quantile": (Wide(-0.5), Wide(0.5), Wide(0.1))}
 
 
 @dataclass
@@ -186,6 +190,16 @@ def _beyond(p: Plain, r: Array) -> Array:
     return np.sign(r) * np.maximum(np.abs(r) - Wide(p.epsilon), 0)
 
 
+def _clipped_slope(name: str, residual: Array) -> Array:
+    low, high, mu = CLIPPED[name]
+    return np.clip(residual / mu, low, high)
+
+
+def _clipped_value(name: str, residual: Array) -> Array:
+    p = _clipped_slope(name, residual)
+    return p * residual - CLIPPED[name][2] * p * p / 2
+
+
 def _root_slopes(p: Plain, z: list[Array]) -> list[Array]:
     sizes = task_norms(p, z)
     return [s * r / size if size > 0 else 0 * r for s, r, size in zip(p.s, z, sizes, strict=True)]
@@ -201,6 +215,8 @@ _VALUES = {
     "epsilon_insensitive": _per_row(lambda p, r, y: np.abs(_beyond(p, r))),
     "squared_epsilon_insensitive": _per_row(lambda p, r, y: _beyond(p, r) ** 2),
     "squared_no_half": _per_row(lambda p, r, y: r * r),
+    "huber": _per_row(lambda p, r, y: _clipped_value("huber", -r)),
+    "quantile": _per_row(lambda p, r, y: _clipped_value("quantile", -r)),
 }
 _SLOPES = {
     "squared": _slope_per_row(lambda p, r, y: r),
@@ -212,6 +228,8 @@ _SLOPES = {
     "epsilon_insensitive": _slope_per_row(lambda p, r, y: np.sign(_beyond(p, r))),
     "squared_epsilon_insensitive": _slope_per_row(lambda p, r, y: 2 * _beyond(p, r)),
     "squared_no_half": _slope_per_row(lambda p, r, y: 2 * r),
+    "huber": _slope_per_row(lambda p, r, y: -_clipped_slope("huber", -r)),
+    "quantile": _slope_per_row(lambda p, r, y: -_clipped_slope("quantile", -r)),
 }
 
 

@@ -219,3 +219,16 @@ def test_parameters_are_checked(model, words, data):
     x, _, counts = data
     with pytest.raises(ValueError, match=words):
         model.path(x, counts, task=TASK, n_alphas=3) if hasattr(model, "path") else model.fit(x, counts, task=TASK)
+
+
+def test_poisson_with_a_penalty_that_sorts(data):
+    """Ranks of one weight are the L2,1 norm; a first-order method agrees with proximal Newton."""
+    x, _, counts = data
+    one = ts.MultiTaskRegressor("poisson", ts.penalties.Sorted(oscar_ratio=0.0), alpha=0.1, tol=1e-8)
+    two = ts.MultiTaskPoisson(0.1, tol=1e-8).fit(x, counts, task=TASK)
+    one.fit(x, counts, task=TASK)
+    assert one.dual_gap_ <= 1e-8 * one.null_objective_
+    assert abs(one.objective_ - two.objective_) <= one.dual_gap_ + two.dual_gap_
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-3)
+    far = ts.MultiTaskRegressor("poisson", "owl", alpha=0.05, tol=1e-6).fit(30.0 * x, counts, task=TASK)
+    assert far.dual_gap_ <= 1e-6 * far.null_objective_

@@ -145,6 +145,7 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "accelerated": (Accelerated, Squared(), L21()),
     "accelerated, logistic": (Accelerated, Logistic(), SparseGroup(0.2)),
     "accelerated, sorted": (Accelerated, Squared(), Sorted()),
+    "accelerated, Poisson": (Accelerated, Poisson(), Sorted()),
     "coordinate descent": (CoordinateDescent, Squared(), L21()),
     "coordinate descent, sparse group": (CoordinateDescent, Squared(), SparseGroup(0.2)),
     "coordinate descent, L1,inf": (CoordinateDescent, Squared(), LInf()),

@@ -134,7 +134,7 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((90, 8)), np.repeat(["a", "b", "c"], 30)
     >>> y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0]))
-    >>> model = ts.MultiTaskPoisson(alpha=0.3).fit(X, y, task=task)
+    >>> model = ts.MultiTaskPoisson(alpha=0.8).fit(X, y, task=task)
     >>> model.get_support(indices=True)
     array([0])
     >>> bool(model.predict(X, task=task).min() > 0)

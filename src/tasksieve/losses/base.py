@@ -134,6 +134,8 @@ class DataLoss:
         self.design = design
         self.shift = np.zeros(design.n_tasks)
 
+    #: whether the loss has a derivative everywhere, though no finite smoothness
+    differentiable = False
     #: whether the loss is the squared one with an outlier in each row (`losses.clipped`), whose cost `outliers` tells
     clipped = False
 

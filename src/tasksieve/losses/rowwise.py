@@ -125,6 +125,7 @@ class RowLossOnData(DataLoss):
             self._offset = None
         self.name = type(loss).__name__.lower()
         self.smoothness = float(loss.smoothness)
+        self.differentiable = loss.differentiable
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
         root = np.ones(design.n_samples) if design.root_weights is None else design.root_weights
         self._root = root

@@ -63,6 +63,7 @@ class TaskNorms(TargetLoss):
 
     name = "square-root"
     least_curvature = 0.0
+    differentiable = True  # but where a task is fitted exactly: steps are measured
 
     def sizes(self, vector: Array) -> Array:
         """The norm of a flat vector in each task."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..solvers import (
     Accelerated,
-    AdaptiveAccelerated,
     CoordinateDescent,
     ProximalNewton,
     SortedFista,
@@ -22,8 +21,7 @@ from .strategies import CoordinateOrNewton, Proximal, Sorted, Strategy, Whole
 
 def _first_order(problem: Problem) -> Strategy:
     kind = Strategy if problem.penalty.separable else Sorted
-    smooth = Accelerated.needs.unmet(problem.loss, problem.penalty) is None
-    return kind(problem, Accelerated(adaptive=True) if smooth else AdaptiveAccelerated())
+    return kind(problem, Accelerated(adaptive=True))
 
 
 Choice = tuple[Any, Callable[[Problem], Strategy]]
@@ -35,7 +33,6 @@ _AUTOMATIC: tuple[Choice, ...] = (
     (ProximalNewton, Proximal),
     (SortedFista, lambda problem: Sorted(problem, SortedFista())),
     (Accelerated, _first_order),
-    (AdaptiveAccelerated, _first_order),
 )
 _BY_NAME: dict[str, Choice] = {
     "cd": (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "cd")),

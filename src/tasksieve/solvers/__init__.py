@@ -3,7 +3,7 @@
 A solver says what it needs (`Needs`) and has one verb, ``solve(working, start, tol, max_iter)``.
 """
 
-from .accelerated import Accelerated, AdaptiveAccelerated
+from .accelerated import Accelerated
 from .coordinate import CoordinateDescent
 from .needs import Needs
 from .newton import VariationalNewton
@@ -14,7 +14,6 @@ from .working import Solution, WorkingProblem, duality_gap
 
 __all__ = [
     "Accelerated",
-    "AdaptiveAccelerated",
     "CoordinateDescent",
     "Needs",
     "ProximalNewton",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..losses import DataLoss
 from .best_dual import BestDual
 from .curvature import estimate_curvature, packed_if_few
 from .needs import Needs
@@ -48,15 +49,6 @@ class Accelerated:
         return solved
 
 
-class AdaptiveAccelerated(Accelerated):
-    """The same for losses whose derivative is Lipschitz only from place to place: every step is measured."""
-
-    needs = Needs(curved=True, quadratic="graph")
-
-    def __init__(self) -> None:
-        super().__init__(adaptive=True)
-
-
 def accelerated(
     working: WorkingProblem,
     start: Array,
@@ -89,14 +81,11 @@ def accelerated(
     rows = start.copy()
     image = working.image(rows)
     previous, previous_image = rows, image
-    everywhere = math.isfinite(loss.smoothness)
-    # where the derivative is not Lipschitz, as steep as it is at W = 0 to begin with
-    steep = loss.smoothness
-    if not everywhere:
-        assert loss.null.curvature is not None
-        steep = float(np.max(loss.null.curvature, initial=1e-300))
-    bound = steep * curvature
     squared = loss.squared
+    # Of a loss that has no finite smoothness the steps themselves find out how steep it is.
+    tame = math.isfinite(loss.smoothness)
+    steepness = loss.smoothness if tame else _steepness(loss, image, nuisance)
+    bound = steepness * curvature
     sketch = loss.sketch  # a step needs less than a certificate
     coupling = working.penalty.coupling  # part of what is smooth
     momentum, beta = 1.0, 0.0
@@ -134,20 +123,23 @@ def accelerated(
                         previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
                     if 2 * len(alive) <= measured:  # fewer columns are less steep: longer steps
                         measured = len(alive)
-                        bound = min(bound, steep * estimate_curvature(working))
+                        bound = min(bound, steepness * estimate_curvature(working))
         if beta == 0.0 and known:  # the check has looked at this very point
             point, point_image, here = rows, image, at
         else:
             point = _ahead(rows, previous, beta)
             point_image = _ahead(image, previous_image, beta)
             here = sketch(point_image, nuisance)
+            if not math.isfinite(here.value):  # the momentum leads out of range
+                momentum, beta = 1.0, 0.0
+                point, point_image, here = rows, image, sketch(image, nuisance)
             nuisance = here.nuisance
             products = working.correlate(here.residual)
         known = False
         slopes = products if coupling is None else products - coupling.pull(point)
         # The descent test of other losses than the squared one costs an evaluation, or a pass over the predictions
         # of all classes: every third step stands for all.
-        probe, raised = iterations % 3 == 0 or not everywhere, False
+        probe, raised = iterations % 3 == 0 or not tame, False
         for _ in range(60):
             following = working.penalty.proximal(point + slopes / bound, 1.0 / bound)
             following_image = working.image(following)
@@ -156,10 +148,10 @@ def accelerated(
             if length == 0.0 or not (squared or probe):
                 break
             bend = np.subtract(following_image, point_image, out=scratch)
-            if squared or not adaptive:
+            if squared or (tame and not adaptive):
                 # less what rounding of the images may have added: tiny steps must not look steep
                 size = np.linalg.norm(bend) - _ROUNDING * np.linalg.norm(point_image)
-                risen = steep * max(float(size), 0.0) ** 2
+                risen = steepness * max(float(size), 0.0) ** 2
             else:
                 there = sketch(following_image, nuisance)
                 risen = 2.0 * (there.value - here.value + float(here.residual @ bend))
@@ -167,11 +159,11 @@ def accelerated(
                 risen += coupling.quadratic(move)
             if risen <= bound * length * (1.0 + 1e-9) + 1e-14 * abs(here.value):
                 break
-            bound, raised = max(1.02 * risen / length, 1.1 * bound) if math.isfinite(risen) else 8.0 * bound, True
+            bound, raised = max(1.02 * risen / length, 1.1 * bound) if math.isfinite(risen) else 4.0 * bound, True
         if adaptive and (squared or probe):
             # Downwards fast until a step is refused, then gently: a refused step costs as much as it can save.
             decay = (0.985 if squared else 0.96) if raised else decay
-            bound = max(decay * bound, 1e-6 * steep * curvature)
+            bound = max(decay * bound, 1e-6 * steepness * curvature)
         if float(np.vdot(point - following, following - rows)) > 0.0:
             momentum, beta = 1.0, 0.0  # the momentum points uphill: start again
         else:
@@ -186,7 +178,13 @@ def accelerated(
     solution = Solution(
         full, iterations, gap, dual_rows=best.rows, alive=alive if shrink is not None else None, steps=history
     )
-    return solution, bound / steep
+    return solution, bound / steepness
+
+
+def _steepness(loss: DataLoss, image: Array, nuisance: Array | None) -> float:
+    """The largest second derivative at a point."""
+    found = loss.evaluate(image, nuisance).curvature
+    return max(float(np.max(found, initial=0.0)), 1e-8) if found is not None else 1.0
 
 
 def _ahead(now: Array, before: Array, beta: float) -> Array:

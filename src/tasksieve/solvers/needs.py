@@ -18,7 +18,7 @@ class Needs:
     losses : tuple of str
         Names of losses; empty: any.
     smooth : bool
-        A loss with a Lipschitz derivative.
+        A loss with a derivative everywhere.
     curved : bool
         A loss whose second derivative varies: a quadratic model of it is worth making.
     row_form : bool
@@ -51,7 +51,7 @@ class Needs:
         group = form is not None and form[1] is None
         if self.losses and loss.name not in self.losses:
             return f"is for the {' or '.join(self.losses)} loss"
-        if self.smooth and not loss.smoothness < float("inf"):
+        if self.smooth and not (loss.differentiable or loss.smoothness < float("inf")):
             return "is for smooth losses"
         if self.curved and (loss.null.curvature is None or loss.squared):
             return "is for other losses than the squared one"
