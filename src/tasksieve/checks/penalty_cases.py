@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,12 @@ class Case:
             told["ridge"] = self.penalty.ridge
         return told
 
-    @property
+    @cached_property
     def first(self) -> Array:
         """For each row the first row of its block."""
         return first_of_blocks(self.penalty, len(self.rows))
 
-    @property
+    @cached_property
     def blocks(self) -> list[Array]:
         """The rows of each block."""
         return [np.flatnonzero(self.first == j) for j in np.unique(self.first)]
