@@ -43,6 +43,8 @@ RUNS: dict[str, Job] = {
     "shared_matrix_whole": Job(10, "shared_matrix.py", ("--only-whole",)),
     "lasso": Job(5, "lasso.py"),
     "logistic": Job(1, "logistic.py"),
+    "members": Job(15, "members.py"),
+    "midpoint": Job(2, "midpoint.py"),
     "screening_figure1": Job(120, "screening.py", ("--only", "figure1", "--resume")),
     "screening_table1": Job(25, "screening.py", ("--only", "table1")),
     "screening_figure2": Job(30, "screening.py", ("--only", "figure2")),
