@@ -487,7 +487,7 @@ OPTIONS_IN_DOCS = (
         (["--target", "y"], 2, "--out"),
         (["--out", "r"], 2, "--target"),
         (["-y", "y", "-o", "r", "--l1-ratio", "0.5"], 2, "--model lasso has no such option"),
-        (["-y", "y", "-o", "r", "--graph", "complete"], 2, "has no graph"),
+        (["-y", "y", "-o", "r", "--graph", "complete"], 2, "has no such option"),
         (["-y", "y", "-o", "r", "-m", "graph-svm", "--cv", "5"], 2, "has no path"),
         (["-y", "y", "-o", "r", "-m", "graph-svm", "--alpha", "5"], 2, "--alpha"),
         (["-y", "y", "-o", "r", "--alpha", "1", "--cv", "5"], 2, "--alpha gives one value"),

@@ -12,6 +12,7 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.design import DenseStorage, Design
+from tasksieve.losses.hinge import Hinge
 from tasksieve.path import Problem, solve_path
 from tasksieve.penalties import L21, RowPenalty, Sorted, SparseGroup
 from tasksieve.proof.prove import prove
@@ -135,8 +136,8 @@ def test_solvers_refuse_what_they_cannot_do(data):
         problem = Problem(design, y, loss=loss, penalty=penalty)
         with pytest.raises(ValueError, match=f"solver='{solver}' .*{reason}.*use 'auto'"):
             solve_path(problem, [1.0], solver=solver)
-    with pytest.raises(ValueError, match="no solver for the square-root loss with the penalty LInf"):
-        solve_path(Problem(design, y, loss="square-root", penalty=LInf()), [1.0])
+    with pytest.raises(ValueError, match="no solver for the hinge loss with the penalty LInf"):
+        solve_path(Problem(design, np.sign(y), loss=Hinge(), penalty=LInf()), [1.0])
 
 
 def test_a_loss_that_does_not_say_enough_is_refused(data):
@@ -302,3 +303,12 @@ def test_members_show_their_parameters():
     assert repr(SparseGroup(0.5)) == "SparseGroup(l1=0.5, group=1.0)"
     assert repr(ts.MultiTaskRegressor(Huber(2.0))) == "MultiTaskRegressor(loss=Huber(delta=2.0))"
     assert isinstance(LInf(), RowPenalty)
+
+
+def test_a_loss_of_ones_own_may_have_any_name(data):
+    """Solvers know the package's own squared loss; another class of that name is not taken for it."""
+    x, y, task = data
+    kind = type("Squared", (Huber,), {})
+    model = ts.MultiTaskRegressor(kind(1.0), alpha=0.3).fit(x, y, task=task)
+    expected = ts.MultiTaskRegressor(Huber(1.0), alpha=0.3).fit(x, y, task=task)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)

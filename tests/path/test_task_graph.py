@@ -116,9 +116,6 @@ def test_what_cannot_deal_with_it_says_so(rng):
     problem = problem_of(x, y, offsets, s, graph=graph_of(rng))
     with pytest.raises(ValueError, match=r"'newton' is for problems without a task graph; use 'auto', 'cd', 'apgd'"):
         solve_path(problem, [1.0], solver="newton")
-    sorted_rows = problem_of(x, y, offsets, s, "square-root", Sorted(), graph_of(rng))
-    with pytest.raises(ValueError, match="no solver for the square-root loss with the penalty Sorted and a task graph"):
-        solve_path(sorted_rows, [0.1])
     with pytest.raises(ValueError, match="dpc-published"):
         solve_path(problem, [1.0], screening="dpc-published")
 

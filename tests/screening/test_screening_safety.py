@@ -153,9 +153,9 @@ def run(seed, kinds, size, repeats=1, penalty=None):
 
 
 def test_safe_on_random_problems_where_the_published_rule_is_not():
-    tally = run(2015, KINDS, 160, repeats=4)
+    tally = run(2015, KINDS, 160, repeats=2)
     print(dict(tally))
-    assert tally["problems"] >= 7000
+    assert tally["problems"] >= 3500
     assert safe_rules(tally) == dict.fromkeys(safe_rules(tally), 0)
     assert tally["dpc", "sequential", "rejected"] > tally["gap", "sequential", "rejected"] > 0
     assert tally["dpc", "dynamic", "rejected"] > tally["gap", "dynamic", "rejected"] > 0

@@ -89,7 +89,7 @@ def test_sparse_npz_and_libsvm(tmp_path: Path) -> None:
     assert problem.task.tolist() == [4, 5, 4]
     # rows to predict may lack the last features, or have more
     other = read_table(write(tmp_path, "0 1:5 9:1\n", "other.libsvm"))
-    X, _, _ = prepare_rows(other, problem.encoding)
+    X, *_ = prepare_rows(other, problem.encoding)
     np.testing.assert_array_equal(X.toarray(), [[5.0, 0, 0]])
 
 
@@ -149,7 +149,7 @@ def test_missing_values_are_filled(tmp_path: Path) -> None:
     assert names == ["city=Oslo", "city=Rome", "age"]
     np.testing.assert_allclose(problem.X, [[0, 1, 30], [0, 1, 41], [0, 1, 35.5]])
     table = read_table(write(tmp_path, "site,city,age\nb,,\n", "new.csv"))
-    X, _, _ = prepare_rows(table, problem.encoding, missing="mean", fill=problem.fill)
+    X, *_ = prepare_rows(table, problem.encoding, missing="mean", fill=problem.fill)
     np.testing.assert_allclose(X, [[0, 1, 35.5]])
 
 
@@ -222,7 +222,7 @@ def test_unknown_words_at_prediction(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "city,age,dose\nParis,1,2\n", "new.csv"))
     with pytest.raises(TableError, match="row 1, column 'city' is 'Paris'"):
         prepare_rows(table, encoding)
-    X, _, _ = prepare_rows(table, encoding, unknown="zero")
+    X, *_ = prepare_rows(table, encoding, unknown="zero")
     np.testing.assert_array_equal(X, [[0, 0, 0, 1, 2]])
     with pytest.raises(TableError, match="no column 'dose'"):
         prepare_rows(read_table(write(tmp_path, "city,age\nRome,1\n", "new.csv")), encoding)

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 _CONFIDENT = 30.0
 _NEGLIGIBLE = 2e-13
 _TRUSTING = 8  # steps of Newton's method with a loss's own curvature, before it is looked at more closely
+_TAKEN = ("squared", "square-root", "multinomial")  # names by which solvers know losses that are no sums over rows
 _TILTED = 0.5  # of its room: how far a dual point may be moved to become orthogonal to the nuisance columns
 
 
@@ -123,7 +124,8 @@ class RowLossOnData(DataLoss):
             if offset is not None:
                 self._y += lost
             self._offset = None
-        self.name = type(loss).__name__.lower()
+        name = type(loss).__name__.lower()
+        self.name = f"{name} of one's own" if name in _TAKEN else name
         self.smoothness = float(loss.smoothness)
         self.differentiable = loss.differentiable
         self._weights = np.ones(design.n_samples) if design.weights is None else design.weights
