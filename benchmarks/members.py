@@ -279,7 +279,7 @@ def compare(
 
 def main() -> None:
     parser = arguments(__doc__)
-    names = ("huber", "quantile", "poisson", "squared hinge", "group lasso", "multinomial")
+    names = ("huber", "quantile", "poisson", "squared hinge", "group lasso", "multinomial", "cv")
     parser.add_argument("--only", nargs="*", choices=[name.replace(" ", "-") for name in names])
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
@@ -374,7 +374,44 @@ def main() -> None:
         )  # fmt: skip
     if "quantile" in chosen:
         report.table(*quantile(ts, options, rng, args))
+    if "cv" in chosen:
+        report.table(*cross_validation(ts, rng, args))
     report.finish()
+
+
+def cross_validation(
+    ts: Any, rng: np.random.Generator, args: Any
+) -> tuple[str, list[str], list[Any]]:
+    """Default 5-fold cross-validation of 20 outputs on one matrix: jointly here, output by output there."""
+    from sklearn.linear_model import LogisticRegressionCV
+
+    n, d, tasks = (60, 20, 3) if args.quick else (500, 100, 20)
+    X, _ = data(rng, n, d)
+    W = np.zeros((d, tasks))
+    W[:10] = rng.standard_normal((10, tasks))
+    Y = (X @ W + rng.logistic(size=(n, tasks)) > 0).astype(int)
+
+    def theirs(n_values: int) -> Run:
+        def fit() -> None:
+            for t in range(tasks):
+                LogisticRegressionCV(
+                    Cs=n_values, cv=5, l1_ratios=(1.0,), solver="liblinear", n_jobs=args.threads,
+                    use_legacy_attributes=False, scoring="neg_log_loss",
+                ).fit(X, Y[:, t])  # fmt: skip
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Run("scikit-learn", timed(fit)[0], [])
+
+    def mine(n_values: int) -> Run:
+        model = ts.MultiTaskLogisticRegressionCV(n_alphas=n_values, n_jobs=args.threads)
+        return Run("tasksieve", timed(lambda: model.fit(X, Y))[0], [])
+
+    done = alternate({"ours": (args.repeats, lambda: mine(100)), "theirs": (args.repeats, lambda: theirs(10))})
+    own, other = median_seconds(done["ours"]), median_seconds(done["theirs"])
+    row = [f"{n} x {d} x {tasks}", f"{own:.2f} (100 values)", f"{other:.2f} (10 values)", ratio_cell(other / own)]
+    heads = ["n x d x T", "tasksieve, s", "scikit-learn, s", "times faster"]
+    return "Logistic regression, 5-fold cross-validation with everybody's number of values", heads, [row]
 
 
 def ours_by_class(ts: Any, options: dict[str, Any], X: np.ndarray, labels: np.ndarray, alphas: np.ndarray) -> Run:
