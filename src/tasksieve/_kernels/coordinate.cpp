@@ -156,7 +156,8 @@ index_t longest(const RowProblem &p) {
 TASKSIEVE_MULTIVERSION void sweep(const RowProblem &p, const index_t *live, index_t count, double *weights,
                                   double *state, double *c, double *row) {
     for (index_t i = 0; i < count; ++i) {
-        const index_t k = live[i], first = first_of(p, k), entries = entries_of(p, k), end = first + entries / p.tasks;
+        const index_t k = live[i], first = first_of(p, k), end = p.starts ? p.starts[k + 1] : k + 1;
+        const index_t entries = (end - first) * p.tasks;
         double *w = weights + first * p.tasks;
         const double *h = p.h + first * p.tasks;
         for (index_t j = first, e = 0; j < end; ++j)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +60,10 @@ class TaskData(TaskLabels):
     task_weights_rule: Any = None
     unsearched: Any = ()
     class_factors: Any = None
+
+    @cached_property
+    def n_bar(self) -> float:
+        return super().n_bar  # asked for several times a fit
 
     @property
     def source(self) -> RowSource | None:
