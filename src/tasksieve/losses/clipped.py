@@ -85,9 +85,11 @@ class Clipped(RowLoss):
         sizes = self.mu * (np.abs(own) + np.abs(p)) * (np.abs(raw - own) + np.abs(away))
         return found, sizes + np.abs(away) * (np.abs(y) + np.abs(z))
 
-    def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array:
+    def intercepts(self, y: Array, z: Array, weights: Array, design: Design, guess: Array | None) -> Array | None:
         """Roots of decreasing, piecewise linear functions: by their corners, unless the guess is a few steps of
         Newton's method away."""
+        if self.mu == 0.0:  # a kink: the function jumps
+            return None
         residual = y - z
         at_least, at_most = (_extremes(residual, weights, design, kind) for kind in (np.minimum, np.maximum))
         low, high = self.domain(y)
