@@ -164,8 +164,6 @@ def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
     """The objective of any coefficients from the definition, a gap that bounds their distance, safe zeros."""
     x, y, task = data
     y = np.sign(y) if loss == "logistic" else y
-    if loss == "square-root" and not isinstance(penalty, L21):
-        pytest.skip("no solver for the reference solution")
     design = Design(DenseStorage(np.asfortranarray(x)), np.array([0, 20, 40, 60]))
     problem = Problem(design, y, loss=loss, penalty=penalty)
     lam = 0.4 * problem.lambda_max()
