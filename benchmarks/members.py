@@ -395,8 +395,8 @@ def cross_validation(
         def fit() -> None:
             for t in range(tasks):
                 LogisticRegressionCV(
-                    Cs=n_values, cv=5, l1_ratios=(1.0,), solver="liblinear", n_jobs=args.threads,
-                    use_legacy_attributes=False, scoring="neg_log_loss",
+                    Cs=n_values, cv=5, l1_ratios=(1.0,), solver="liblinear", use_legacy_attributes=False,
+                    scoring="neg_log_loss",
                 ).fit(X, Y[:, t])  # fmt: skip
 
         with warnings.catch_warnings():
