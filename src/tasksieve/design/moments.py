@@ -16,7 +16,6 @@ import numpy as np
 from .._kernels import kernels
 from .design import Design
 from .shard import LocalShard
-from .storage import DenseStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -198,19 +197,19 @@ def shifted_columns(design: Design, features: Array) -> ShiftedColumns:
 
 
 def _as_they_lie(design: Design, offsets: Array) -> ShiftedColumns | None:
-    """Columns of a dense storage whose means are small beside their spread: shifting them would gain no digit."""
-    storage = design.shards[0].storage
-    if not isinstance(storage, DenseStorage) or storage.dtype != np.float64:
+    """Columns whose means are small beside their spread, where they lie: shifting them would gain no digit."""
+    x = design.shards[0].storage.doubles()
+    if x is None:
         return None
     matrices = len(offsets) - 1
     if design.fit_intercept:
-        sums = np.stack([storage.x[low:high].sum(axis=0) for low, high in zip(offsets[:-1], offsets[1:], strict=True)])
+        sums = np.stack([x[low:high].sum(axis=0) for low, high in zip(offsets[:-1], offsets[1:], strict=True)])
         spread = design.norms()[:, :matrices].T
         if design.standardize:
             spread = spread * np.asarray(design.scale)[:, :matrices].T
         if not np.all(np.square(sums) <= _NEAR**2 * np.diff(offsets)[:, None] * np.square(spread)):
             return None
-    return ShiftedColumns(storage.x, np.zeros((matrices, storage.n_features)), offsets)
+    return ShiftedColumns(x, np.zeros((matrices, x.shape[1])), offsets)
 
 
 def gather(design: Design, columns: ShiftedColumns, labels: Array) -> Moments:

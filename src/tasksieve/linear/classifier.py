@@ -69,6 +69,7 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     task_graph : "chain", array or sparse matrix of shape (T, T), or networkx graph, optional
         As in `MultiTaskRegressor`; more than two classes must be the same in all tasks.
     graph_strength : float, default=1.0
+        How strongly neighbours agree, >= 0; it does not grow with alpha.
     class_weight : dict or "balanced", optional
         Factors of the sample weights, by label (1 for those not named), or such that within each task every class
         counts alike.

@@ -30,8 +30,8 @@ class AnyMembers(TaskLinearModel):
     loss: Any
     penalty: Any
     ridge: float
-    task_graph: Any
-    graph_strength: float
+    task_graph: Any = None
+    graph_strength: float = 1.0
 
     def _named_losses(self) -> tuple[str, ...]:
         return LOSSES
@@ -84,8 +84,7 @@ class AnyMembers(TaskLinearModel):
 
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
-        if hasattr(self, "graph_strength"):
-            check_number(self.graph_strength, "graph_strength", low=0, closed=True)
+        check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         names = self._named_losses()
         if not isinstance(self.loss, Loss) and self.loss not in names:
             raise ValueError(

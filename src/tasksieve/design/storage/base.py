@@ -66,6 +66,10 @@ class ColumnStorage(Protocol):
         """The `products` of several vectors; in one reading of the data wherever a storage can."""
         return one_by_one(self, asked, threads)
 
+    def doubles(self) -> Array | None:
+        """All columns as they lie, a Fortran-ordered float64 array, where they do: nothing is read for it."""
+        return None
+
     def unread(self, features: Array) -> int:
         """How many of these columns `take` would have to read."""
         return len(features)

@@ -42,6 +42,9 @@ class DenseStorage(ColumnStorage):
         self.n_rows, self.n_features = x.shape
         self.dtype = x.dtype
 
+    def doubles(self) -> Array | None:
+        return self.x if self.dtype == np.float64 else None
+
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
     ) -> Array:
