@@ -29,6 +29,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
+    ("findings",),
     ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names

@@ -70,6 +70,7 @@ _PARTS = (
     "checks",
     "datasets",
     "design",
+    "findings",
     "graph",
     "linear",
     "losses",
