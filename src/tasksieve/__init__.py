@@ -25,6 +25,7 @@ _HOME = {
     "GraphSVCCV": "graph",
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
+    "HeldOutQuality": "fitted.quality",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -61,6 +62,7 @@ _HOME = {
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "pfer_bound": "findings.bounds",
+    "permutation_test": "findings.permutation",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -87,6 +89,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.permutation import permutation_test as permutation_test
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
@@ -95,6 +98,7 @@ if TYPE_CHECKING:
     from .fitted.path import RegularizationPath as RegularizationPath
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
+    from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
