@@ -20,6 +20,8 @@ from .packing import Packed, number, pack, plural, shorten
 HERE = Path(__file__).parent
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
+# The script in parts, in their order; what shows a fitted model is left out where there is none.
+SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "ready")
 
 
 def render(content: ReportContent) -> str:
@@ -53,7 +55,7 @@ def render(content: ReportContent) -> str:
         trim_blocks=True,
     )
     environment.filters.update(quantity=quantity, small=small)
-    script = (HERE / "report.js").read_text(encoding="utf-8")
+    script = joined_script()
     return environment.get_template("template.html").render(
         content=content,
         style=(HERE / "report.css").read_text(encoding="utf-8"),
@@ -68,6 +70,12 @@ def render(content: ReportContent) -> str:
         has_path=packed.data["path"] is not None,
         row_nouns=plural(content.row_noun),
     )
+
+
+def joined_script() -> str:
+    """The parts of the script as one function, so that they share names and leave none behind."""
+    parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
