@@ -25,6 +25,7 @@ _HOME = {
     "GraphSVCCV": "graph",
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
+    "HeldOutQuality": "fitted.quality",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from .fitted.path import RegularizationPath as RegularizationPath
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
+    from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
