@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from ..report.from_model import task_quality
-from ..report.packing import count
 from ..report.rows import coefficient_rows, row_labels
+from ..report.words import count
 from ..runs import ModelKind, RunFolder, SavedModel, save_model
 from ..runs.folder import DATA
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..atomic import write_bytes
 from .content import ReportContent
-from .packing import Packed, number, pack, plural, shorten
+from .packing import Packed, pack, shorten
+from .words import plural, quantity, small
 
 HERE = Path(__file__).parent
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
 SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "ready")
@@ -222,29 +222,3 @@ def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None
     if high >= 10**15 or unit < Decimal("1e-18"):
         return small(float(low)), small(float(high))
     return f"{low:,f}", f"{high:,f}"
-
-
-def quantity(value: Any, sign: bool = False) -> str:
-    """A number with three significant digits, as a person would write it."""
-    value = number(value)
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    size = abs(value)
-    before = "−" if value < 0 else "+" if sign else ""
-    if 1e-4 <= size < 1e5:
-        return f"{before}{size:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
-    return before + _power(size, 2)
-
-
-def small(value: Any) -> str:
-    """A small number in powers of ten."""
-    if value is None or not np.isfinite(value):
-        return "–"
-    return "0" if value == 0 else ("−" if value < 0 else "") + _power(abs(float(value)), 1)
-
-
-def _power(size: float, digits: int) -> str:
-    factor, exponent = f"{size:.{digits}e}".split("e")
-    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(RAISED)}"
