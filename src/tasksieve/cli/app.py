@@ -100,6 +100,47 @@ def predict(
 
 @app.command()
 @guarded
+def evaluate(
+    run: Run,
+    table: Annotated[str, typer.Argument(help="Rows that the model has not seen, with labels.", show_default=False)],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Write the scores of each task to a .csv or .parquet file.")
+    ] = None,
+    predictions: Annotated[
+        str | None, typer.Option(help="Write every row's id, task, label and prediction to a .csv or .parquet file.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Evaluate this value of the path.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-y", help="Target column, where it has another name here.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Task column, where it has another name here.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
+    ] = None,
+    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
+    unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
+    format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
+    separator: Separator = None,
+    max_memory: MaxMemory = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by task."""
+    State.debug = debug
+    from .evaluate import run_evaluate
+
+    return run_evaluate(
+        run, table, out, predictions, alpha, target or [], task, weights, id, missing, unknown, level,
+        format, separator, max_memory, quiet,
+    )  # fmt: skip
+
+
+@app.command()
+@guarded
 def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: Debug = False) -> int:
     """Write report.html of a run once more."""
     State.debug = debug

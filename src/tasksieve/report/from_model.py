@@ -15,9 +15,8 @@ from ..fitted.task_scores import scores_by_task
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
 from .members import member_tables
-from .packing import count, plural
-from .page import small
 from .rows import coefficient_rows, multinomial, row_labels
+from .words import count, plural, small
 
 
 def content_from_model(

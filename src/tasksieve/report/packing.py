@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from .content import ReportContent
+from .words import capital, number, plural
 
 # Together they keep a report below 20 MB whatever the model.
 MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
@@ -133,27 +134,6 @@ def shorten(names: Sequence[Any]) -> list[str]:
     """Names as text, long ones cut."""
     texts = [str(name) for name in names]
     return [text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…" for text in texts]
-
-
-def plural(noun: str) -> str:
-    return noun + ("es" if noun.endswith("s") else "s")
-
-
-def count(n: int, noun: str) -> str:
-    """ "1 feature", "5,000 features" """
-    return f"{n:,} {noun if n == 1 else plural(noun)}"
-
-
-def capital(text: str) -> str:
-    """The first letter large, the others as they are."""
-    return text[:1].upper() + text[1:]
-
-
-def number(value: Any) -> float | None:
-    """A number for JSON: six digits, None where it is missing or not finite."""
-    if value is None or not np.isfinite(value):
-        return None
-    return float(f"{float(value):.6g}")
 
 
 def numbers(values: Any) -> list[float | None]:

@@ -15,11 +15,13 @@ import numpy as np
 
 from ..atomic import write_bytes
 from .content import ReportContent
-from .packing import Packed, number, pack, plural, shorten
+from .packing import Packed, pack, shorten
+from .words import plural, quantity, small
 
 HERE = Path(__file__).parent
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
+# The script in parts, in their order; what shows a fitted model is left out where there is none.
+SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "ready")
 
 
 def render(content: ReportContent) -> str:
@@ -53,7 +55,7 @@ def render(content: ReportContent) -> str:
         trim_blocks=True,
     )
     environment.filters.update(quantity=quantity, small=small)
-    script = (HERE / "report.js").read_text(encoding="utf-8")
+    script = joined_script()
     return environment.get_template("template.html").render(
         content=content,
         style=(HERE / "report.css").read_text(encoding="utf-8"),
@@ -68,6 +70,12 @@ def render(content: ReportContent) -> str:
         has_path=packed.data["path"] is not None,
         row_nouns=plural(content.row_noun),
     )
+
+
+def joined_script() -> str:
+    """The parts of the script as one function, so that they share names and leave none behind."""
+    parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
@@ -214,29 +222,3 @@ def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None
     if high >= 10**15 or unit < Decimal("1e-18"):
         return small(float(low)), small(float(high))
     return f"{low:,f}", f"{high:,f}"
-
-
-def quantity(value: Any, sign: bool = False) -> str:
-    """A number with three significant digits, as a person would write it."""
-    value = number(value)
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    size = abs(value)
-    before = "−" if value < 0 else "+" if sign else ""
-    if 1e-4 <= size < 1e5:
-        return f"{before}{size:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
-    return before + _power(size, 2)
-
-
-def small(value: Any) -> str:
-    """A small number in powers of ten."""
-    if value is None or not np.isfinite(value):
-        return "–"
-    return "0" if value == 0 else ("−" if value < 0 else "") + _power(abs(float(value)), 1)
-
-
-def _power(size: float, digits: int) -> str:
-    factor, exponent = f"{size:.{digits}e}".split("e")
-    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(RAISED)}"

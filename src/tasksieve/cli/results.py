@@ -1,0 +1,153 @@
+"""What a fit has found: written into its run folder, and told in a few lines."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..report.from_model import task_quality
+from ..report.rows import coefficient_rows, row_labels
+from ..report.words import count
+from ..runs import ModelKind, RunFolder, SavedModel, save_model
+from ..runs.folder import DATA
+from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
+from ..tables.chunked import ChunkedProblem
+from .chunked import quality_of
+from .data import Problem
+from .report import REPORT
+
+
+@dataclass
+class Fitted:
+    """What an estimator has found, in the terms of a run folder."""
+
+    model: Any  # of one value: the estimator to predict with
+    path: Any = None
+    chosen: int = -1
+    cv_scores: np.ndarray | None = None
+    cv_measure: str = ""
+    cv_folds: str = ""
+    converged: bool = True
+
+
+def write_results(
+    folder: RunFolder,
+    config: dict[str, Any],
+    kind: ModelKind,
+    problem: Problem,
+    fitted: Fitted,
+) -> None:
+    model = fitted.model
+    names = problem.encoding.feature_names
+    labels = row_labels(model, problem.targets)
+    write_coefficients(folder, *coefficient_rows(model), labels, names)
+    if fitted.path is not None:
+        write_path(folder, fitted.path)
+    if fitted.cv_scores is not None:
+        write_scores(folder, fitted.path.alphas, fitted.cv_scores)
+    null = model.null_objective_
+    folder.write_json(
+        "certificate.json",
+        {
+            "objective": float(model.objective_),
+            "dual_gap": float(model.dual_gap_),
+            "relative_gap": float(model.dual_gap_ / null) if null > 0 else 0.0,
+            "tol": float(model.tol),
+            "null_objective": float(null),
+            "converged": bool(fitted.converged),
+        },
+    )
+    if isinstance(problem, ChunkedProblem):
+        quality = quality_of(model, problem)
+    else:
+        quality = task_quality(
+            model,
+            problem.X,
+            problem.y,
+            problem.task,
+            problem.sample_weight,
+            offset=problem.offset,
+            where="the rows learnt from",
+        )
+    tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
+    write_quality(folder, quality, tasks)
+    told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
+    write_member_tables(folder, model, names, told)
+    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
+    facts |= {key: config.get(key) for key in ("id", "offset")}
+    save_model(
+        folder,
+        SavedModel(
+            model, kind.name, problem.encoding, problem.fill, problem.targets, config.get("task"), facts
+        ),
+    )
+
+
+SCALES = {
+    True: "columns standardised while fitting (not with --as-is); coefficients are in the units of the table",
+    False: "columns as they are, not standardised",
+}
+
+
+def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.ndarray:
+    """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
+    strength = np.linalg.norm(coef, axis=0)
+    if getattr(model, "standardize", False):
+        chosen = np.flatnonzero(strength)
+        if isinstance(problem, ChunkedProblem):
+            strength[chosen] *= problem.moments.deviations()[chosen]
+        else:
+            strength[chosen] *= deviations(problem.X[:, chosen])
+    return strength
+
+
+def deviations(X: Any) -> np.ndarray:
+    """Standard deviations of columns."""
+    if not scipy.sparse.issparse(X):
+        return np.std(X, axis=0, dtype=np.float64)
+    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(squares - means**2, 0.0))
+
+
+def summary(
+    folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
+) -> None:
+    """A few lines on stdout."""
+    model = fitted.model
+    coef, _ = coefficient_rows(model)
+    strength = comparable_strengths(model, coef, problem)
+    chosen = np.flatnonzero(strength)
+    names = problem.encoding.feature_names
+    n_tasks = folder.read_json(DATA)["tasks"]
+    lines = [
+        f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
+        f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
+    ]
+    if fitted.path is not None and fitted.cv_scores is None:
+        lines[1] = (
+            f"{count(len(fitted.path), 'value')} of alpha, "
+            f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
+        )
+    if hasattr(model, "standardize"):
+        lines.append(SCALES[model.standardize])
+    strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
+    if len(strongest):
+        shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
+        lines.append(f"strongest: {shown}")
+    null = model.null_objective_
+    relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
+    lines.append(
+        f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
+    )
+    if not fitted.converged:
+        lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
+    lines.append(f"everything is in {folder.path}{os.sep}")
+    if (folder / REPORT).is_file():
+        lines.append(f"to read: {folder / REPORT}")
+    print("\n".join(lines), flush=True)
