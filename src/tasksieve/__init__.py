@@ -55,6 +55,7 @@ _HOME = {
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
     "ScaleWarning": "fitted.scales",
+    "StabilitySelection": "findings.stability",
     "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "TaskMoments": "tasks",
@@ -87,6 +88,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
