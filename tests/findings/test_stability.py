@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import lasso_path
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tasksieve as ts
 from tasksieve.findings.half_paths import Grid
@@ -411,6 +412,23 @@ def test_one_feature() -> None:
 
 
 # -- as an estimator --------------------------------------------------------------------------------------------------
+
+
+REPEATED = "what is halved are rows: a row of weight 2 is one, its equal twice are two"
+
+
+@parametrize_with_checks(
+    [
+        ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=2, assumption="none"),
+        ts.StabilitySelection(ts.MultiTaskLogisticRegression(), n_pairs=2, assumption="none"),
+    ],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": REPEATED,
+        "check_sample_weight_equivalence_on_sparse_data": REPEATED,
+    },
+)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
 
 
 def test_not_fitted() -> None:

@@ -204,8 +204,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
         selectable = Selectable(problem)
         if selectable.count < 2:
             raise ValueError(
-                f"There is nothing to select from: {selectable.count} penalised feature(s) or group(s); it takes at "
-                "least 2."
+                f"There is nothing to select from: X has {selectable.count} feature(s), or group(s) of features, that are "
+                "penalised; it takes at least 2."
             )
         levels = complete_levels(
             selectable.count,
@@ -428,9 +428,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
         tags = super().__sklearn_tags__()
         inner = getattr(self.estimator, "__sklearn_tags__", None)
         if inner is not None and not isinstance(self.estimator, type):
-            own = inner()
-            tags.estimator_type, tags.target_tags = own.estimator_type, own.target_tags
-            tags.regressor_tags, tags.classifier_tags = own.regressor_tags, own.classifier_tags
+            tags.target_tags = inner().target_tags
         return tags
 
 
