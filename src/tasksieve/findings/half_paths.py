@@ -91,11 +91,9 @@ class Grid:
 
     def places(self, first: int) -> Array:
         """All of them that are looked at from the first one on."""
-        last = first
-        deepest = self.alphas(np.array(first)) * math.exp(-_DEEPEST)
-        while self.alphas(np.array(last)) > deepest:
-            last += 1
-        return np.arange(first, last + 1)
+        found = np.arange(first, first + math.ceil(_DEEPEST / self.step) + 1)
+        alphas = self.alphas(found)
+        return found[alphas >= alphas[0] * math.exp(-_DEEPEST)]
 
 
 class Selectable:

@@ -204,8 +204,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
         selectable = Selectable(problem)
         if selectable.count < 2:
             raise ValueError(
-                f"There is nothing to select from: X has {selectable.count} feature(s), or group(s) of features, that are "
-                "penalised; it takes at least 2."
+                f"There is nothing to select from: X has {selectable.count} feature(s), or group(s) of features, that "
+                "are penalised; it takes at least 2."
             )
         levels = complete_levels(
             selectable.count,
