@@ -61,6 +61,7 @@ _HOME = {
     "TaskMoments": "tasks",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
+    "compare": "findings.compare",
     "permutation_test": "findings.permutation",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
@@ -87,6 +88,7 @@ _PARTS = (
 
 if TYPE_CHECKING:
     from .design import Storage as Storage
+    from .findings.compare import compare as compare
     from .findings.permutation import permutation_test as permutation_test
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
