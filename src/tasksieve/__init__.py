@@ -63,6 +63,7 @@ _HOME = {
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "pfer_bound": "findings.bounds",
+    "compare": "findings.compare",
     "permutation_test": "findings.permutation",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
@@ -90,6 +91,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.compare import compare as compare
     from .findings.permutation import permutation_test as permutation_test
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
