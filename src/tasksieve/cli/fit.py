@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.checkpoint import FolderStore, checkpoint
 from ..fitted.progress import watch
+from ..fitted.restore import set_state
 from ..fitted.scales import ScaleWarning
 from ..runs import ModelKind, RunFolder
 from ..runs.folder import DATA, PIECES
@@ -130,9 +131,9 @@ def solve(
         display.note(f"warning: {words}")
     data = folder.read_json(DATA)
     data["notes"] = [*problem.notes, *warned]
-    if fitted.cv_scores is not None:
-        data["cv_measure"] = fitted.cv_measure
-        data["cv_folds"] = fitted.cv_folds
+    if fitted.cv is not None:
+        data["cv_measure"] = fitted.cv.cv_measure
+        data["cv_folds"] = fitted.cv.cv_folds_
     folder.write_json(DATA, data)
     with working("writing results", bool(call.get("quiet"))):
         write_results(folder, config, kind, problem, fitted)
@@ -169,9 +170,8 @@ def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: 
     (model.fit_moments if summed else model.fit)(*data, **rows)
     if config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
-        return Fitted(
-            path.model(k), path, k, model.path_scores_, model.cv_measure, model.cv_folds_, bool(path.converged[k])
-        )
+        chosen = set_state(path.model(k), cv_quality=model.cv_quality_)
+        return Fitted(chosen, path, k, model, bool(path.converged[k]))
     if kind.has_path and isinstance(model.alpha, str):  # a word for a number: keep the number
         model.set_params(alpha=float(model.alpha_))
     return Fitted(model)

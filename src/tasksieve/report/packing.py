@@ -97,9 +97,12 @@ def pack(content: ReportContent) -> Packed:
                 "measure": capital(quality.measure),
                 "values": numbers(np.asarray(quality.values)[tasks]),
                 "rows": numbers(np.asarray(quality.rows)[tasks]),
+                "errors": None if quality.errors is None else numbers(np.asarray(quality.errors)[tasks]),
+                "unseen": quality.unseen,
             }
             for quality in content.quality
         ],
+        "headline": next((i for i, quality in enumerate(content.quality) if quality is content.headline), None),
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
         "path": None,

@@ -97,6 +97,8 @@ def check(content: ReportContent) -> None:
     for i, quality in enumerate(content.quality):
         lengths.append((f"quality[{i}].values", quality.values, n_tasks))
         lengths.append((f"quality[{i}].rows", quality.rows, n_tasks))
+        if quality.errors is not None:
+            lengths.append((f"quality[{i}].errors", quality.errors, n_tasks))
     if content.alphas is not None:
         n_values = len(content.alphas)
         lengths.append(("path_coefs", content.path_coefs, n_values))
@@ -151,8 +153,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
             _rows_remark(content),
         ),
     ]
-    if content.quality:
-        quality = content.quality[-1]
+    quality = content.headline
+    if quality is not None:
         values = np.asarray(quality.values, dtype=float)
         known = values[np.isfinite(values)]
         if known.size:
@@ -161,6 +163,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
                 if known.size > 1
                 else ""
             )
+            if quality.overall is not None and np.isfinite(quality.overall[1]):
+                spread = f"± {quantity(quality.overall[1])}" + (f"; {spread}" if spread else "")
             found.append((quantity(known.mean()), quality.measure, spread))
     if content.alphas is not None:
         chosen = content.chosen % len(content.alphas)

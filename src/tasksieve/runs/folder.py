@@ -34,6 +34,8 @@ RESULTS = (
     "path.csv",
     "cv_scores.csv",
     "quality.csv",
+    "cv_quality.csv",
+    "out_of_fold.csv",
     TABLES,
     "certificate.json",
     "timing.json",
