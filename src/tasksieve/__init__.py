@@ -61,6 +61,7 @@ _HOME = {
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "permutation_test": "findings.permutation",
+    "refit": "findings.refit",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -87,6 +88,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.permutation import permutation_test as permutation_test
+    from .findings.refit import refit as refit
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
