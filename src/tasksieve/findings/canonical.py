@@ -1,0 +1,117 @@
+"""An order of the rows that is theirs alone: what is drawn by lot must not depend on how the data were handed in.
+
+Within a task rows are sorted by label, weight and offset, then by as many columns of X as it takes to tell them apart.
+Every task has a stream of random numbers of its own, seeded by its rows in that order: not by its name, nor by its
+place. (Nor by its labels alone: two tasks with as many rows of each class would draw alike.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from ..tasks import TaskData
+
+Array = np.ndarray[Any, Any]
+
+_MOST_COLUMNS = 4096  # read at a time, where it takes that many
+_MOST_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Rows of X in an order of their own, and what the streams of random numbers are seeded with.
+
+    Attributes
+    ----------
+    rows : list of int arrays
+        Task by task, or once for a matrix shared by all tasks: the observed rows, as X is stored.
+    seeds : list of tuples of int
+        One for each of them.
+    """
+
+    rows: list[Array]
+    seeds: list[tuple[int, ...]]
+
+    def stream(self, seed: int, *parts: int, more: tuple[int, ...] = ()) -> np.random.Generator:
+        """The stream that belongs to some of them together."""
+        return np.random.default_rng([seed, *(number for k in parts for number in self.seeds[k]), *more])
+
+
+def canonical(data: TaskData) -> Canonical:
+    """The observed rows of each task in their own order; those of a shared matrix are rows of all tasks."""
+    n_rows, known = data.n_rows, data.known
+    flat = [data.y, data.weights] if known is None else [data.y, data.weights, known]
+    if data.shared:
+        labels = np.concatenate([part.reshape(data.n_tasks, n_rows) for part in flat]).T
+        home = np.zeros(n_rows, dtype=np.int64)
+        observed = np.logical_or.reduce((data.weights > 0.0).reshape(data.n_tasks, n_rows), axis=0)
+    else:
+        labels, home = np.stack(flat, axis=1), data.task_of_sample
+        observed = np.asarray(data.weights > 0.0)
+    labels = labels + 0.0  # no negative zeros
+    place = _ranks(home, labels)
+    for columns in _blocks(data):
+        tied = np.flatnonzero(observed & (np.bincount(place)[place] > 1))
+        if not len(tied):
+            break
+        # those that are tied spread over the places that they have together
+        place[tied] += _within(place[tied], data.take(columns)[tied] + 0.0)
+    order = np.argsort(place, kind="stable")
+    order = order[observed[order]]
+    rows = [order[home[order] == k] for k in range(int(home.max()) + 1)]
+    return Canonical(rows, _seeds(data, labels, rows))
+
+
+def _ranks(first: Array, keys: Array) -> Array:
+    """The place of each row in the order of its keys, the first of its places where several are alike."""
+    order = np.lexsort((*keys.T[::-1], first))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (np.diff(first[order]) != 0) | (np.diff(keys[order], axis=0) != 0).any(axis=1)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.flatnonzero(new)[np.cumsum(new) - 1]
+    return place
+
+
+def _within(place: Array, keys: Array) -> Array:
+    """How far each row comes after the first of those that it was tied with."""
+    rank = _ranks(place, keys)
+    order = np.argsort(place, kind="stable")
+    start = np.empty(len(place), dtype=np.int64)
+    start[order] = np.searchsorted(place[order], place[order])
+    return rank - start
+
+
+def _blocks(data: TaskData) -> Any:
+    """All columns, a few at first."""
+    low, size = 0, 1
+    most = max(1, min(_MOST_COLUMNS, _MOST_BYTES // (8 * max(data.n_rows, 1))))
+    while low < data.n_features:
+        yield np.arange(low, min(low + size, data.n_features))
+        low, size = low + size, min(8 * size, most)
+
+
+def _seeds(data: TaskData, labels: Array, rows: list[Array]) -> list[tuple[int, ...]]:
+    """Numbers made of a task's rows: of labels and the first column, of more where two tasks are alike in these."""
+    sums = [blake2b(np.ascontiguousarray(labels[own]).tobytes(), digest_size=16) for own in rows]
+    alike = list(range(len(rows)))
+    for columns in _blocks(data):
+        block = data.take(columns) + 0.0
+        for k in alike:
+            sums[k].update(np.ascontiguousarray(block[rows[k]]).tobytes())
+        digests = [found.digest() for found in sums]
+        counts = {digest: digests.count(digest) for digest in set(digests)}
+        alike = [k for k in alike if counts[digests[k]] > 1]
+        if not alike:
+            break
+    seen: dict[bytes, int] = {}
+    seeds = []
+    for digest in (found.digest() for found in sums):
+        number = seen.setdefault(digest, 0)  # tasks with the very same rows take turns
+        seen[digest] += 1
+        words = np.frombuffer(digest, dtype="<u4")
+        seeds.append((*(int(word) for word in words), number))
+    return seeds

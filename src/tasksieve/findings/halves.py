@@ -1,0 +1,305 @@
+"""Complementary halves of the rows: pairs of 0/1 weights, drawn within tasks.
+
+What is drawn is a *unit*: a row; all rows of a group; the row of a matrix that tasks share. Units are halved within
+strata: those with rows in the same tasks, and of the same classes where targets are classes. What is left of strata
+with an odd number of units goes to the one half and the other by turns, in a random order that begins with a coin.
+
+The halves are a function of the seed and of the data as a set of rows in a set of tasks: not of the order of the rows,
+the names of tasks and groups, or the form in which the data came. For that, rows are told apart by what they hold
+(labels, and as many columns as it takes), and each task draws from a stream of its own, seeded by its rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from ..fitted.arguments import check_choice
+from ..fitted.deal import read_seed
+from ..tasks import TaskData, read_groups, some_of
+
+Array = np.ndarray[Any, Any]
+SmallTasks = Literal["error", "drop"]
+
+_NOWHERE = -1  # the unit of samples that are in neither half
+_ATTEMPTS = 1000  # at drawing halves in which every task has rows
+_BLOCK_ENTRIES = 1 << 22  # of X, read at a time to tell rows apart
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Pairs of complementary halves; the halves of pair b are 2b and 2b + 1.
+
+    Attributes
+    ----------
+    first : bool array of shape (n_pairs, n_units)
+        Whether a unit is in the first half of a pair; otherwise it is in the second.
+    unit : int array of shape (N,)
+        The unit of each entry of the flat sample space; -1: in neither half.
+    dropped : list
+        Labels of tasks that are in neither half, being too small.
+    words : str
+        How they were drawn.
+    """
+
+    first: Array
+    unit: Array
+    dropped: list[Any] = field(default_factory=list)
+    words: str = ""
+
+    def __len__(self) -> int:
+        """Halves."""
+        return 2 * len(self.first)
+
+    def weights(self, half: int, weights: Array) -> Array:
+        """Sample weights of a half: those given, and 0 outside."""
+        pair, second = divmod(half, 2)
+        inside = (self.first[pair] != bool(second))[self.unit] & (self.unit != _NOWHERE)
+        return np.where(inside, weights, 0.0)
+
+
+def draw_halves(
+    data: TaskData, n_pairs: int, random_state: Any = 0, *, groups: Any = None, small_tasks: SmallTasks = "error"
+) -> Halves:
+    """Draw pairs of complementary halves, each task in both.
+
+    Parameters
+    ----------
+    data : TaskData
+        Rows of weight 0 are absent.
+    n_pairs : int
+    random_state : int, RandomState, Generator or None
+        None is 0.
+    groups : array of shape (n,), or list of such, optional
+        Any labels, one per row of X: rows of one group, relatives say, are in the same half, in all tasks.
+    small_tasks : {"error", "drop"}
+        What to do about tasks that cannot be halved.
+    """
+    check_choice(small_tasks, "small_tasks", ("error", "drop"))
+    seed = read_seed(random_state)
+    named = None if groups is None else read_groups(groups, data)
+    if named is not None:
+        unit = data.flatten_rows(named[1])
+    elif data.shared:
+        unit = np.tile(np.arange(data.n_rows), data.n_tasks)
+    else:
+        unit = np.arange(len(data.y))
+    samples = np.flatnonzero(data.weights > 0.0)
+    small = _small_tasks(data, samples, unit)
+    dropped = [data.tasks.tolist()[t] for t in small]
+    if dropped and small_tasks == "error":
+        raise ValueError(_cannot_be_halved(data, samples, unit, small[0], named) + _more(dropped))
+    samples = samples[~np.isin(data.task_of_sample[samples], small)]
+    if not len(samples):
+        raise ValueError("No task has two rows (or groups of rows), so that there is nothing to halve.")
+    own, code = np.unique(unit[samples], return_inverse=True)
+    crowd = _Crowd(data, samples, code.astype(np.int64), len(own))
+    first = np.zeros((n_pairs, len(own)), dtype=bool)
+    for stream, strata, tasks in crowd.blocks(seed):
+        for b in range(n_pairs):
+            _halve(first[b], stream, strata, crowd, tasks, "rows" if named is None else "groups")
+    of_sample = np.full(len(data.y), _NOWHERE)
+    of_sample[samples] = code
+    kind = "rows" if named is None else "whole groups of rows"
+    within = "tasks" if data.classes is None else "classes of tasks"
+    words = f"{n_pairs} pairs of complementary halves of {kind}, within {within}, seed {seed}"
+    return Halves(first, of_sample, dropped, words)
+
+
+def _halve(
+    first: Array, stream: np.random.RandomState, strata: Sequence[Array], crowd: _Crowd, tasks: Array, kind: str
+) -> None:
+    """Draw who is in the first half, until every task has units in both."""
+    for _ in range(_ATTEMPTS):
+        rest = []
+        for units in strata:
+            mixed = stream.permutation(units)
+            middle = len(units) // 2
+            first[mixed[:middle]], first[mixed[middle:]] = True, False
+            rest += mixed[2 * middle :].tolist()
+        mixed = stream.permutation(rest).astype(np.int64)
+        first[mixed[stream.randint(2) :: 2]] = True
+        if len(tasks) == 1:  # at least two units, and so at least one in each half
+            return
+        inside = crowd.units_of_tasks[tasks] @ first.astype(np.int64)
+        alone = np.flatnonzero((inside == 0) | (inside == crowd.units_a_task[tasks]))
+        if not len(alone):
+            return
+    t = tasks[alone[0]]
+    otherwise = "use smaller groups" if kind == "groups" else "stack the rows (task=) so that tasks are halved alone"
+    raise ValueError(
+        f"{kind}: no way was found to put {kind} of every task into both halves; task {crowd.names[t]!r} has "
+        f"{crowd.units_a_task[t]}, which belong to other tasks as well. Leave the task out, or {otherwise}."
+    )
+
+
+class _Crowd:
+    """Units in an order that depends on nothing but what their rows hold.
+
+    Parameters
+    ----------
+    data : TaskData
+    samples : int array
+        Entries of the flat sample space that are drawn.
+    unit : int array
+        The unit of each of them, from 0.
+    n_units : int
+    """
+
+    def __init__(self, data: TaskData, samples: Array, unit: Array, n_units: int) -> None:
+        self.names = data.tasks.tolist()
+        task = data.task_of_sample[samples]
+        ranks = _ranks(data, samples, task)
+        self._digests = _task_digests(data, samples, task, ranks)
+        present = sorted(self._digests, key=self._digests.__getitem__)
+        place = np.full(data.n_tasks, -1)  # of a task in an order of its own
+        place[present] = np.arange(len(present))
+        self.units_of_tasks = csr_array(
+            (np.ones(len(unit), dtype=np.int64), (task, unit)), shape=(data.n_tasks, n_units)
+        )
+        self.units_of_tasks.data[:] = 1  # a unit may have several rows in a task
+        self.units_a_task = np.diff(self.units_of_tasks.indptr)
+        classes = np.zeros(len(samples)) if data.classes is None else data.y[samples]
+        kinds = np.stack([place[task], classes - classes.min()], axis=1).astype(np.int64)
+        alone = n_units == len(samples)
+        self._strata = _strata_of_rows(unit, ranks, kinds) if alone else _strata_of_units(unit, ranks, kinds)
+        self._task_of_unit = np.empty(n_units, dtype=np.int64)
+        self._task_of_unit[unit] = task  # any of them: they are in one block
+
+    def blocks(self, seed: int) -> Iterator[tuple[np.random.RandomState, list[Array], Array]]:
+        """Tasks that units tie together: their stream of random numbers, their strata of units, and which they are."""
+        _, of_task = connected_components(self.units_of_tasks @ self.units_of_tasks.T, directed=False)
+        strata: dict[int, list[Array]] = {}
+        for units in self._strata:
+            strata.setdefault(int(of_task[self._task_of_unit[units[0]]]), []).append(units)
+        for block, own_strata in strata.items():
+            tasks = np.flatnonzero((of_task == block) & (self.units_a_task > 0))
+            own = hashlib.sha256(b"".join(sorted(self._digests[int(t)] for t in tasks))).digest()
+            words = np.frombuffer(own, dtype=">u4").astype(np.int64).tolist()
+            # RandomState: its numbers are the same in every version of NumPy
+            yield np.random.RandomState([seed, *words]), own_strata, tasks
+
+
+def _strata_of_rows(unit: Array, ranks: Array, kinds: Array) -> list[Array]:
+    """Units of one row each, stratum by stratum, in an order of their own."""
+    order = np.lexsort((ranks, kinds[:, 1], kinds[:, 0]))
+    changes = np.flatnonzero(np.any(kinds[order][1:] != kinds[order][:-1], axis=1)) + 1
+    return np.split(unit[order], changes)
+
+
+def _strata_of_units(unit: Array, ranks: Array, kinds: Array) -> list[Array]:
+    """The same for units of several rows: those with rows of the same kinds are a stratum."""
+    order = np.lexsort((ranks, kinds[:, 1], kinds[:, 0], unit))
+    # big-endian, so that bytes are ordered as numbers are
+    content = np.column_stack([kinds, ranks])[order].astype(">i8")
+    cuts = np.flatnonzero(np.diff(unit[order], prepend=-1)).tolist()
+    strata: dict[bytes, list[tuple[bytes, int]]] = {}
+    for u, own in enumerate(np.split(content, cuts[1:])):
+        strata.setdefault(np.unique(own[:, :2], axis=0).tobytes(), []).append((own.tobytes(), u))
+    return [np.array([u for _, u in sorted(strata[key])]) for key in sorted(strata)]
+
+
+def _column_blocks(data: TaskData) -> Iterator[Array]:
+    """Columns in their order, a few at first, then more at a time."""
+    low, width, most = 0, 1, max(1, _BLOCK_ENTRIES // max(data.n_rows, 1))
+    while low < data.n_features:
+        high = min(low + width, data.n_features)
+        yield data.take(np.arange(low, high)) + 0.0  # no zero has a sign
+        low, width = high, min(2 * width, most)
+
+
+def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
+    """The place of each sample in its task, sorted by label, weight, offset and columns; equal ones have the same.
+
+    Columns are read only while some are equal.
+    """
+    rows = samples % data.n_rows if data.shared else samples
+    keys = [data.weights[samples], data.y[samples] + 0.0, task]
+    if data.known is not None and len(data.known) == len(data.y):
+        keys.insert(0, data.known[samples])
+    ranks = _refined(np.zeros(len(samples), dtype=np.int64), keys)
+    blocks = _column_blocks(data)
+    while len(tied := np.flatnonzero(np.bincount(ranks)[ranks] > 1)) and (block := next(blocks, None)) is not None:
+        ranks[tied] = _refined(ranks[tied], list(block[rows[tied]].T[::-1]))
+    return ranks - np.searchsorted(task, np.arange(data.n_tasks))[task]
+
+
+def _refined(ranks: Array, keys: list[Array]) -> Array:
+    """Ranks (the number of those before) of members of whole ties, which further keys tell apart, the last of these
+    first."""
+    order = np.lexsort([*keys, ranks])
+    sorted_keys = [key[order] for key in (*keys, ranks)]
+    opens = np.ones(len(order), dtype=bool)  # whether one differs from the one before
+    opens[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
+    new_tie = np.ones(len(order), dtype=bool)
+    new_tie[1:] = sorted_keys[-1][1:] != sorted_keys[-1][:-1]
+    places = np.arange(len(order))
+    start = np.maximum.accumulate(np.where(opens, places, 0))
+    base = np.maximum.accumulate(np.where(new_tie, places, 0))
+    found = np.empty_like(ranks)
+    found[order] = sorted_keys[-1] + start - base
+    return found
+
+
+def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> dict[int, bytes]:
+    """A name of each task that its rows give it: a hash of its labels in order, and of as many columns as tell it from
+    all others; tasks that are the same in all of them are numbered."""
+    order = np.lexsort((ranks, task))
+    samples, task = samples[order], task[order]
+    spans = {int(t): slice(*np.searchsorted(task, [t, t + 1])) for t in np.unique(task)}
+    rows = samples % data.n_rows if data.shared else samples
+    found = {t: hashlib.sha256((data.y[samples[span]] + 0.0).tobytes()) for t, span in spans.items()}
+
+    def alike() -> list[int]:
+        count: dict[bytes, int] = {}
+        for hashed in found.values():
+            count[hashed.digest()] = count.get(hashed.digest(), 0) + 1
+        return [t for t, hashed in found.items() if count[hashed.digest()] > 1]
+
+    tied = alike()
+    if tied:
+        for block in _column_blocks(data):
+            for column in block.T:
+                for t in tied:
+                    found[t].update(column[rows[spans[t]]].tobytes())
+                tied = alike()
+                if not tied:
+                    break
+            if not tied:
+                break
+    number: dict[bytes, int] = {}
+    names = {}
+    for t in sorted(found, key=lambda t: data.weights[samples[spans[t]]].tobytes()):
+        own = found[t].digest()
+        names[t] = own + number.setdefault(own, 0).to_bytes(4, "big")
+        number[own] += 1
+    return names
+
+
+def _small_tasks(data: TaskData, samples: Array, unit: Array) -> list[int]:
+    """Tasks with fewer than two units."""
+    pairs = np.unique(np.stack([data.task_of_sample[samples], unit[samples]]), axis=1)
+    return np.flatnonzero(np.bincount(pairs[0], minlength=data.n_tasks) < 2).tolist()
+
+
+def _cannot_be_halved(
+    data: TaskData, samples: Array, unit: Array, t: int, named: tuple[Array, Array] | None
+) -> str:
+    own = samples[data.task_of_sample[samples] == t]
+    name = data.tasks.tolist()[t]
+    if named is None or len(own) < 2:
+        what = "one row" if len(own) else "no row"
+        return f"Task {name!r} has {what} that counts (observed, of positive weight), and cannot be halved"
+    group = named[0][unit[own[:1]]].tolist()[0]
+    return f"groups: all rows of task {name!r} are of one group ({group!r}), and cannot be halved"
+
+
+def _more(names: list[Any]) -> str:
+    others = f"; so it is with {len(names) - 1} more ({some_of(names[1:])})" if names[1:] else ""
+    return f"{others}. Give it more rows, leave it out, or leave out all such tasks with small_tasks='drop'."

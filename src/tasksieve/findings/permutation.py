@@ -1,0 +1,232 @@
+"""Does anything matter? The largest correlation that chance alone would have given, by permuted labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..fitted.arguments import check_number
+from ..fitted.deal import read_seed
+from ..fitted.progress import reporter
+from ..linear.tall import alpha_of
+from ..tasks import TaskData, read_groups, some_of
+from .canonical import Canonical, canonical
+from .path_model import path_model
+from .permuted_levels import PermutedLevels
+
+Array = np.ndarray[Any, Any]
+
+_TIE = 1e-10  # levels that differ by less are equal but for rounding
+
+
+@dataclass(frozen=True, repr=False)
+class PermutationTest:
+    """What `permutation_test` has found.
+
+    Attributes
+    ----------
+    statistic : float
+        alpha_max of the model on the labels as they are.
+    null : array of shape (n_permutations,)
+        alpha_max for permuted labels.
+    pvalue : float
+        ``(1 + number of null >= statistic) / (1 + n_permutations)``.
+    approximate : bool
+        Whether residuals were permuted in place of labels, because of features that are never penalised.
+    moved : str
+        What changed places, in words.
+    """
+
+    statistic: float
+    null: Array = field(repr=False)
+    pvalue: float
+    approximate: bool
+    moved: str
+
+    @property
+    def n_permutations(self) -> int:
+        return len(self.null)
+
+    def __repr__(self) -> str:
+        numbers = f"pvalue={self.pvalue:.4g}, statistic={self.statistic:.6g}"
+        return f"PermutationTest({numbers}, {len(self.null)} permutations{', approximate' if self.approximate else ''})"
+
+    def summary(self) -> str:
+        """The finding in plain words."""
+        reached = int(np.count_nonzero(self.null >= self.statistic * (1.0 - _TIE)))
+        count = len(self.null)
+        if self.pvalue <= 0.05:
+            verdict = "Something matters: at least one feature is related to y in at least one task."
+        else:
+            verdict = "Nothing found: chance alone gives relations as strong as the strongest one here."
+        return (
+            f"{verdict} In {count} permutations of {self.moved}, {reached} had an alpha_max of at least "
+            f"{self.statistic:.4g}, that of the labels as they are: p = {self.pvalue:.3g}"
+            f"{' (approximate: covariates were taken off first)' if self.approximate else ''}. "
+            "The test does not say which feature it is."
+        )
+
+
+def permutation_test(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    n_permutations: int = 1000,
+    random_state: Any = 0,
+) -> PermutationTest:
+    """Test whether any feature matters in any task.
+
+    The statistic is alpha_max, the strength from which on the solution is empty: the strongest relation of a feature
+    with y over all tasks, as the model's loss and penalty measure it,
+
+        alpha_max = min { alpha : W = 0 minimises loss(W) + alpha Omega(W) }.
+
+    Labels are permuted within tasks, which leaves everything as it is but their relation to X, and alpha_max is
+    computed for each permutation, without solving anything. If labels are exchangeable within tasks, where nothing
+    matters, the p-value is exact: it is at most a with probability at most a.
+
+    Parameters
+    ----------
+    model : estimator with `alpha_max`
+        Any linear model of the package; of a ``...CV`` model the one that it repeats.
+    X, y, task
+        As in `fit`.
+    sample_weight, offset : array or list in the form of y, or float, optional
+        As in `fit`. They belong to their labels and move with them. Rows of weight 0 are absent and stay.
+    groups : array of shape (n,), or list of such, optional
+        Families, patients: labels of a whole group move together to a group with as many rows in each task, in an
+        order by lot. So groups have to be exchangeable, and rows within a group.
+    n_permutations : int, default=1000
+    random_state : int, default=0
+        The result depends on nothing else: not on the order of rows, on names of tasks, on the form of the data.
+
+    Returns
+    -------
+    PermutationTest
+        ``statistic``, ``null``, ``pvalue``, ``summary()``.
+
+    Notes
+    -----
+    One matrix shared by all tasks: rows of Y are permuted, so that relations between the tasks stay as they are; labels
+    that are missing move along.
+
+    With features that are never penalised (``feature_weights`` of 0) the residuals of the model on these features alone
+    are permuted, freed of the features again and brought to their length; the test is then approximate.
+
+    Small p-values say that something matters, not which feature: see `StabilitySelection` for that.
+
+    References
+    ----------
+    Phipson and Smyth (2010), "Permutation p-values should never be zero"; Freedman and Lane (1983), "A nonstochastic
+    interpretation of reported significance levels".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(1)
+    >>> X, task = rng.standard_normal((60, 100)), np.repeat(["a", "b", "c"], 20)
+    >>> noise = rng.standard_normal(60)
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, 2 * X[:, 0] + noise, task, n_permutations=99).pvalue
+    0.01
+    >>> ts.permutation_test(ts.MultiTaskLasso(), X, noise, task, n_permutations=99).pvalue
+    0.51
+    """
+    model = path_model(model, "permutation_test")
+    check_number(n_permutations, "n_permutations", low=1, closed=True, integer=True)
+    seed = read_seed(random_state)
+    model._check_parameters()
+    data = model._read_with(X, y, task, sample_weight, offset)
+    named = None if groups is None else read_groups(groups, data)
+    problem = model._problem(data)
+    covariates = len(problem.design.unpenalised) > 0
+    draw = _lots(data, named, seed)
+    statistic = model._alpha_max(problem, data)
+    tell = reporter("permutation_test", "permutation", model.verbose)
+    levels = PermutedLevels(data, problem, model.n_jobs)(draw, int(n_permutations), tell)
+    factor = model._strength() * model._unit(data)
+    null = np.array([alpha_of(problem.units.outward(level), factor) for level in levels.tolist()])
+    reached = int(np.count_nonzero(null >= statistic * (1.0 - _TIE)))
+    moved = "rows of Y" if data.shared else "the labels within tasks"
+    if named is not None:
+        moved += ", whole groups together"
+    if covariates:
+        moved = moved.replace("labels", "residuals").replace("rows of Y", "rows of residuals")
+    return PermutationTest(statistic, null, (1 + reached) / (1 + int(n_permutations)), covariates, moved)
+
+
+def _lots(data: TaskData, named: tuple[Array, Array] | None, seed: int) -> Callable[[int], Array]:
+    """``draw(k)``: the next k permutations of the rows, (k, rows), as the row whose label comes to a row."""
+    own = canonical(data)
+    shufflers = _by_rows(own, seed) if named is None else _by_groups(data, own, named, seed)
+    if not shufflers:
+        words = "no two groups have as many rows in each task" if named is not None else "every task has one row only"
+        raise ValueError(
+            f"{'groups' if named is not None else 'y'}: nothing can be permuted, {words}. "
+            + ("Use groups of the same sizes." if named is not None else "Give tasks with two observed rows or more.")
+        )
+
+    def draw(count: int) -> Array:
+        sources = np.tile(np.arange(data.n_rows), (count, 1))
+        for shuffle in shufflers:
+            shuffle(sources)
+        return sources
+
+    return draw
+
+
+def _by_rows(own: Canonical, seed: int) -> list[Callable[[Array], None]]:
+    """A shuffler for each task, or for the rows of a shared matrix."""
+
+    def shuffler(rows: Array, stream: np.random.Generator) -> Callable[[Array], None]:
+        def shuffle(sources: Array) -> None:
+            sources[:, rows] = stream.permuted(np.tile(rows, (len(sources), 1)), axis=1)
+
+        return shuffle
+
+    return [shuffler(rows, own.stream(seed, k)) for k, rows in enumerate(own.rows) if len(rows) > 1]
+
+
+def _by_groups(
+    data: TaskData, own: Canonical, named: tuple[Array, Array], seed: int
+) -> list[Callable[[Array], None]]:
+    """A shuffler for groups with as many rows in each task."""
+    names, of_row = named
+    if data.order is not None:
+        of_row = of_row[data.order]
+    tasks = sorted(range(len(own.rows)), key=lambda k: own.seeds[k])
+    members: dict[int, dict[int, list[int]]] = {}
+    for k in tasks:
+        for row in own.rows[k].tolist():
+            members.setdefault(int(of_row[row]), {}).setdefault(k, []).append(row)
+    kinds: dict[tuple[tuple[int, int], ...], list[dict[int, list[int]]]] = {}
+    for rows in members.values():  # in the order of their first rows, which is canonical
+        kinds.setdefault(tuple((k, len(part)) for k, part in rows.items()), []).append(rows)
+    if max(len(part) for part in own.rows) > 1 and len(members) == 1:
+        raise ValueError(f"groups: all rows belong to {some_of(names.tolist())}; it takes two groups to permute them.")
+
+    def shuffler(alike: list[dict[int, list[int]]], stream: np.random.Generator) -> Callable[[Array], None]:
+        blocks = {k: np.array([rows[k] for rows in alike]) for k in alike[0]}  # groups x rows
+
+        def shuffle(sources: Array) -> None:
+            for p in range(len(sources)):
+                order = stream.permutation(len(alike))
+                for block in blocks.values():
+                    sources[p, block] = stream.permuted(block[order], axis=1)
+
+        return shuffle
+
+    found = []
+    for kind, alike in kinds.items():
+        if len(alike) > 1:
+            parts = tuple(k for k, _ in kind)
+            found.append(shuffler(alike, own.stream(seed, *parts, more=tuple(count for _, count in kind))))
+    return found
