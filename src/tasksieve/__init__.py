@@ -89,9 +89,9 @@ _PARTS = (
 
 if TYPE_CHECKING:
     from .design import Storage as Storage
+    from .findings.bounds import pfer_bound as pfer_bound
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
-    from .findings.bounds import pfer_bound as pfer_bound
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,12 @@ from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
 from ..report.words import count
 from ..runs import ModelKind, RunFolder, SavedModel, save_model
-from ..runs.folder import DATA
+from ..runs.folder import CERTIFICATE, DATA
 from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
 from ..tables.chunked import ChunkedProblem
 from .chunked import quality_of
 from .data import Problem
-from .report import REPORT
 
 
 @dataclass
@@ -53,7 +51,7 @@ def write_results(
             write_out_of_fold(folder, fitted.cv, problem)
     null = model.null_objective_
     folder.write_json(
-        "certificate.json",
+        CERTIFICATE,
         {
             "objective": float(model.objective_),
             "dual_gap": float(model.dual_gap_),
@@ -128,8 +126,8 @@ def deviations(X: Any) -> np.ndarray:
 
 def summary(
     folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
-) -> None:
-    """A few lines on stdout."""
+) -> list[str]:
+    """A few lines for stdout."""
     model = fitted.model
     coef, _ = coefficient_rows(model)
     strength = comparable_strengths(model, coef, problem)
@@ -161,7 +159,4 @@ def summary(
     )
     if not fitted.converged:
         lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
-    lines.append(f"everything is in {folder.path}{os.sep}")
-    if (folder / REPORT).is_file():
-        lines.append(f"to read: {folder / REPORT}")
-    print("\n".join(lines), flush=True)
+    return lines

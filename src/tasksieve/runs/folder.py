@@ -22,6 +22,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     ".lock",
     "manifest.json",
 )
+CERTIFICATE = "certificate.json"
 STREAM = "stream.npz"  # the state of an online model
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
@@ -37,7 +38,7 @@ RESULTS = (
     "cv_quality.csv",
     "out_of_fold.csv",
     TABLES,
-    "certificate.json",
+    CERTIFICATE,
     "timing.json",
     "report.html",
     STREAM,
