@@ -9,14 +9,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.restore import set_state
 from ..runs import ModelKind
+from ..runs.methods import write_methods
 from ..runs.results import write_path
 from ..tables.chunked import ChunkedProblem
 from .config import read_grid
 from .data import Problem, row_arguments
 from .exits import NOT_CONVERGED, OK
+from .findings import Findings, find, write_findings
+from .findings import summary as findings_summary
 from .progress import working
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
+from .trust import asks_comparison, asks_stability
 
 
 def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
@@ -32,14 +36,22 @@ def solve(job: Job) -> int:
         return keep_interrupted(job, fitted.path)
     if fitted.path is None:
         fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
+    asked = asks_stability(job.config) or asks_comparison(job.config)
+    found = find(job, fitted.model) if asked else Findings()
+    if isinstance(found, int):
+        return found
     known = {} if fitted.cv is None else {"cv_measure": fitted.cv.cv_measure, "cv_folds": fitted.cv.cv_folds_}
     job.tell_data(**known)
     with working("writing results", job.quiet):
         write_results(job.folder, job.config, job.kind, job.problem, fitted)
-    return job.end(
-        lambda: summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"]),
-        OK if fitted.converged else NOT_CONVERGED,
-    )
+        write_findings(job, found)
+        write_methods(job.folder)
+
+    def told() -> list[str]:
+        own = summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"])
+        return [*own, *findings_summary(job.folder)]
+
+    return job.end(told, OK if fitted.converged else NOT_CONVERGED)
 
 
 def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: Problem) -> Fitted:

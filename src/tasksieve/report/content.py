@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .findings import Trust
+from .trust import Trust
 
 Array = np.ndarray[Any, Any]
 

@@ -14,6 +14,7 @@ from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import SavedPath, read_columns, read_member_tables, read_path
+from .trust_content import run_trust, spent_facts
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -35,6 +36,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     rows, intercept = coefficient_rows(model)
     coef = scipy.sparse.csr_array(rows)
     several = isinstance(model.coef_, list) or model.coef_.ndim == 3
+    trust = run_trust(folder)
     content = ReportContent(
         title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
         asked=_asked(saved, data, config),
@@ -50,7 +52,9 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         warnings=[str(note) for note in data.get("notes", [])],
         row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
         tables=read_member_tables(folder),
+        trust=trust,
     )
+    content.answered = " ".join(part for part in (trust.headline(saved.feature_names), content.answered) if part)
     learnt = _quality(folder)
     unseen = out_of_fold(model.cv_quality_) if hasattr(model, "cv_quality_") else []
     every = [*([] if learnt is None else [learnt]), *unseen]
@@ -171,9 +175,7 @@ def _facts(
             folds += f" (column “{config['row_groups']}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
     facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
-    for name, title in (("read", "seconds to read the table"), ("fit", "seconds to fit")):
-        if name in timing:
-            facts.append((title, f"{float(timing[name]):.2f}"))
+    facts += spent_facts(timing)
     facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
     return facts
 

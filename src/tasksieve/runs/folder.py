@@ -24,6 +24,8 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
 )
 CERTIFICATE = "certificate.json"
 STREAM = "stream.npz"  # the state of an online model
+PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
+METHODS = "methods.txt"  # a paragraph for an article
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json",
@@ -37,6 +39,13 @@ RESULTS = (
     "quality.csv",
     "cv_quality.csv",
     "out_of_fold.csv",
+    PERMUTATION,
+    STABILITY,
+    "stability.npz",
+    "stability.csv",
+    COMPARISON,
+    "comparison.csv",
+    METHODS,
     TABLES,
     CERTIFICATE,
     "timing.json",

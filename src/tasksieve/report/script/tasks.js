@@ -16,7 +16,7 @@ for (const quality of data.quality) {
   const best = Math.max(1, ...quality.values.filter((value) => value !== null));
   taskColumns.push({
     label: quality.measure, number: true, down: false, class: "wrap", sort: (t) => quality.values[t],
-    cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0), "number"),
+    cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : ""), "number"),
   });
 }
 taskColumns.push(
