@@ -62,6 +62,7 @@ _HOME = {
     "TaskMoments": "tasks",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
+    "compare": "findings.compare",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
     "pfer_bound": "findings.bounds",
@@ -91,6 +92,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.compare import compare as compare
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.stability import StabilitySelection as StabilitySelection

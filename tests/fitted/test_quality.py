@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, d2_tweedie_score, log_loss, r2_score, roc_auc_score
 
 import tasksieve as ts
-from tasksieve.fitted.assess import Cells, HeldOutRows, assess, auc
+from tasksieve.fitted.assess import Cells, HeldOutRows, assess, auc, widening
 from tasksieve.fitted.measures import ACCURACY, R2
 from tasksieve.tasks import read_labels
 
@@ -38,9 +38,10 @@ def test_numbers(numbers):
     np.testing.assert_allclose(found.overall, found.values.mean(axis=0))
     for t, (a, b) in enumerate(own):
         error = jackknife(lambda rows, a=a, b=b: r2_score(a[rows], b[rows]), 30)
-        np.testing.assert_allclose(found.errors[t, 0], error, rtol=0.2)
-        np.testing.assert_allclose(found.errors[t, 1], np.std((a - b) ** 2, ddof=1) / np.sqrt(30))
+        np.testing.assert_allclose(found.errors[t, 0], found.widening * error, rtol=0.2)
+        np.testing.assert_allclose(found.errors[t, 1], found.widening * np.std((a - b) ** 2, ddof=1) / np.sqrt(30))
     np.testing.assert_allclose(found.overall_errors, np.sqrt(np.sum(found.errors**2, axis=0)) / 3)
+    np.testing.assert_allclose(found.widening, np.sqrt(1 + 3 / 2))
     assert found.n_rows.tolist() == found.n_units.tolist() == [30, 30, 30]
     assert found.n_tried == 3
     assert found.optimistic
@@ -103,12 +104,26 @@ def test_units(numbers):
     assert quality.n_all_units == 15
     assert quality.n_units.tolist() == [15] * 3
     sums = np.bincount(family, weights=apart / 30)
-    np.testing.assert_allclose(quality.overall_errors[1], np.sqrt(15 / 14 * np.sum(sums**2)) / 3)
+    error = np.sqrt(15 / 14 * np.sum(sums**2)) / 3
+    np.testing.assert_allclose(quality.overall_errors[1], error * quality.widening)
     # rows of a shared matrix are one unit for all tasks: targets that are the same have the error of one of them
     Y = np.stack([y, y], axis=1)
     twice = ts.MultiTaskLassoCV(**FEW).fit(x, Y).cv_quality_
     assert twice.n_all_units == 90
     np.testing.assert_allclose(twice.overall_errors, twice.errors[0])
+
+
+def test_widening():
+    def folds(*held):
+        tests = [np.isin(np.arange(20), part) for part in held]
+        return widening(tests, [~part for part in tests])
+
+    one = folds(*np.arange(20).reshape(5, 4))
+    np.testing.assert_allclose(one, np.sqrt(1 + 5 / 4))
+    # folds made once more hold out the same rows: there is less to widen, but never nothing
+    twice = folds(*np.arange(20).reshape(5, 4), *np.arange(20).reshape(4, 5).T)
+    np.testing.assert_allclose(twice, np.sqrt(1 / 2 + 5 / 4))
+    np.testing.assert_allclose(folds(np.arange(5)), np.sqrt(1 + 5 / 15))
 
 
 def test_rows_that_count_and_rows_that_do_not(numbers):
@@ -163,6 +178,7 @@ def test_from_moments(numbers, form):
     one = ts.MultiTaskLassoCV(**exact).fit_moments(moments).cv_quality_
     other = ts.MultiTaskLassoCV(cv=splits, **exact).fit(x, *given).cv_quality_
     np.testing.assert_allclose(one.values, other.values, rtol=1e-6)
+    assert one.widening == other.widening
     assert one.measures == other.measures
     assert one.n_rows.tolist() == other.n_rows.tolist()
     assert (one.unit, one.n_units.tolist(), one.n_tried) == ("folds", [3] * len(one.tasks), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,27 @@ def units_of(labels: TaskLabels, groups: Any = None) -> np.ndarray:
     return labels.flatten_rows(rows)
 
 
+def widening(tests: Sequence[np.ndarray], trainings: Sequence[np.ndarray]) -> float:
+    """How much longer standard errors are, because the models of the folds share most of the rows that they learn from.
+
+    With J folds that hold out :math:`n_2` rows and learn from :math:`n_1`, and n rows held out at all, the variance is
+    multiplied by :math:`n / (J n_2) + n / n_1` (Nadeau and Bengio 2003): :math:`1 + K / (K - 1)` for K folds.
+
+    Parameters
+    ----------
+    tests, trainings : sequences of arrays
+        For each fold, which samples it holds out and learns from (not 0).
+    """
+    held, learned = (np.array([np.count_nonzero(part) for part in parts]) for parts in (tests, trainings))
+    n_rows = int(np.count_nonzero(np.logical_or.reduce([part != 0 for part in tests])))
+    return spread_of_folds(n_rows, held, learned)
+
+
+def spread_of_folds(n_rows: float, held: np.ndarray, learned: np.ndarray) -> float:
+    """`widening`, from numbers of rows: all, held out by each fold, learned from in each."""
+    return float(np.sqrt(max(1.0, n_rows / np.sum(held) + n_rows / np.mean(learned))))
+
+
 def assess(
     labels: TaskLabels,
     found: HeldOutRows,
@@ -59,6 +81,7 @@ def assess(
     rooted: bool = False,
     ranks: np.ndarray | None = None,
     units: np.ndarray,
+    factor: float = 1.0,
     unit: str = "rows",
     folds: str = "",
     n_tried: int = 1,
@@ -79,13 +102,15 @@ def assess(
         What classes are told apart by, a column for each, or one for the later of two.
     units : int array of shape (N,)
         Samples of one unit are not independent.
+    factor : float
+        Of the standard errors (`widening`).
     unit, folds, n_tried
         As in `HeldOutQuality`.
     """
     rows = np.flatnonzero((weights > 0.0) & (found.times > 0.0))
     losses, judged = found.means(rows)
     task, s = labels.task_of_sample[rows], weights[rows]
-    cells = Cells(task, s, units[rows], labels.n_tasks)
+    cells = Cells(task, s, units[rows], labels.n_tasks, factor)
     measure = found.measure
     columns: list[tuple[str, Part]] = []
     if measure.constant_losses is None:
@@ -122,14 +147,22 @@ class Cells:
     weights : array of shape (m,)
     units : int array of shape (m,)
     n_tasks : int
+    factor : float
+        Of the standard errors.
     rows : int array of shape (m,), optional
         How many rows each is; 1 by default.
     """
 
     def __init__(
-        self, task: np.ndarray, weights: np.ndarray, units: np.ndarray, n_tasks: int, rows: np.ndarray | None = None
+        self,
+        task: np.ndarray,
+        weights: np.ndarray,
+        units: np.ndarray,
+        n_tasks: int,
+        factor: float = 1.0,
+        rows: np.ndarray | None = None,
     ) -> None:
-        self.task, self.weights, self.n_tasks = task, weights, n_tasks
+        self.task, self.weights, self.n_tasks, self.factor = task, weights, n_tasks, factor
         self.units = np.unique(units, return_inverse=True)[1]
         self.n_rows = np.bincount(task, weights=rows, minlength=n_tasks).astype(np.int64)
         _, self._pair = np.unique(self.units * n_tasks + task, return_inverse=True)
@@ -169,7 +202,7 @@ class Cells:
         known = np.zeros(self.n_tasks, dtype=bool)
         known[self.task[np.isfinite(changes)]] = True
         several = self.n_units > 1
-        factor = np.sqrt(np.where(several, self.n_units / np.maximum(self.n_units - 1.0, 1.0), np.nan))
+        factor = self.factor * np.sqrt(np.where(several, self.n_units / np.maximum(self.n_units - 1.0, 1.0), np.nan))
         scaled = np.where(np.isfinite(changes), changes, 0.0) * factor[self.task]
         by_pair = np.bincount(self._pair, weights=scaled, minlength=self._n_pairs)
         squares = np.bincount(self._task_of_pair, weights=np.square(by_pair), minlength=self.n_tasks)
@@ -200,6 +233,7 @@ class Cells:
             n_rows=self.n_rows,
             n_units=self.n_units,
             n_all_units=int(self.units.max()) + 1 if len(self.units) else 0,
+            widening=self.factor,
             **words,
         )
 

@@ -34,6 +34,8 @@ class HeldOutQuality:
     n_all_units : int
         Of all tasks together: a row of a matrix shared by all tasks is one unit, and so is a group.
     unit : {"rows", "groups", "folds"}
+    widening : float
+        What standard errors were multiplied by, because the models of the folds share most of their rows.
     folds : str
         How the folds were made, in words.
     n_tried : int
@@ -42,14 +44,16 @@ class HeldOutQuality:
 
     Notes
     -----
-    A measure is a function of weighted means over rows, and a standard error adds the squares of what units contribute
-    to its first-order change (the infinitesimal jackknife; for AUC that is DeLong's),
+    A measure is a function of weighted means over rows. A standard error adds the squares of what units contribute to
+    its first-order change (the infinitesimal jackknife; for AUC that is DeLong's), and is then widened,
 
-    .. math:: \widehat{\mathrm{se}}^2 = \frac{G}{G - 1} \sum_{g} \Bigl(\sum_{i \in g} c_i\Bigr)^2, \qquad
+    .. math:: \widehat{\mathrm{se}}^2 = \Bigl(1 + \frac{K}{K - 1}\Bigr) \frac{G}{G - 1} \sum_{g = 1}^G
+        \Bigl(\sum_{i \in g} c_i\Bigr)^2, \qquad
         c_i = \frac{s_i (\ell_i - L)}{\sum_k s_k} \ \text{for a mean loss } L.
 
-    Predictions of different rows come from models that share most of their training rows, which this does not see: an
-    interval of :math:`\pm 1.64` standard errors covers less than 90 % (`benchmarks/compare_coverage.py` measures it).
+    The first factor (Nadeau and Bengio 2003) is there because the models of K folds share most of the rows that they
+    learn from: without it intervals of 90 % cover less (``benchmarks/compare_coverage.py``).
+    The figures are about models that learn from (K - 1) / K of the rows.
     AUC compares scores of all folds; of several classes it is the mean of each against the rest.
     """
 
@@ -62,6 +66,7 @@ class HeldOutQuality:
     n_rows: np.ndarray
     n_units: np.ndarray
     n_all_units: int
+    widening: float = 1.0
     unit: str = "rows"
     folds: str = ""
     n_tried: int = 1

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
-from ..fitted.assess import HeldOutRows, assess, units_of
+from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.deal import read_seed
 from ..fitted.folds import Weights, make_folds
@@ -176,7 +176,7 @@ class GraphModelCV(GraphRows):
         self.cv_folds_ = found.words
         chosen = [values[k] for values in kept]
         self.cv_predictions_ = self._out_of_fold(data, folds, chosen)
-        self.cv_quality_ = self._quality(data, folds, chosen, groups)
+        self.cv_quality_ = self._quality(data, folds, chosen, groups, found.weights)
         return self
 
     def _labels_of_folds(self, data: GraphData) -> TaskLabels:
@@ -186,7 +186,9 @@ class GraphModelCV(GraphRows):
         code = data.targets[0] if len(data.targets) == 1 else np.argmax(data.targets, axis=0).astype(np.float64)
         return replace(data.labels, y=np.where(data.labels.weights > 0, code, 0.0), classes=self._targets)
 
-    def _quality(self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray], groups: Any) -> HeldOutQuality:
+    def _quality(
+        self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray], groups: Any, weights: list[Weights]
+    ) -> HeldOutQuality:
         """How good predictions of held-out rows are, in the order of the graph; class weights do not count."""
         labels = replace(
             data.labels,
@@ -216,6 +218,7 @@ class GraphModelCV(GraphRows):
             loss=f"{self.loss.replace('_', '-')} loss",
             ranks=None if codes is None else ranks,
             units=data.sorted(units_of(data.labels, groups)),
+            factor=widening([test for _, test in weights], [train for train, _ in weights]),
             unit="rows" if groups is None else "groups",
             folds=self.cv_folds_,
             n_tried=int(np.prod(self.cv_scores_.shape[:2])),

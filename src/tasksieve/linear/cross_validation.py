@@ -249,7 +249,7 @@ class PathEstimatorCV(TaskLinearModel):
             task_scores[:, f] = judge.by_task(data, test, [point], found)[:, 0]
             answers.add(found)
         self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
-        self.cv_quality_ = answers.quality(groups, folds.words, n_tried)
+        self.cv_quality_ = answers.quality(groups, folds, n_tried)
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Whether the model was fitted from sums over rows, which tall data are read for only once."""

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
-from ..fitted.assess import Cells
+from ..fitted.assess import Cells, spread_of_folds
 from ..fitted.checkpoint import keeping
 from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
@@ -368,21 +368,24 @@ def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, floa
 
 
 def quality_of_sums(
-    held: list[Gathered], points: list[Solved], moments: TaskMoments, folds: str, n_tried: int
+    parts: list[Gathered], points: list[Solved], moments: TaskMoments, folds: str, n_tried: int
 ) -> HeldOutQuality:
     """R² and squared error on held-out rows of which only the sums are left: their spread is that between folds."""
     n_tasks = len(moments.tasks_)
-    totals = np.stack([part.totals for part in held], axis=1)  # tasks x folds
-    sums = np.stack([part.totals * part.means()[1] for part in held], axis=1)
+    totals = np.stack([part.totals for part in parts], axis=1)  # tasks x folds
+    sums = np.stack([part.totals * part.means()[1] for part in parts], axis=1)
     means = sums.sum(axis=1) / np.maximum(totals.sum(axis=1), 1e-300)
-    errors, spread = np.zeros((2, n_tasks, len(held)))
-    for f, (part, point) in enumerate(zip(held, points, strict=True)):
+    errors, spread = np.zeros((2, n_tasks, len(parts)))
+    for f, (part, point) in enumerate(zip(parts, points, strict=True)):
         coefs = np.zeros((2, n_tasks, part.n_features))  # the model, and the mean of each task
         coefs[0][:, point.features] = point.rows.T
         errors[:, f], spread[:, f] = part.residual_squares(coefs, np.stack([point.intercept, means]))[0]
     task, fold = np.nonzero(totals > 0.0)
     weights = totals[task, fold]
-    cells = Cells(task, weights, fold, n_tasks, rows=moments.rows_per_fold()[task, fold])
+    rows = moments.rows_per_fold()
+    held = rows[:, : len(parts)].sum(axis=0)
+    factor = spread_of_folds(float(held.sum()), held, rows.sum() - held)
+    cells = Cells(task, weights, fold, n_tasks, factor, rows[task, fold])
     own, base = errors[task, fold] / weights, spread[task, fold] / weights
     columns = [
         ("R²", cells.explained(own, base, base + np.square(means)[task])),

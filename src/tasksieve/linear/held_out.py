@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils.metaestimators import available_if
 
-from ..fitted.assess import HeldOutRows, assess, units_of
+from ..fitted.assess import HeldOutRows, assess, units_of, widening
+from ..fitted.folds import Folds
 from ..fitted.held_out import read_scorer, score_or_nan
 from ..fitted.measures import Measure
 from ..fitted.quality import HeldOutQuality
@@ -296,7 +297,7 @@ class OutOfFold:
         loss = self._loss.deviance(y[:, None], z[:, None])[:, 0]
         self._rows.add(flat, loss, judged)
 
-    def quality(self, groups: Any, folds: str, n_tried: int) -> HeldOutQuality:
+    def quality(self, groups: Any, folds: Folds, n_tried: int) -> HeldOutQuality:
         """How good they are; class weights do not count."""
         data, counts = self._data, self._counts[:, None]
         weights = data.weights if data.class_factors is None else data.weights / data.class_factors
@@ -311,8 +312,9 @@ class OutOfFold:
             rooted=self._loss.rooted,
             ranks=ranks,
             units=units_of(data, groups),
+            factor=widening([test for _, test in folds.weights], [train for train, _ in folds.weights]),
             unit="rows" if groups is None else "groups",
-            folds=folds,
+            folds=folds.words,
             n_tried=n_tried,
         )
 

@@ -24,6 +24,7 @@ def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
         **{name: [_or_none(number) for number in getattr(quality, name).ravel().tolist()] for name in TABLES},
         **{name: getattr(quality, name).tolist() for name in COUNTS},
         **{name: getattr(quality, name) for name in (*WORDS, *NUMBERS)},
+        "widening": quality.widening,
     }
 
 
@@ -46,6 +47,7 @@ def quality_from(content: Any) -> HeldOutQuality:
         found |= {name: np.array([int(number) for number in content[name]], dtype=np.int64) for name in COUNTS}
         found |= {name: content[name] for name in WORDS}
         found |= {name: int(content[name]) for name in NUMBERS}
+        found["widening"] = float(content["widening"])
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError("quality on held-out rows") from error
     whole = all(isinstance(word, str) for word in (*measures, *(found[name] for name in WORDS)))
