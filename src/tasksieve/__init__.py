@@ -62,9 +62,10 @@ _HOME = {
     "TaskMoments": "tasks",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
-    "pfer_bound": "findings.bounds",
     "compare": "findings.compare",
     "permutation_test": "findings.permutation",
+    "refit": "findings.refit",
+    "pfer_bound": "findings.bounds",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
     from .findings.permutation import permutation_test as permutation_test
+    from .findings.refit import refit as refit
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint

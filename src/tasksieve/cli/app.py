@@ -63,6 +63,26 @@ app.command("path")(
 )
 
 
+def findings(name: str, table: str | None, given: dict[str, Any]) -> int:
+    from .findings import run_findings
+
+    return run_findings(name, table, given)
+
+
+STABILITY = (
+    "Say which features of a TABLE would be found again, and whether anything matters at all.\n\n"
+    "Labels are shuffled to tell whether anything matters; then the path is followed on random halves of the rows, and "
+    "features that are used early on most of them are stable. Any two of --threshold, --pfer and --q give the third."
+)
+COMPARE = (
+    "Say whether sharing between the tasks of a TABLE helps, task by task.\n\n"
+    "The shared model is compared with one model per task, one model for all rows and the mean, by nested "
+    "cross-validation: no row judges a model that it helped to choose."
+)
+app.command("stability")(guarded(command("stability", STABILITY, findings)))
+app.command("compare")(guarded(command("compare", COMPARE, findings)))
+
+
 @app.command()
 @guarded
 def predict(

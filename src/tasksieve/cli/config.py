@@ -23,6 +23,7 @@ from .exits import UsageError
 from .folders import refuse_other_options
 from .folds import check_folds
 from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
+from .trust import check_trust, trust_defaults
 
 
 def decide_config(
@@ -87,7 +88,7 @@ def check_config(config: dict[str, Any]) -> ModelKind:
     kind = MODELS[config["model"]]
     if not config.get("target"):
         raise UsageError("--target: name the column to predict")
-    if config["command"] == "path" and not kind.has_path:
+    if config["command"] != "fit" and not kind.has_path:
         raise UsageError(f"--model {kind.name} has no path; use fit with --{kind.strength}")
     if not kind.tasks and config.get("task"):
         raise UsageError(
@@ -99,6 +100,8 @@ def check_config(config: dict[str, Any]) -> ModelKind:
         if key in BY_KEY and config["command"] not in BY_KEY[key].commands:
             raise UsageError(f"{BY_KEY[key].long}: is not for tasksieve {config['command']}")
     add_folds(config, kind)
+    for key, value in trust_defaults(config).items():
+        add_default(config, key, value)
     if not kind.has_path:
         for key in STRENGTH:
             if key in config:
@@ -139,6 +142,7 @@ def check_config(config: dict[str, Any]) -> ModelKind:
     if kind.strength == "C" and "alpha" in config:
         raise UsageError(f"--alpha: --model {kind.name} has --C")
     check_folds(config)
+    check_trust(config, kind)
     read_alphas(config.get("alphas"))
     estimator_parameters(config)
     return kind

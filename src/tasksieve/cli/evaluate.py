@@ -13,10 +13,11 @@ from ..fitted.quality import ALL, HeldOutQuality
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
 from ..runs.folder import DATA
+from ..runs.out_of_fold import quality_columns, quality_labels
 from ..tables import Table, TableError, read_table
 from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
 from .exits import OK, UsageError, say
-from .predict import chosen_model, free_name, row_names, spread
+from .predict import chosen_model, free_name, names_of_rows, spread
 from .progress import working
 from .written import refuse_file, write_columns
 
@@ -50,7 +51,7 @@ def run_evaluate(
         content = read_table(table, format, separator)
         told = read_rows(saved, content, target, task, weights, missing, unknown)
         quality = judge(saved, told)
-    names = task_names(saved, quality)
+    names = quality_labels(quality, saved.targets)
     if not quiet:
         same = folder.read_json(DATA).get("name") == Path(table).name
         if same:
@@ -58,7 +59,7 @@ def run_evaluate(
         if len(told.rows) < content.n_rows:
             n_lost = content.n_rows - len(told.rows)
             say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
-    columns = score_columns(quality, names, level)
+    columns = quality_columns(quality, names, level)
     if out is not None:
         write_columns(out, columns)
     if rows is not None:
@@ -139,36 +140,6 @@ def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
     return quality_on(saved.estimator, told.X, told.y, sample_weight=told.sample_weight, **arguments(told))
 
 
-def task_names(saved: SavedModel, quality: HeldOutQuality) -> list[str]:
-    if saved.task is None and len(quality.tasks) == len(saved.targets):
-        return list(saved.targets)
-    return [str(label) for label in quality.tasks.tolist()]
-
-
-def score_columns(quality: HeldOutQuality, names: list[str], level: float) -> dict[str, list[Any]]:
-    """One line for each task and measure, those of all tasks together last."""
-    low, high = quality.intervals(level)
-    several = len(names) > 1
-    lines = [*names, *([ALL] if several else [])]
-    values = np.vstack([quality.values, quality.overall])[: len(lines)]
-    errors = np.vstack([quality.errors, quality.overall_errors])[: len(lines)]
-    rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())][: len(lines)]
-    width = len(quality.measures)
-
-    def flat(array: np.ndarray) -> list[Any]:
-        return [None if np.isnan(value) else value for value in array[: len(lines)].ravel().tolist()]
-
-    return {
-        "task": [name for name in lines for _ in range(width)],
-        "rows": [n for n in rows for _ in range(width)],
-        "measure": list(quality.measures) * len(lines),
-        "value": flat(values),
-        "error": flat(errors),
-        "low": flat(low),
-        "high": flat(high),
-    }
-
-
 def summary(quality: HeldOutQuality, names: list[str], level: float) -> str:
     """A table for people: a line for each task, ± standard error."""
     several = len(names) > 1
@@ -218,5 +189,5 @@ def row_columns(
             observed = [None if value != value else value for value in y[:, t].tolist()]
             columns[f"observed ({name})"] = spread(np.array(observed, dtype=object), told.rows, n)
             columns[f"prediction ({name})"] = spread(predicted[:, t], told.rows, n)
-    names = row_names(table, id, saved.facts.get("id"), quiet)
+    names = names_of_rows(table, id, saved.facts.get("id"), quiet)
     return {**{free_name(name, columns): values for name, values in names.items()}, **columns}

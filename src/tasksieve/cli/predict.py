@@ -12,6 +12,7 @@ from ..runs.folder import STREAM
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
 from ..tables import Table, TableError, prepare_rows, read_table
+from ..tables.ids import row_names
 from .exits import OK, UsageError, say
 from .folders import gibibytes
 from .progress import working
@@ -41,7 +42,7 @@ def run_predict(
         content = read_table(table, format, separator)
         columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
-    names = row_names(content, id, saved.facts.get("id"), quiet)
+    names = names_of_rows(content, id, saved.facts.get("id"), quiet)
     write_columns(out, {**{free_name(name, columns): values for name, values in names.items()}, **columns})
     if n_empty and not quiet:
         say(f"note: {n_empty} of {content.n_rows} rows have missing values and no prediction")
@@ -159,7 +160,7 @@ def add(
         columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
 
 
-def row_names(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
+def names_of_rows(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
     """The column that names the rows, where the fit or this call has one."""
     name = asked or fitted
     if not isinstance(name, str):
@@ -168,16 +169,7 @@ def row_names(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict
         if not quiet:
             say(f"note: {table.source} has no column {name!r}, the --id of the fit: predictions come without it")
         return {}
-    column = table.require(name, "--id")
-    if column.kind == "date":
-        values = np.datetime_as_string(column.values, unit="auto").tolist()
-    else:
-        values = column.values.tolist()
-    holes = column.missing.tolist()
-    whole = column.kind == "number" and not np.any(np.mod(column.values[~column.missing], 1))
-    return {
-        name: [None if hole else int(v) if whole else v for v, hole in zip(values, holes, strict=True)]
-    }
+    return {name: row_names(table.require(name, "--id"))}
 
 
 def free_name(name: str, taken: dict[str, list[Any]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +12,12 @@ from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
 from ..report.words import count
 from ..runs import ModelKind, RunFolder, SavedModel, save_model
-from ..runs.folder import DATA
+from ..runs.folder import CERTIFICATE, DATA
+from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
 from ..tables.chunked import ChunkedProblem
 from .chunked import quality_of
 from .data import Problem
-from .report import REPORT
 
 
 @dataclass
@@ -28,9 +27,7 @@ class Fitted:
     model: Any  # of one value: the estimator to predict with
     path: Any = None
     chosen: int = -1
-    cv_scores: np.ndarray | None = None
-    cv_measure: str = ""
-    cv_folds: str = ""
+    cv: Any = None  # the cross-validated estimator that has chosen it
     converged: bool = True
 
 
@@ -47,11 +44,14 @@ def write_results(
     write_coefficients(folder, *coefficient_rows(model), labels, names)
     if fitted.path is not None:
         write_path(folder, fitted.path)
-    if fitted.cv_scores is not None:
-        write_scores(folder, fitted.path.alphas, fitted.cv_scores)
+    if fitted.cv is not None:
+        write_scores(folder, fitted.path.alphas, fitted.cv.path_scores_)
+        write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
+        if not isinstance(problem, ChunkedProblem):
+            write_out_of_fold(folder, fitted.cv, problem)
     null = model.null_objective_
     folder.write_json(
-        "certificate.json",
+        CERTIFICATE,
         {
             "objective": float(model.objective_),
             "dual_gap": float(model.dual_gap_),
@@ -87,6 +87,16 @@ def write_results(
     )
 
 
+def out_of_fold_line(quality: Any) -> str:
+    """The headline: how well rows are predicted that the model had not seen."""
+    value, error = float(quality.overall[0]), float(quality.overall_errors[0])
+    known = " ± ".join(f"{number:.{digits}g}" for number, digits in ((value, 3), (error, 2)) if np.isfinite(number))
+    told = ["mean over tasks"] if len(quality.tasks) > 1 else []
+    told += ["the same rows chose alpha: slightly too good"] if quality.optimistic else []
+    more = f" ({'; '.join(told)})" if told else ""
+    return f"{quality.measures[0]} on rows held out: {known or 'not defined'}{more}"
+
+
 SCALES = {
     True: "columns standardised while fitting (not with --as-is); coefficients are in the units of the table",
     False: "columns as they are, not standardised",
@@ -116,8 +126,8 @@ def deviations(X: Any) -> np.ndarray:
 
 def summary(
     folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
-) -> None:
-    """A few lines on stdout."""
+) -> list[str]:
+    """A few lines for stdout."""
     model = fitted.model
     coef, _ = coefficient_rows(model)
     strength = comparable_strengths(model, coef, problem)
@@ -129,7 +139,7 @@ def summary(
         f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
         f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
     ]
-    if fitted.path is not None and fitted.cv_scores is None:
+    if fitted.path is not None and fitted.cv is None:
         lines[1] = (
             f"{count(len(fitted.path), 'value')} of alpha, "
             f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
@@ -140,6 +150,8 @@ def summary(
     if len(strongest):
         shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
         lines.append(f"strongest: {shown}")
+    if fitted.cv is not None:
+        lines.append(out_of_fold_line(fitted.cv.cv_quality_))
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(
@@ -147,7 +159,4 @@ def summary(
     )
     if not fitted.converged:
         lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
-    lines.append(f"everything is in {folder.path}{os.sep}")
-    if (folder / REPORT).is_file():
-        lines.append(f"to read: {folder / REPORT}")
-    print("\n".join(lines), flush=True)
+    return lines

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from .words import count, quantity
+from .words import count
 
 Array = np.ndarray
 
@@ -50,17 +50,16 @@ class PermutationFinding:
         """Whether anything matters, in plain words."""
         n = len(self.null)
         reached = int(np.count_nonzero(np.asarray(self.null) >= self.statistic * (1.0 - 1e-10)))
-        times = "never" if reached == 0 else "once" if reached == 1 else f"{reached:,} times"
         verdict = "Yes, something matters." if self.found else "Nothing can be told from chance."
         rest = (
             "This says that something matters, not which feature."
             if self.found
-            else "Whatever is selected below may be noise."
+            else "Whatever is selected may be noise."
         )
         how = " (approximate: what is never penalised was taken off first)" if self.approximate else ""
         return (
-            f"{verdict} After {n:,} shuffles of {self.moved} the strongest relation of a feature with them was {times} "
-            f"as strong as in the data: p = {self.pvalue:.2g}{how}. {rest}"
+            f"{verdict} In {reached or 'none'} of {n:,} shuffles of {self.moved} the strongest relation of a feature "
+            f"with them was at least as strong as in the data: p = {self.pvalue:.2g}{how}. {rest}"
         )
 
 
@@ -87,14 +86,17 @@ class StabilityFinding:
     bounds : mapping of assumption to float
         NaN where a bound does not exist.
     path : array of shape (K, features kept)
-        Shares of the halves when only the first ``path_counts[k]`` features of each half count.
-    path_counts : int array of shape (K,)
+        Share of the halves that have used a feature by the time they come to ``alphas[k]``.
+    alphas : array of shape (K,)
+        Falling.
     path_features : int array
         Columns of the features kept.
     halves : str
         How the halves were drawn, in words.
     noun : str
         What competes: "feature", or "group".
+    dropped : sequence of str
+        Tasks too small to be halved, which were left out.
     """
 
     probabilities: Array
@@ -107,10 +109,11 @@ class StabilityFinding:
     bound: float
     bounds: Mapping[str, float]
     path: Array
-    path_counts: Array
+    alphas: Array
     path_features: Array
-    halves: str = "halves of the rows of each task"
+    halves: str = ""
     noun: str = "feature"
+    dropped: Sequence[str] = ()
 
     @property
     def n_stable(self) -> int:
@@ -121,7 +124,7 @@ class StabilityFinding:
         d, halves = len(self.stable), 2 * self.n_pairs
         rule = (
             f"among the first {count(self.q, self.noun)} to be used in at least {self.threshold:.0%} of {halves} "
-            f"random {self.halves}"
+            "random halves of the data"
         )
         if self.n_stable == 0:
             best = float(np.max(self.probabilities, initial=0.0))
@@ -134,83 +137,26 @@ class StabilityFinding:
 
     def guarantee(self) -> str:
         """What is guaranteed, under which assumption."""
-        assumed = ASSUMPTIONS.get(self.assumption, self.assumption)
+        chance = f"selected on a half no more often than by lot ({self.q:,} of {self.n_candidates:,})"
+        assumed = ASSUMPTIONS[self.assumption]
+        if not np.isfinite(self.bound):
+            return f"Nothing is guaranteed {assumed}: the threshold is too low for these halves."
         others = [
-            f"{quantity(value)} {ASSUMPTIONS[name]}"
-            for name, value in self.bounds.items()
-            if name != self.assumption and np.isfinite(value)
+            f"{ASSUMPTIONS[name]} at most {self.bounds[name]:.2g}"
+            for name in ASSUMPTIONS
+            if name != self.assumption and np.isfinite(self.bounds.get(name, np.nan))
         ]
-        more = f" (at most {', '.join(others)})" if others else ""
+        more = f" ({', '.join(others)})" if others else ""
         return (
-            f"What is guaranteed: on average over data sets like this one, at most {quantity(self.bound)} "
-            f"{self.noun if self.bound <= 1 else self.noun + 's'} that a half selects no more often than one drawn by "
-            f"lot (probability {self.q:,}/{self.n_candidates:,}) {'is' if self.bound <= 1 else 'are'} called stable, "
-            f"{assumed}{more}."
+            f"What is guaranteed: of the {self.noun}s that are {chance}, at most {self.bound:.2g} are called stable on "
+            f"average, {assumed}{more}."
         )
 
     def caution(self) -> str:
         return (
             "Stable means: found again on half of these data. A feature that resembles one that matters can be marked "
             "in its place, and neither is shown to be a cause. Features that resemble each other share their halves, "
-            "so that none of them may be stable although one of them matters."
+            "so that none of them may be stable although one of them matters. Unimodal and r-concave say how "
+            "selections by chance are spread: with one peak, and with a tail that is not too heavy; one data set "
+            "cannot prove either."
         )
-
-
-@dataclass
-class SharingFinding:
-    """Does sharing between tasks help?
-
-    Attributes
-    ----------
-    answer : str
-        A few plain sentences.
-    columns : names of the columns
-    rows : cells as text, the first of each row the task
-    note : str
-        What the columns are.
-    """
-
-    answer: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-
-
-@dataclass
-class Trust:
-    """All that was found about the findings.
-
-    Attributes
-    ----------
-    permutation, stability, sharing : optional
-    methods : str
-        A paragraph for an article.
-    citations : sequence of str
-    """
-
-    permutation: PermutationFinding | None = None
-    stability: StabilityFinding | None = None
-    sharing: SharingFinding | None = None
-    methods: str = ""
-    citations: Sequence[str] = field(default_factory=tuple)
-
-    def headline(self) -> str:
-        """What must be read first: nothing where all is well and said below."""
-        said = []
-        if self.permutation is not None and not self.permutation.found:
-            said.append(
-                f"Nothing found that chance would not give (permutation test, p = {self.permutation.pvalue:.2g})."
-            )
-        if self.stability is not None:
-            n, halves = self.stability.n_stable, 2 * self.stability.n_pairs
-            if n == 0:
-                said.append(
-                    f"No feature is stable: none comes back in at least {self.stability.threshold:.0%} of {halves} "
-                    "random halves of the data."
-                )
-            else:
-                said.append(
-                    f"{count(n, 'feature')} {'is' if n == 1 else 'are'} stable: found again in at least "
-                    f"{self.stability.threshold:.0%} of {halves} random halves of the data."
-                )
-        return " ".join(said)

@@ -185,6 +185,10 @@ const featureColumns = [
   },
   { label: "Strength", number: true, down: true, note: `Length of the vector of coefficients over all ${ROW_NOUNS}`, sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
 ];
+if (data.stable) featureColumns.push({
+  label: "Stable in % of halves", number: true, down: true, class: "wrap", note: "Share of the random halves of the data that selected the feature, too", sort: (f) => data.stable[f],
+  cell: (f) => cell(data.stable[f] === null ? "–" : html("span", { class: data.stable[f] >= data.trust.stability.threshold - 1e-9 ? "good" : null }, `${Math.round(100 * data.stable[f])} %`), "number"),
+});
 if (nTasks > 1) featureColumns.push({
   label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,
   cell: (f) => cell(about(f) ? whole(about(f).used) : "–", "number optional"),

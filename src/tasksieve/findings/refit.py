@@ -1,0 +1,177 @@
+"""Coefficients without the shrinkage: the selected features fitted once more, without the penalty."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..fitted.arguments import check_number
+from ..fitted.restore import set_state
+from ..tasks import TaskData, is_task_list, some_of
+from .unpenalised import NoFit, TaskFit, fit_task
+
+Array = np.ndarray[Any, Any]
+
+
+def refit(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    ridge: float = 0.0,
+) -> Any:
+    r"""Fit the features that a model has selected once more, without its penalty.
+
+    .. math::
+
+        \min_{w_t, b_t}\ \frac{1}{n_t} \sum_i s_i f(y_i, x_i \cdot w_t + b_t + o_i)
+        + \frac{\text{ridge}}{2} \lVert w_t \rVert^2, \qquad w_{tj} = 0 \text{ where the model has } 0
+
+    for each task t, with f the loss of the model and :math:`n_t` the total weight of the task's rows. A penalty shrinks
+    what it selects; these are point estimates without that. They are *not* honest about how the features were found:
+    on the rows that selected them, effects look larger than they are, and intervals made from them would be too short.
+    For intervals see `split_inference`.
+
+    Parameters
+    ----------
+    model : fitted linear estimator
+        Its ``coef_`` say which features are used, task by task.
+    X, y, task, sample_weight, offset
+        As in `fit`; the rows that it was fitted to, or others of the same tasks.
+    ridge : float, default=0.0
+        Strength of a ridge, for least squares (the squared and the square-root loss). The model's own ridge and graph
+        of tasks are not used.
+
+    Returns
+    -------
+    estimator
+        Of the model's kind, fitted: ``coef_``, ``intercept_``, `predict`, `score`. It has no certificate.
+
+    Warns
+    -----
+    UserWarning
+        Where a task's coefficients are not unique (more features than rows): those of the smallest norm are given,
+        columns being scaled to the same length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((80, 30)), np.repeat(["a", "b"], 40)
+    >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(80)
+    >>> model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task)
+    >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task).coef_[:, 0].round(2)
+    (array([1.63, 1.74]), array([2.  , 1.98]))
+    """
+    _refuse_foreign(model)
+    check_number(ridge, "ridge", low=0, closed=True)
+    state = model._learned()
+    if model._several:
+        raise ValueError(
+            "model: with more than two classes there is no refit, the multinomial loss without a penalty has no unique "
+            "fit. Give a model of two classes."
+        )
+    for item in X if is_task_list(X) else [X]:
+        model._check_features(item)
+    data = model._read_with(X, y, task, sample_weight, offset)
+    if data.n_features != model.n_features_in_:
+        raise ValueError(f"X has {data.n_features} features, but the model was fitted to {model.n_features_in_}.")
+    home = match_tasks(model, data)
+    positive = bool(getattr(model, "positive", False))
+    supports = [np.flatnonzero(state.rows[t]) for t in home]
+    fits = fit_support(model, data, supports, ridge=float(ridge), positive=positive)
+    coef, intercept = np.zeros_like(state.rows), np.zeros(len(state.rows))
+    for t, (own, found) in zip(home, fits, strict=True):
+        coef[t, own], intercept[t] = found.coef, found.intercept
+    names = [data.tasks.tolist()[k] for k, (_, found) in enumerate(fits) if not found.unique]
+    if names:
+        warnings.warn(
+            f"{len(names)} task(s) have no unique fit ({some_of(names)}): some of the features are combinations of "
+            "others there, or as many as rows. The coefficients of the smallest norm are given; a larger alpha, or "
+            "ridge, makes them unique.",
+            stacklevel=2,
+        )
+    return _like(model, coef, intercept, data)
+
+
+def _refuse_foreign(model: Any) -> None:
+    if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise ValueError(f"model: {name} selects nothing that could be refitted; give a fitted linear model.")
+    check_is_fitted(model, "coef_")
+
+
+def match_tasks(model: Any, data: TaskData) -> list[int]:
+    """The place in ``model.tasks_`` of each task of the data; they must be the same ones."""
+    theirs, own = model.tasks_.tolist(), data.tasks.tolist()
+    strange, absent = [name for name in own if name not in theirs], [name for name in theirs if name not in own]
+    if strange:
+        raise ValueError(f"task: the model does not know {some_of(strange)}; it was fitted to {some_of(theirs)}.")
+    if absent:
+        raise ValueError(f"task: {some_of(absent)} of the model have no rows here; give rows of all its tasks.")
+    if data.classes is not None:
+        known = model.classes_ if isinstance(model.classes_, list) else [model.classes_] * len(theirs)
+        for k, name in enumerate(own):
+            if not np.array_equal(data.classes_of(k), known[theirs.index(name)]):
+                raise ValueError(f"y: the classes of task {name!r} are not those that the model was fitted to.")
+    return [theirs.index(name) for name in own]
+
+
+def fit_support(
+    model: Any, data: TaskData, supports: list[Array], *, ridge: float = 0.0, positive: bool = False
+) -> list[tuple[Array, TaskFit]]:
+    """Each task on features of its own, by the loss of the model: (features, fit), in the order of the data."""
+    union = np.unique(np.concatenate([*supports, np.empty(0, dtype=np.int64)])).astype(np.int64)
+    columns = data.take(union) if len(union) else np.empty((data.n_rows, 0))
+    if not np.all(np.isfinite(columns)):
+        data.refuse_not_finite()
+    found = []
+    for t, (flat, own) in enumerate(zip(data.per_task(), supports, strict=True)):
+        live = np.flatnonzero(data.weights[flat] > 0.0)
+        rows = live if data.shared else live + flat.start
+        places = np.searchsorted(union, own)
+        try:
+            fit = fit_task(
+                model._loss_of(data),
+                columns[np.ix_(rows, places)],
+                data.y[flat][live],
+                data.weights[flat][live],
+                None if data.known is None else data.known[flat][live],
+                fit_intercept=model.fit_intercept,
+                ridge=ridge,
+                positive=positive,
+            )
+        except NoFit as error:
+            name = data.tasks.tolist()[t]
+            raise ValueError(
+                f"task {name!r} ({len(own)} features, {len(live)} rows): {error}. Select fewer features, or leave the "
+                "task out."
+            ) from None
+        found.append((own, fit))
+    return found
+
+
+def _like(model: Any, coef: Array, intercept: Array, data: TaskData) -> Any:
+    """A fitted estimator of the model's kind with other coefficients."""
+    other = clone(model)
+    set_state(
+        other,
+        coef=coef,
+        intercept=intercept,
+        tasks=model.tasks_,
+        single=model._single,
+        needs_offset=data.has_offset,
+        n_features=model.n_features_in_,
+    )
+    for name in ("classes_", "feature_names_in_", "scale_", "alpha_"):
+        if hasattr(model, name):
+            setattr(other, name, getattr(model, name))
+    return other
