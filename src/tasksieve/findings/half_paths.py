@@ -199,37 +199,53 @@ class HalfPaths:
         tell : callable, optional
             ``tell(done, total)`` after each half.
         """
-        data, size = self._data, self._batch(len(halves))
         found = Followed([None] * len(halves))
         known_by = self._known_by(n_jobs)
         found.passes = float(known_by is not None)
-        for low in range(0, len(halves), size):
-            batch = range(low, min(low + size, len(halves)))
-            shared = SharedReading(data.storage, n_jobs)
-            steps = Lockstep(n_jobs, shared.serve)
-            shared.meet = steps.ask
-            try:
-                with one_blas_thread():
-                    steps.run([partial(self._half, h, halves, shared, known_by, found, tell) for h in batch])
-            except KeyboardInterrupt:
-                found.interrupted = True
-            finally:
-                shared.meet = None
-            found.passes += shared.spent
-            if found.interrupted:
-                break
+        size = self._batch(len(halves))
+        try:
+            for low in range(0, len(halves), size):
+                batch = range(low, min(low + size, len(halves)))
+                self._follow(batch, halves, n_jobs, known_by, found, tell)
+        except KeyboardInterrupt:
+            found.interrupted = True
         return found
 
+    def _follow(
+        self,
+        batch: range,
+        halves: Halves,
+        n_jobs: int,
+        known_by: str | None,
+        found: Followed,
+        tell: Callable[[int, int], None] | None,
+    ) -> None:
+        """Some halves, in step."""
+        shared = SharedReading(self._data.storage, n_jobs)
+        steps = Lockstep(n_jobs, shared.serve)
+        shared.meet = steps.ask
+        threads = max(1, n_jobs // len(batch))
+        half = partial(self._half, halves=halves, shared=shared, threads=threads, known_by=known_by)
+        try:
+            with one_blas_thread():
+                steps.run([partial(half, h, found=found, tell=tell) for h in batch])
+        finally:
+            shared.meet = None
+            found.passes += shared.spent
+
     def _batch(self, n_halves: int) -> int:
-        """Halves that walk in step: an even number."""
+        """Halves that walk in step: an even number, for which there is memory.
+
+        What each keeps of every feature (anchors, norms and a few vectors) may together be a gigabyte, or half of X if
+        a quarter of the free memory holds that.
+        """
         data = self._data
-        if not data.storage.dear or keeping():
-            return _BATCH
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
         each = data.n_features * (96 + 32 * columns)
         stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
         room = max(AFFORDABLE, min(stored // 2, int(min(free_memory(), 2.0**62)) // 4))
-        return min(max(2 * (room // (2 * each)), 2), n_halves + n_halves % 2)
+        wanted = n_halves if data.storage.dear and not keeping() else _BATCH
+        return max(2, min(2 * (room // (2 * each)), wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
         """What all halves depend on, where finished ones are kept."""
@@ -245,6 +261,7 @@ class HalfPaths:
         h: int,
         halves: Halves,
         shared: SharedReading,
+        threads: int,
         known_by: str | None,
         found: Followed,
         tell: Callable[[int, int], None] | None,
@@ -252,7 +269,7 @@ class HalfPaths:
         weights = halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
-            entries = self._walk(replace(self._data, storage=shared.seat()).with_weights(weights))
+            entries = self._walk(replace(self._data, storage=shared.seat()).with_weights(weights), threads)
             return {"numbers": entries.numbers, "places": entries.places, "open": np.array(entries.n_open)}
 
         arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
@@ -261,15 +278,15 @@ class HalfPaths:
             if tell is not None:
                 tell(sum(entries is not None for entries in found.entries), len(halves))
 
-    def _walk(self, training: TaskData) -> Entries:
+    def _walk(self, training: TaskData, threads: int) -> Entries:
         """Down the path from its own alpha_max until q were used."""
         model, own = self._model, self._selectable
-        problem = model._problem(training, 1)
+        problem = model._problem(training, threads)
         largest = model._alpha_max(problem, training)
         numbers, places, n_open = list[int](), list[int](), 0
         if largest > 0.0:
             ahead = self._grid.places(self._grid.first_below(largest))
-            walk = self._walk_on(problem, training)
+            walk = self._walk_on(problem, training, threads)
             known = np.zeros(own.size, dtype=bool)
             while len(ahead) and len(numbers) < self._q:
                 points = walk.values(self._grid.alphas(ahead[:_AT_ONCE]))
@@ -281,7 +298,7 @@ class HalfPaths:
                 ahead = ahead[len(points) :]
         return Entries(np.array(numbers, dtype=np.int64), np.array(places, dtype=np.int64), n_open)
 
-    def _walk_on(self, problem: Problem, training: TaskData) -> TrainingWalk:
+    def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
         model, n_values, design = self._model, 2 * _EVEN, problem.design
         rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
@@ -291,7 +308,7 @@ class HalfPaths:
             # So few values, so near the top, need no safe rule: working sets keep the columns few, and certificates
             # look at all of them.
             model.screening = None
-        return TrainingWalk(model, training, n_values, 1, problem)
+        return TrainingWalk(model, training, n_values, threads, problem)
 
     def _fresh(self, point: Value, problem: Problem, known: Array) -> Array:
         """Who is used at a value for the first time, the strongest first."""
