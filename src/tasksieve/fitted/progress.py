@@ -57,7 +57,7 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
     Parameters
     ----------
     callback : callable
-        Called with a `Progress` after each value of a path, each pass, each chunk or each half of the rows, in whichever
+        Called with a `Progress` after each value of a path, each pass, each chunk or half of the rows, in whichever
         thread does the work (folds may have threads of their own), but never twice at the same time. What it raises
         ends the fit; KeyboardInterrupt does what Ctrl-C does: a path keeps the values solved so far. Fits in other
         processes are not heard.
