@@ -1,8 +1,8 @@
 """The paths of many halves of the rows, each followed until so many features were used.
 
 A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
-(`path.lockstep`), so that one reading serves all of a batch. Where reading is what costs (a file, a storage of the
-user's own) a batch is as large as memory allows; elsewhere it is small, so that an interruption loses little.
+(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a storage of the user's own) as
+many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
 All halves look at values of one geometric grid, each from its own alpha_max on. The accuracy of a value is that of the
 folds of a cross-validation: the error bounds need nothing of a half but that it selects at most q features.
@@ -37,7 +37,8 @@ from .halves import Halves
 
 Array = np.ndarray[Any, Any]
 
-_BATCH = 10  # halves that walk in step where readings cost little
+_MOST = 100  # halves that have threads of their own
+_COMPANY = 10  # of those walk in step where readings cost little
 _AT_ONCE = 4  # values that are asked for together, where a walk finds them so
 _EVEN = 6  # values until a grid has come to where about q features were to be expected; from there steps grow
 _WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
@@ -164,6 +165,7 @@ class Followed:
     """What following halves came to: `None` for those not finished."""
 
     entries: list[Entries | None]
+    done: int = 0
     passes: float = 0.0
     interrupted: bool = False
     lock: Any = field(default_factory=threading.Lock)
@@ -202,39 +204,47 @@ class HalfPaths:
         found = Followed([None] * len(halves))
         known_by = self._known_by(n_jobs)
         found.passes = float(known_by is not None)
-        size = self._batch(len(halves))
         try:
-            for low in range(0, len(halves), size):
-                batch = range(low, min(low + size, len(halves)))
-                self._follow(batch, halves, n_jobs, known_by, found, tell)
+            for low in range(0, len(halves), _MOST):
+                some = range(low, min(low + _MOST, len(halves)))
+                self._follow(some, halves, n_jobs, known_by, found, tell)
         except KeyboardInterrupt:
             found.interrupted = True
         return found
 
     def _follow(
         self,
-        batch: range,
+        some: range,
         halves: Halves,
         n_jobs: int,
         known_by: str | None,
         found: Followed,
         tell: Callable[[int, int], None] | None,
     ) -> None:
-        """Some halves, in step."""
+        """Some halves, in step; one begins when another has ended."""
         shared = SharedReading(self._data.storage, n_jobs)
         steps = Lockstep(n_jobs, shared.serve)
         shared.meet = steps.ask
-        threads = max(1, n_jobs // len(batch))
-        half = partial(self._half, halves=halves, shared=shared, threads=threads, known_by=known_by)
+        together = self._together(len(some))
+        threads = max(1, n_jobs // together)
+
+        def half(h: int) -> None:
+            steps.wait_until(lambda: h < found.done + together)
+            self._half(h, halves, shared, threads, known_by, found)
+            with found.lock:
+                found.done += 1
+                if tell is not None:
+                    tell(found.done, len(halves))
+
         try:
             with one_blas_thread():
-                steps.run([partial(half, h, found=found, tell=tell) for h in batch])
+                steps.run([partial(half, h) for h in some])
         finally:
             shared.meet = None
             found.passes += shared.spent
 
-    def _batch(self, n_halves: int) -> int:
-        """Halves that walk in step: an even number, for which there is memory.
+    def _together(self, n_halves: int) -> int:
+        """Halves that walk in step, for which there is memory.
 
         What each keeps of every feature (anchors, norms and a few vectors) may together be a gigabyte, or half of X if
         a quarter of the free memory holds that.
@@ -244,8 +254,8 @@ class HalfPaths:
         each = data.n_features * (96 + 32 * columns)
         stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
         room = max(AFFORDABLE, min(stored // 2, int(min(free_memory(), 2.0**62)) // 4))
-        wanted = n_halves if data.storage.dear and not keeping() else _BATCH
-        return max(2, min(2 * (room // (2 * each)), wanted))
+        wanted = n_halves if data.storage.dear and not keeping() else _COMPANY
+        return max(2, min(room // each, wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
         """What all halves depend on, where finished ones are kept."""
@@ -257,26 +267,17 @@ class HalfPaths:
         return str(joblib.hash([*facts, self._grid.top, self._grid.step]))
 
     def _half(
-        self,
-        h: int,
-        halves: Halves,
-        shared: SharedReading,
-        threads: int,
-        known_by: str | None,
-        found: Followed,
-        tell: Callable[[int, int], None] | None,
+        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: Followed
     ) -> None:
         weights = halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
-            entries = self._walk(replace(self._data, storage=shared.seat()).with_weights(weights), threads)
+            training = replace(self._data, storage=shared.seat()).with_weights(weights)
+            entries = self._walk(training, threads)
             return {"numbers": entries.numbers, "places": entries.places, "open": np.array(entries.n_open)}
 
         arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
-        with found.lock:
-            found.entries[h] = Entries(arrays["numbers"], arrays["places"], int(arrays["open"]))
-            if tell is not None:
-                tell(sum(entries is not None for entries in found.entries), len(halves))
+        found.entries[h] = Entries(arrays["numbers"], arrays["places"], int(arrays["open"]))
 
     def _walk(self, training: TaskData, threads: int) -> Entries:
         """Down the path from its own alpha_max until q were used."""
