@@ -473,9 +473,9 @@ def test_values_of_alpha() -> None:
     levels = np.exp(-np.arange(50) / 10.0)
     alphas = grid_of(2.0, levels, 13)
     steps = -np.diff(np.log(alphas))
-    assert alphas[0] == pytest.approx(2.0 * np.exp(-0.2))
-    np.testing.assert_allclose(steps[:5], 0.2)  # six steps to the thirteenth level
-    assert np.all(np.diff(steps[5:]) > 0)
+    assert alphas[0] == pytest.approx(2.0 * np.exp(-0.3))
+    np.testing.assert_allclose(steps[:3], 0.3)  # four steps to the thirteenth level
+    assert np.all(np.diff(steps[3:]) > 0)
     assert 2e-3 * 0.99 < alphas[-1] < 1e-2
     assert len(grid_of(1.0, np.zeros(5), 3)) > 0
     assert len(grid_of(1.0, np.ones(2), 3)) > 0

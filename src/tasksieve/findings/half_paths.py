@@ -41,16 +41,17 @@ Array = np.ndarray[Any, Any]
 _MOST = 100  # halves that have threads of their own
 _COMPANY = 10  # of those walk in step where readings cost little
 _AT_ONCE = 4  # values that are asked for together, where a walk finds them so
-_EVEN = 6  # values until about q features are to be expected; from there steps grow
+_EVEN = 4  # values until about q features are to be expected; from there steps grow
+_USUAL = 10  # values until q features were used
 _WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
-_LEAST_STEP, _MOST_STEP = 0.02, 0.2  # of log alpha
+_LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
 _DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
 
 
 def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
     """Decreasing values of alpha below the largest, as far as a path may be followed.
 
-    Steps of log alpha are even for the first six values, which lead to where about q features enter, and then grow.
+    Steps of log alpha are even for the first four values, which lead to where about q features enter, and then grow.
 
     Parameters
     ----------
@@ -272,7 +273,7 @@ class HalfPaths:
 
     def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
-        model, n_values, design = self._model, 2 * _EVEN, problem.design
+        model, n_values, design = self._model, _USUAL, problem.design
         rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
         by_sums = design.n_features <= _WIDEST * rows and serves(problem, n_values)
         if model.screening == "auto" and not by_sums:
