@@ -1,11 +1,12 @@
 """The paths of many halves of the rows, each followed until so many features were used.
 
 A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
-(`path.lockstep`), so that one reading serves all of a batch. Where reading is what costs (a file, a storage of the
-user's own) a batch is as large as memory allows; elsewhere it is small, so that an interruption loses little.
+(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a storage of the user's own) as
+many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
-All halves look at values of one geometric grid, each from its own alpha_max on. The accuracy of a value is that of the
-folds of a cross-validation: the error bounds need nothing of a half but that it selects at most q features.
+What a half selects depends on its own rows alone, also the values of alpha that it looks at: the bounds need halves of
+a pair to be independent, and that each selects at most q features. They need no accuracy: that of a value is as in the
+folds of a cross-validation.
 """
 
 from __future__ import annotations
@@ -37,63 +38,36 @@ from .halves import Halves
 
 Array = np.ndarray[Any, Any]
 
-_BATCH = 10  # halves that walk in step where readings cost little
+_MOST = 100  # halves that have threads of their own
+_COMPANY = 10  # of those walk in step where readings cost little
 _AT_ONCE = 4  # values that are asked for together, where a walk finds them so
-_EVEN = 6  # values until a grid has come to where about q features were to be expected; from there steps grow
+_EVEN = 4  # values until about q features are to be expected; from there steps grow
+_USUAL = 10  # values until q features were used
 _WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
-_LEAST_STEP, _MOST_STEP = 0.02, 0.2  # of log alpha
+_LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
 _DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Values of alpha that all halves have in common, at whole numbers k: alpha falls with k, without an end on either
-    side; steps of log alpha are even up to k = 6 and grow from there.
+def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
+    """Decreasing values of alpha below the largest, as far as a path may be followed.
 
-    Attributes
+    Steps of log alpha are even for the first four values, which lead to where about q features enter, and then grow.
+
+    Parameters
     ----------
-    top : float
-        alpha at k = 0.
-    step : float
-        Of log alpha.
+    alpha_max : float
+    levels : array
+        At which strength each feature would enter the empty model, in any unit.
+    q : int
     """
-
-    top: float
-    step: float
-
-    @classmethod
-    def of(cls, alpha_max: float, levels: Array, q: int) -> Grid:
-        """With about so many steps to the level of the q-th feature, as the empty model has it, as `_EVEN` says.
-
-        Parameters
-        ----------
-        alpha_max : float
-        levels : array
-            At which strength each feature would enter alone, in any unit.
-        q : int
-        """
-        highest = np.sort(levels)[::-1]
-        spread = 0.0
-        if len(highest) >= q and highest[q - 1] > 0.0:
-            spread = float(np.log(highest[0] / highest[q - 1]))
-        return cls(alpha_max if alpha_max > 0.0 else 1.0, min(max(spread / _EVEN, _LEAST_STEP), _MOST_STEP))
-
-    def alphas(self, places: Array) -> Array:
-        later = np.maximum(np.asarray(places) - _EVEN, 0)
-        return self.top * np.exp(-self.step * (places + later * later / (2.0 * _EVEN)))
-
-    def first_below(self, alpha: float) -> int:
-        """The first place whose alpha is smaller."""
-        low = min(math.floor(math.log(self.top / alpha) / self.step), 0)
-        while not self.alphas(np.array(low)) < alpha * (1.0 - 1e-12):
-            low += 1
-        return low
-
-    def places(self, first: int) -> Array:
-        """All of them that are looked at from the first one on."""
-        found = np.arange(first, first + math.ceil(_DEEPEST / self.step) + 1)
-        alphas = self.alphas(found)
-        return found[alphas >= alphas[0] * math.exp(-_DEEPEST)]
+    highest = np.sort(levels)[::-1]
+    spread = 0.0
+    if len(highest) >= q and highest[q - 1] > 0.0:
+        spread = float(np.log(highest[0] / highest[q - 1]))
+    step = min(max(spread / _EVEN, _LEAST_STEP), _MOST_STEP)
+    k = np.arange(1, math.ceil(_DEEPEST / step) + 1)
+    fall = step * (k + np.square(np.maximum(k - _EVEN, 0)) / (2.0 * _EVEN))
+    return alpha_max * np.exp(-fall[fall <= _DEEPEST])
 
 
 class Selectable:
@@ -148,14 +122,14 @@ class Entries:
     Attributes
     ----------
     numbers : int array
-    places : int array
-        Of the values of the grid at which they were first used, increasing.
+    alphas : array
+        At which they were first used, not increasing.
     n_open : int
         Values that were not solved as asked.
     """
 
     numbers: Array
-    places: Array
+    alphas: Array
     n_open: int = 0
 
 
@@ -164,6 +138,7 @@ class Followed:
     """What following halves came to: `None` for those not finished."""
 
     entries: list[Entries | None]
+    done: int = 0
     passes: float = 0.0
     interrupted: bool = False
     lock: Any = field(default_factory=threading.Lock)
@@ -180,13 +155,12 @@ class HalfPaths:
     selectable : Selectable
     q : int
         A path ends when so many were used.
-    grid : Grid
     """
 
-    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int, grid: Grid) -> None:
+    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int) -> None:
         self._model = copy(model)
         self._model.__dict__["_warn_dependent"] = _say_nothing  # all rows were looked at, and it was said of those
-        self._data, self._selectable, self._q, self._grid = data, selectable, q, grid
+        self._data, self._selectable, self._q = data, selectable, q
 
     def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
@@ -199,37 +173,61 @@ class HalfPaths:
         tell : callable, optional
             ``tell(done, total)`` after each half.
         """
-        data, size = self._data, self._batch(len(halves))
         found = Followed([None] * len(halves))
         known_by = self._known_by(n_jobs)
         found.passes = float(known_by is not None)
-        for low in range(0, len(halves), size):
-            batch = range(low, min(low + size, len(halves)))
-            shared = SharedReading(data.storage, n_jobs)
-            steps = Lockstep(n_jobs, shared.serve)
-            shared.meet = steps.ask
-            try:
-                with one_blas_thread():
-                    steps.run([partial(self._half, h, halves, shared, known_by, found, tell) for h in batch])
-            except KeyboardInterrupt:
-                found.interrupted = True
-            finally:
-                shared.meet = None
-            found.passes += shared.spent
-            if found.interrupted:
-                break
+        try:
+            for low in range(0, len(halves), _MOST):
+                some = range(low, min(low + _MOST, len(halves)))
+                self._follow(some, halves, n_jobs, known_by, found, tell)
+        except KeyboardInterrupt:
+            found.interrupted = True
         return found
 
-    def _batch(self, n_halves: int) -> int:
-        """Halves that walk in step: an even number."""
+    def _follow(
+        self,
+        some: range,
+        halves: Halves,
+        n_jobs: int,
+        known_by: str | None,
+        found: Followed,
+        tell: Callable[[int, int], None] | None,
+    ) -> None:
+        """Some halves, in step; one begins when another has ended."""
+        shared = SharedReading(self._data.storage, n_jobs)
+        steps = Lockstep(n_jobs, shared.serve)
+        shared.meet = steps.ask
+        together = self._together(len(some))
+        threads = max(1, n_jobs // together)
+
+        def half(h: int) -> None:
+            steps.wait_until(lambda: h < found.done + together)
+            self._half(h, halves, shared, threads, known_by, found)
+            with found.lock:
+                found.done += 1
+                if tell is not None:
+                    tell(found.done, len(halves))
+
+        try:
+            with one_blas_thread():
+                steps.run([partial(half, h) for h in some])
+        finally:
+            shared.meet = None
+            found.passes += shared.spent
+
+    def _together(self, n_halves: int) -> int:
+        """Halves that walk in step, for which there is memory.
+
+        What each keeps of every feature (anchors, norms and a few vectors) may together be a gigabyte, or half of X if
+        a quarter of the free memory holds that.
+        """
         data = self._data
-        if not data.storage.dear or keeping():
-            return _BATCH
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
         each = data.n_features * (96 + 32 * columns)
         stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
         room = max(AFFORDABLE, min(stored // 2, int(min(free_memory(), 2.0**62)) // 4))
-        return min(max(2 * (room // (2 * each)), 2), n_halves + n_halves % 2)
+        wanted = n_halves if data.storage.dear and not keeping() else _COMPANY
+        return max(2, min(room // each, wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
         """What all halves depend on, where finished ones are kept."""
@@ -238,52 +236,44 @@ class HalfPaths:
         data, model, own = self._data, self._model, self._selectable
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         facts = [type(model).__name__, params, sketch(data, n_jobs), data.y, data.offsets, data.form, own.code, self._q]
-        return str(joblib.hash([*facts, self._grid.top, self._grid.step]))
+        return str(joblib.hash(facts))
 
     def _half(
-        self,
-        h: int,
-        halves: Halves,
-        shared: SharedReading,
-        known_by: str | None,
-        found: Followed,
-        tell: Callable[[int, int], None] | None,
+        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: Followed
     ) -> None:
         weights = halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
-            entries = self._walk(replace(self._data, storage=shared.seat()).with_weights(weights))
-            return {"numbers": entries.numbers, "places": entries.places, "open": np.array(entries.n_open)}
+            training = replace(self._data, storage=shared.seat()).with_weights(weights)
+            entries = self._walk(training, threads)
+            return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
 
         arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
-        with found.lock:
-            found.entries[h] = Entries(arrays["numbers"], arrays["places"], int(arrays["open"]))
-            if tell is not None:
-                tell(sum(entries is not None for entries in found.entries), len(halves))
+        found.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
 
-    def _walk(self, training: TaskData) -> Entries:
+    def _walk(self, training: TaskData, threads: int) -> Entries:
         """Down the path from its own alpha_max until q were used."""
         model, own = self._model, self._selectable
-        problem = model._problem(training, 1)
+        problem = model._problem(training, threads)
         largest = model._alpha_max(problem, training)
-        numbers, places, n_open = list[int](), list[int](), 0
+        numbers, alphas, n_open = list[int](), list[float](), 0
         if largest > 0.0:
-            ahead = self._grid.places(self._grid.first_below(largest))
-            walk = self._walk_on(problem, training)
+            ahead = grid_of(largest, own.levels(problem.null_levels()), self._q)
+            walk = self._walk_on(problem, training, threads)
             known = np.zeros(own.size, dtype=bool)
             while len(ahead) and len(numbers) < self._q:
-                points = walk.values(self._grid.alphas(ahead[:_AT_ONCE]))
-                for place, point in zip(ahead.tolist(), points, strict=False):
+                points = walk.values(ahead[:_AT_ONCE])
+                for alpha, point in zip(ahead.tolist(), points, strict=False):
                     n_open += not point.converged
                     fresh = self._fresh(point, problem, known)[: self._q - len(numbers)]
                     numbers += fresh.tolist()
-                    places += [place] * len(fresh)
+                    alphas += [alpha] * len(fresh)
                 ahead = ahead[len(points) :]
-        return Entries(np.array(numbers, dtype=np.int64), np.array(places, dtype=np.int64), n_open)
+        return Entries(np.array(numbers, dtype=np.int64), np.array(alphas), n_open)
 
-    def _walk_on(self, problem: Problem, training: TaskData) -> TrainingWalk:
+    def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
-        model, n_values, design = self._model, 2 * _EVEN, problem.design
+        model, n_values, design = self._model, _USUAL, problem.design
         rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
         by_sums = design.n_features <= _WIDEST * rows and serves(problem, n_values)
         if model.screening == "auto" and not by_sums:
@@ -291,7 +281,7 @@ class HalfPaths:
             # So few values, so near the top, need no safe rule: working sets keep the columns few, and certificates
             # look at all of them.
             model.screening = None
-        return TrainingWalk(model, training, n_values, 1, problem)
+        return TrainingWalk(model, training, n_values, threads, problem)
 
     def _fresh(self, point: Value, problem: Problem, known: Array) -> Array:
         """Who is used at a value for the first time, the strongest first."""
