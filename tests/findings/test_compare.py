@@ -139,9 +139,9 @@ def test_groups_are_never_cut(rows):
 @pytest.mark.parametrize(
     ("model", "classes", "loss"),
     [
-        (ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), 2, "log loss"),
-        (ts.MultiTaskClassifierCV(n_alphas=4, eps=0.2, cv=3), 3, "log loss"),
-        (ts.MultiTaskClassifierCV("squared_hinge", n_alphas=4, eps=0.1, cv=3), 2, "squared hinge loss"),
+        (ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), 2, "log loss"),
+        (ts.MultiTaskClassifierCV(n_alphas=3, eps=0.3, cv=2, tol=1e-3), 3, "log loss"),
+        (ts.MultiTaskClassifierCV("squared_hinge", n_alphas=3, eps=0.2, cv=2, tol=1e-3), 2, "squared hinge loss"),
         (ts.GraphSVCCV(np.ones((3, 3)) - np.eye(3), Cs=2, cv=3), 2, "hinge loss"),
         (ts.GraphSVCCV(loss="logistic", Cs=[0.01, 0.1, 1.0], cv=3), 3, "log loss"),
         (ts.GraphSVCCV(Cs=2, cv=3), 3, "share of rows missed"),
@@ -165,7 +165,7 @@ def test_classes(rows, model, classes, loss):
 def test_pairs_of_classes_are_not_pooled(rows):
     X, y, task = rows
     label = np.char.add(np.where(y > np.where(task == "c", 3.0, 0.0), "high", "low"), task)
-    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), X, label, task, cv=3)
+    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), X, label, task, cv=3)
     assert found.models == ("shared", "own", "mean")
     assert found.quality["own"].overall[0] > 0.6
 
@@ -174,7 +174,7 @@ def test_pairs_of_classes_are_not_pooled(rows):
     "model",
     [
         ts.MultiTaskPoissonCV(n_alphas=4, eps=0.1, cv=3),
-        ts.MultiTaskQuantileCV(n_alphas=3, eps=0.2, cv=3),
+        ts.MultiTaskQuantileCV(n_alphas=3, eps=0.3, cv=2, tol=1e-3),
         ts.CalibratedMultiTaskLassoCV(n_alphas=3, cv=3),
         ts.MultiTaskGroupLassoCV(feature_groups=np.arange(8) // 2, n_alphas=3, cv=3),
         ts.MultiTaskOWLCV(n_alphas=3, cv=3),
