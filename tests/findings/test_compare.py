@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
 import tasksieve as ts
-from tasksieve.findings.comparison import holm
+from tasksieve.findings.comparison import holm, t_test
 from tasksieve.findings.cv_sibling import cv_sibling, for_one_task
 from tasksieve.findings.nested_folds import NestedFolds
 from tasksieve.tasks import read_tasks
@@ -127,6 +128,24 @@ def test_a_shared_matrix_is_held_out_by_rows(rng):
     assert "whole groups" in grouped.folds
 
 
+def test_folds_know_no_names_and_no_order(rng):
+    X = np.round(rng.standard_normal((40, 3)))  # many rows are alike in some columns
+    Y = np.round(rng.standard_normal((40, 2)))
+    Y[3, 0] = np.nan
+    family = rng.integers(0, 12, 40)
+    mixed = rng.permutation(40)
+
+    def folds(X, Y, groups):
+        nest = NestedFolds(read_tasks(X, Y), groups, 5)
+        outer = nest.deal(np.ones(80, dtype=bool), 4, 0).reshape(2, 40)
+        inner = nest.deal(outer.ravel() != 1, 3, 1, 1).reshape(2, 40)
+        return outer.max(axis=0), inner.max(axis=0)
+
+    for groups, other in ((None, None), (family, np.array(list("lkjihgfedcba"))[family][mixed])):
+        for one, two in zip(folds(X, Y, groups), folds(X[mixed], Y[mixed], other), strict=True):
+            np.testing.assert_array_equal(one[mixed], two)
+
+
 def test_groups_are_never_cut(rows):
     X, y, task = rows
     family = np.arange(90) // 6
@@ -173,12 +192,12 @@ def test_pairs_of_classes_are_not_pooled(rows):
 @pytest.mark.parametrize(
     "model",
     [
-        ts.MultiTaskPoissonCV(n_alphas=4, eps=0.1, cv=3),
-        ts.MultiTaskQuantileCV(n_alphas=3, eps=0.3, cv=2, tol=1e-3),
-        ts.CalibratedMultiTaskLassoCV(n_alphas=3, cv=3),
+        ts.MultiTaskPoissonCV(n_alphas=2, eps=0.1, cv=2, tol=1e-3),
+        ts.MultiTaskQuantileCV(n_alphas=2, eps=0.3, cv=2, tol=1e-2),
+        ts.CalibratedMultiTaskLassoCV(n_alphas=2, eps=0.2, cv=2, tol=1e-3),
         ts.MultiTaskGroupLassoCV(feature_groups=np.arange(8) // 2, n_alphas=3, cv=3),
         ts.MultiTaskOWLCV(n_alphas=3, cv=3),
-        ts.MultiTaskRegressorCV("huber", "linf", n_alphas=3, task_graph="chain", cv=3),
+        ts.MultiTaskRegressorCV("huber", "linf", n_alphas=2, eps=0.2, task_graph="chain", cv=2, tol=1e-3),
         ts.GraphSVRCV(np.ones((3, 3)) - np.eye(3), Cs=3, cv=3, loss="squared"),
     ],
     ids=lambda model: type(model).__name__,
@@ -225,6 +244,21 @@ def test_words_and_pictures(rows):
     assert sorted(label.get_text() for label in axes.get_yticklabels()) == ["a", "b", "c"]
     assert len(found.plot(most=2).get_yticklabels()) == 2
     matplotlib.pyplot.close("all")
+
+
+def test_tests_of_nothing():
+    p = t_test(np.array([0.0, 1.0, np.nan, 1.0]), np.array([0.0, 0.0, 1.0, np.nan]), np.full(4, 9.0))
+    np.testing.assert_array_equal(p, [1.0, 0.0, np.nan, np.nan])
+    np.testing.assert_allclose(t_test(np.ones(1), np.full(1, 0.5), np.full(1, 9.0)), 2 * student.sf(2.0, 9))
+
+
+def test_class_weights_of_classes_that_are_there(rows):
+    X, y, task = rows
+    label = np.where(y > np.median(y), "high", "low")
+    label[task == "a"] = np.where(y > 0, "right", "left")[task == "a"]
+    weights = {"high": 2.0, "left": 1.5}
+    model = ts.MultiTaskLogisticRegressionCV(n_alphas=2, eps=0.3, cv=2, tol=1e-3, class_weight=weights)
+    assert ts.compare(model, X, label, task, cv=3).models == ("shared", "own", "mean")
 
 
 def test_holm():

@@ -53,7 +53,8 @@ def compare(
     ----------
     model : estimator
         A ``...CV`` model, or one that has such a sibling (`MultiTaskLasso`): then the sibling with the same parameters
-        takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds.
+        takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds; they choose by its
+        ``scoring``, if it has one.
     X, y, task
         As in `fit`, of two tasks or more. What relates tasks (``task_graph``, ``graph``) or weighs them counts for the
         shared model only.
