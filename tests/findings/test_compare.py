@@ -14,15 +14,21 @@ from tasksieve.findings.cv_sibling import cv_sibling, for_one_task
 from tasksieve.findings.nested_folds import NestedFolds
 from tasksieve.tasks import read_tasks
 
-LASSO = ts.MultiTaskLassoCV(n_alphas=6, eps=0.1, cv=3)
+LASSO = ts.MultiTaskLassoCV(n_alphas=5, eps=0.1, cv=3)
 NAMES = np.array(["a", "b", "c"])
 
 
-@pytest.fixture
-def rows(rng):
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(20150)
     X, task = rng.standard_normal((90, 8)), np.tile(NAMES, 30)
     y = X[:, 0] - X[:, 1] + np.where(task == "c", 3.0, 0.0) + 0.7 * rng.standard_normal(90)
     return X, y, task
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return ts.compare(LASSO, *rows, cv=3)
 
 
 def folds_of(X, y, task, **options):
@@ -38,16 +44,15 @@ def splits(fold):
     return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
 
 
-def test_against_the_same_by_hand(rows):
+def test_against_the_same_by_hand(rows, found):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
     outer, inner = folds_of(X, y, task)
     assert np.bincount(outer).tolist() == [30, 30, 30]
     losses = {name: np.empty(90) for name in ("shared", "own", "pooled", "mean")}
     for f in range(3):
         held, learn = outer == f, outer != f
         w = learn.astype(float)
-        options = {"n_alphas": 6, "eps": 0.1}
+        options = {"n_alphas": 5, "eps": 0.1}
         shared = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, task, sample_weight=w)
         losses["shared"][held] = (y - shared.predict(X, task=task))[held] ** 2
         pooled = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, sample_weight=w)
@@ -75,9 +80,8 @@ def test_against_the_same_by_hand(rows):
     assert found.loss == "squared error"
 
 
-def test_nothing_counts_but_rows_and_seed(rows, rng):
+def test_nothing_counts_but_rows_and_seed(rows, found, rng):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
 
     def same(other, order=slice(None)):
         for name in found.models:
@@ -90,21 +94,20 @@ def test_nothing_counts_but_rows_and_seed(rows, rng):
     same(ts.compare(LASSO, X[mixed], y[mixed], renamed[mixed], cv=3), [2, 1, 0])
     listed = [X[task == t] for t in NAMES], [y[task == t] for t in NAMES]
     same(ts.compare(LASSO, *listed, cv=3, n_jobs=2))
-    same(ts.compare(LASSO, scipy.sparse.csr_array(X), y, task, cv=3))
-    more = np.vstack([X, X[:1]]), np.append(y, np.nan), np.append(task, "a")  # no label, no weight: absent
+    # a row without a label is absent
+    more = scipy.sparse.csr_array(np.vstack([X, X[:1]])), np.append(y, np.nan), np.append(task, "a")
     same(ts.compare(LASSO, *more, cv=3))
     other = ts.compare(LASSO, X, y, task, cv=3, random_state=1)
     assert not np.allclose(other.quality["shared"].values, found.quality["shared"].values)
 
 
-def test_frames_of_pandas(rows):
+def test_frames_of_pandas(rows, found):
     pandas = pytest.importorskip("pandas")
     X, y, task = rows
     given = pandas.DataFrame(X, columns=list("abcdefgh")), pandas.Series(y), pandas.Series(task)
-    found = ts.compare(LASSO, *given, cv=3)
-    frame = found.to_frame()
+    frame = ts.compare(LASSO, *given, cv=3).to_frame()
     assert frame["task"].tolist() == ["a", "b", "c", "all tasks"]
-    np.testing.assert_allclose(frame["loss_shared"], ts.compare(LASSO, X, y, task, cv=3).to_frame()["loss_shared"])
+    np.testing.assert_allclose(frame["loss_shared"], found.to_frame()["loss_shared"])
     np.testing.assert_allclose(frame["difference"], frame["loss_shared"] - frame["loss_own"])
     assert (frame["low"] < frame["difference"]).all()
     assert frame["rows"].tolist() == [30, 30, 30, 90]
@@ -212,6 +215,14 @@ def test_other_models(rows, rng, model):
     assert found.quality["shared"].overall[-1] < found.quality["mean"].overall[-1]
 
 
+def test_strings(rng):
+    text = ["".join(letters) for letters in rng.choice(list("ACGT"), (90, 8))]
+    label = np.array([word[2] == "A" or word[5] == "C" for word in text])
+    model = ts.GraphSVCCV(hasher=ts.WeightedDegreeHasher(degree=2, n_features=2**8), Cs=2, cv=2)
+    found = ts.compare(model, text, label, np.arange(90) % 3, cv=3)
+    assert found.quality["pooled"].overall[0] > 0.8
+
+
 def test_siblings():
     found = cv_sibling(ts.MultiTaskElasticNet(alpha=3.0, l1_ratio=0.3, tol=1e-3, task_weights={"a": 2.0}), "compare")
     assert type(found) is ts.MultiTaskElasticNetCV
@@ -225,14 +236,19 @@ def test_siblings():
             assert type(cv_sibling(getattr(ts, name[:-2])(), "compare")) is getattr(ts, name)
 
 
-def test_words_and_pictures(rows):
+def test_words_and_pictures(rows, found):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
+    assert not found.interrupted
     assert repr(found).startswith("Comparison(3 tasks, mean squared error: shared ")
     said = found.summary()
     assert "3 folds of rows within tasks, 3 inside each, seed 0" in said
     assert f"{found.quality['shared'].overall[1]:.4g} with the shared model" in said
     assert "models that learn from 2/3 of the rows" in said
+    alike = ts.compare(LASSO, X, y - np.where(task == "c", 3.0, 0.0), task, cv=3)
+    assert ("One model for all rows does better still" in alike.summary()) == (
+        alike.differences["pooled"].overall_pvalue <= 0.1
+    )
+    assert alike.quality["pooled"].overall[1] < alike.quality["shared"].overall[1]
     noise = np.random.default_rng(3).standard_normal(90)
     nothing = ts.compare(LASSO, X, noise, task, cv=3).summary()
     assert nothing.startswith("Whether sharing helps cannot be told")
@@ -281,8 +297,6 @@ def test_progress_and_interruption(rows):
     assert (found.n_finished, found.n_folds) == (2, 3)
     assert found.quality["own"].n_rows.tolist() == [20, 20, 20]
     assert "Interrupted: only the rows of 2 of 3 folds count." in found.summary()
-    whole = ts.compare(LASSO, X, y, task, cv=3)
-    assert not whole.interrupted
 
     def at_once(progress):
         raise KeyboardInterrupt

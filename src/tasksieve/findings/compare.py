@@ -170,7 +170,7 @@ def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Itera
 def _read(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
     """The rows as they are told apart and judged."""
     if getattr(model, "hasher", None) is not None:
-        X = np.unique(np.asarray(read_strings(X)), return_inverse=True)[1][:, None].astype(np.float64)
+        X = np.asarray(read_strings(X))  # letters, as numbers
     targets: Any = "values" if model._targets == "values" else "many classes"
     return read_tasks(X, y, task, sample_weight, targets=targets)
 

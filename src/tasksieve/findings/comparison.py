@@ -176,6 +176,13 @@ class Comparison:
         others = [name for name in self.models if name not in ("shared", "own")]
         beside = "; ".join(f"{self._loss(name):.4g} with {self._words(name)}" for name in others)
         lines.append(f"Beside that: {beside}.")
+        if "pooled" in others:
+            apart = self.differences["pooled"]
+            if apart.overall > 0 and apart.overall_pvalue <= doubt:
+                lines.append(
+                    f"One model for all rows does better still (p = {apart.overall_pvalue:.2g}): the tasks hardly "
+                    "differ."
+                )
         if self._loss("shared") >= self._loss("mean"):
             lines.append(f"The shared model is no better than {self._words('mean')}: features explain nothing here.")
         return "\n".join([*lines, self.note])
