@@ -281,7 +281,8 @@ def test_holm():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, np.nan, 0.03, 0.5])), [0.04, 0.09, np.nan, 0.09, 0.5])
 
 
-def test_progress_and_interruption(rows):
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_and_interruption(rows, n_jobs):
     X, y, task = rows
     heard = []
 
@@ -291,7 +292,7 @@ def test_progress_and_interruption(rows):
             raise KeyboardInterrupt
 
     with ts.watch(stop):
-        found = ts.compare(LASSO, X, y, task, cv=3)
+        found = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
     assert heard == [("compare", k + 1, 12) for k in range(9)]
     assert found.interrupted
     assert (found.n_finished, found.n_folds) == (2, 3)
@@ -302,7 +303,7 @@ def test_progress_and_interruption(rows):
         raise KeyboardInterrupt
 
     with ts.watch(at_once), pytest.raises(KeyboardInterrupt):
-        ts.compare(LASSO, X, y, task, cv=3)
+        ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
 
 
 def test_refusals(rows):
