@@ -62,6 +62,7 @@ _HOME = {
     "checkpoint": "fitted.checkpoint",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
+    "split_inference": "findings.split",
     "pfer_bound": "findings.bounds",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
@@ -88,9 +89,10 @@ _PARTS = (
 
 if TYPE_CHECKING:
     from .design import Storage as Storage
+    from .findings.bounds import pfer_bound as pfer_bound
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
-    from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.split import split_inference as split_inference
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold
