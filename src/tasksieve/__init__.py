@@ -25,6 +25,7 @@ _HOME = {
     "GraphSVCCV": "graph",
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
+    "KnockoffSelection": "findings.knockoffs",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -90,6 +91,7 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
