@@ -56,6 +56,7 @@ _HOME = {
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
     "ScaleWarning": "fitted.scales",
+    "StabilitySelection": "findings.stability",
     "Storage": "design",
     "TaskKFold": "fitted.model_selection",
     "TaskMoments": "tasks",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
+    from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
     from .fitted.model_selection import TaskKFold as TaskKFold

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 NAME_LENGTH = 24
+NAMED_FEATURES = 12  # more names than this cannot be read beside curves
 NAMED_TASKS = 40  # more names than this cannot be read under a map
 
 
@@ -77,6 +78,44 @@ def score_curve(
     if not ax.xaxis_inverted():
         ax.invert_xaxis()  # as along a path: from the empty model to the fullest
     ax.legend(frameon=False)
+    return ax
+
+
+def stability_curves(
+    alphas: np.ndarray,
+    shares: Any,
+    stable: np.ndarray,
+    threshold: float,
+    names: np.ndarray | None,
+    *,
+    ax: Any,
+    most: int,
+    owner: type,
+) -> Any:
+    """Share of the halves that have used each feature by alpha: stable ones in colour, the others grey."""
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most!r}.")
+    if ax is None:
+        ax = new_axes(owner, "plot", figsize=(7, 4))
+    last = shares[[-1]].toarray()[0]
+    used = np.flatnonzero(last)
+    used = used[np.lexsort((-last[used], ~stable[used]))]
+    shown = used[: max(most, int(np.count_nonzero(stable)))]
+    lines = shares[:, shown].toarray()
+    others = ~stable[shown]
+    if others.any():
+        ax.plot(alphas, lines[:, others], color="0.75", linewidth=0.8)
+    found = np.flatnonzero(~others)
+    for k in found:
+        label = None if len(found) > NAMED_FEATURES else f"x{shown[k]}" if names is None else _cut(names[shown[k]])
+        ax.plot(alphas, lines[:, k], linewidth=1.5, label=label)
+    ax.axhline(threshold, color="0.2", linestyle="--", linewidth=1)
+    ax.set_title(f"{np.count_nonzero(stable):,} of {len(stable):,} features stable", loc="left", fontsize="medium")
+    ax.set(xscale="log", xlabel="alpha", ylabel="share of the halves", ylim=(-0.02, 1.02))
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()  # as along a path
+    if 0 < len(found) <= NAMED_FEATURES:
+        ax.legend(frameon=False, fontsize="small")
     return ax
 
 

@@ -75,14 +75,14 @@ def test_no_r_concave_law_has_a_larger_tail(r: float, expected: float) -> None:
     assert largest == pytest.approx(expected, abs=1e-7)
     rng = np.random.default_rng(0)
     best, slopes = 0.0, np.ones(size)
-    for step in range(1500):
-        tried = slopes * np.exp(rng.normal(0.0, 1.0 / (1 + step // 150), size) * (rng.random(size) < 0.4))
+    for step in range(800):
+        tried = slopes * np.exp(rng.normal(0.0, 1.0 / (1 + step // 80), size) * (rng.random(size) < 0.4))
         tried[-1] *= 10.0 ** rng.integers(0, 5)  # the support may end
         steep = np.maximum.accumulate(tried)
         found = mean_to(rate * size, np.concatenate([[0.0], np.cumsum(steep)]), r)[tail:].sum()
         if found > best:
             best, slopes = found, steep / steep[0]
-    assert 0.98 * largest < best <= largest * (1 + 1e-9)
+    assert 0.97 * largest < best <= largest * (1 + 1e-9)
 
 
 def test_thresholds_are_shares_of_the_halves() -> None:

@@ -294,8 +294,8 @@ def _cannot_be_halved(
     own = samples[data.task_of_sample[samples] == t]
     name = data.tasks.tolist()[t]
     if named is None or len(own) < 2:
-        what = "one row" if len(own) else "no row"
-        return f"Task {name!r} has {what} that counts (observed, of positive weight), and cannot be halved"
+        what = "one row that counts (n_samples=1" if len(own) else "no row that counts (n_samples=0"
+        return f"Task {name!r} has {what}, observed and of positive weight), and cannot be halved"
     group = named[0][unit[own[:1]]].tolist()[0]
     return f"groups: all rows of task {name!r} are of one group ({group!r}), and cannot be halved"
 

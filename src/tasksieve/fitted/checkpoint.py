@@ -54,7 +54,8 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
     A fold is used again only if data, parameters, alphas, the rows of the fold, the number of threads and the
     versions of the libraries are the same as when it was kept: the result is, to the bit, that of a fit without
     interruption. Several fits may share a folder. To know the data by, X is read once more. With ``early_stopping`` all
-    folds go together, and are kept when they end; without, one is finished before the next begins.
+    folds go together, and are kept when they end; without, one is finished before the next begins. The halves of the
+    rows that a `StabilitySelection` has finished are kept in the same way.
 
     Parameters
     ----------

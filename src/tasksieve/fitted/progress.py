@@ -27,7 +27,7 @@ class Progress:
     label : str
         Whose work: the estimator, and which of its fits ("MultiTaskLassoCV, fold 2").
     unit : str
-        What is counted: "value" (of alpha), "pass", "step", "row".
+        What is counted: "value" (of alpha), "pass", "step", "row", "half" (of the rows).
     done : int
     total : int or None
         None where nobody knows it beforehand.
@@ -57,10 +57,10 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
     Parameters
     ----------
     callback : callable
-        Called with a `Progress` after each value of a path, each pass or each chunk, in whichever thread does the
-        work (folds may have threads of their own), but never twice at the same time. What it raises ends the fit;
-        KeyboardInterrupt does what Ctrl-C does: a path keeps the values solved so far. Fits in other processes
-        are not heard.
+        Called with a `Progress` after each value of a path, each pass, each chunk or half of the rows, in whichever
+        thread does the work (folds may have threads of their own), but never twice at the same time. What it raises
+        ends the fit; KeyboardInterrupt does what Ctrl-C does: a path keeps the values solved so far. Fits in other
+        processes are not heard.
 
     See Also
     --------

@@ -26,6 +26,7 @@ class _Stopped(BaseException):
 class _Piece:
     """One piece of work and what it waits for."""
 
+    turn: threading.Condition  # of its own, so that nobody is woken for another
     state: Literal["ready", "running", "asking", "serving", "waiting", "done"] = "ready"
     request: Any = None
     answer: Any = None
@@ -47,7 +48,8 @@ class Lockstep:
 
     def __init__(self, slots: int = 1, serve: Callable[[list[Any]], list[Any]] | None = None) -> None:
         self._slots, self._serve = max(1, slots), serve
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)  # for the caller of `run`
         self._pieces: list[_Piece] = []
         self._here = threading.local()
         self._stopped = False
@@ -57,16 +59,15 @@ class Lockstep:
 
         What one raises ends the others where they next ask or wait, and is raised here; so does an interruption.
         """
-        self._pieces, self._stopped = [_Piece() for _ in works], False
+        self._pieces, self._stopped = [_Piece(threading.Condition(self._lock)) for _ in works], False
         for piece, work in zip(self._pieces, works, strict=True):
             # each sees the context variables of the caller
             threading.Thread(target=copy_context().run, args=(self._live, piece, work), daemon=True).start()
         try:
             self._finish()
         except BaseException:
-            with self._changed:
-                self._stopped = True
-                self._changed.notify_all()
+            with self._lock:
+                self._stop()
             self._finish()
             raise
         for piece in self._pieces:
@@ -117,14 +118,16 @@ class Lockstep:
             piece.error = error
         with self._changed:
             piece.state = "done"
-            self._stopped |= piece.error is not None
+            self._changed.notify_all()
+            if piece.error is not None:
+                self._stop()
             self._deal()
 
     def _turn(self, piece: _Piece) -> str:
         """Wait until a piece may run, or has to serve."""
         with self._changed:
             while piece.state not in ("running", "serving") and not self._stopped:
-                self._changed.wait()
+                piece.turn.wait()
             if self._stopped:
                 raise _Stopped
             return piece.state
@@ -138,12 +141,19 @@ class Lockstep:
         for piece in self._pieces:
             if piece.state == "ready" and active < self._slots:
                 piece.state, active = "running", active + 1
+                piece.turn.notify()
         if not active:
             for piece in self._pieces:
                 if piece.state == "asking":
                     piece.state = "serving"
+                    piece.turn.notify()
                     break
-        self._changed.notify_all()
+
+    def _stop(self) -> None:
+        """All end where they next ask or wait; the lock is held."""
+        self._stopped = True
+        for piece in self._pieces:
+            piece.turn.notify()
 
     def _finish(self) -> None:
         """Wait until all pieces are done."""

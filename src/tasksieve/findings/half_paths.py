@@ -1,0 +1,332 @@
+"""The paths of many halves of the rows, each followed until so many features were used.
+
+A half is a set of row weights: all of them read the same X, through a `SharedReading`, and walk in step
+(`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a storage of the user's own) as
+many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
+
+All halves look at values of one geometric grid, each from its own alpha_max on. The accuracy of a value is that of the
+folds of a cross-validation: the error bounds need nothing of a half but that it selects at most q features.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import joblib
+import numpy as np
+
+from ..design import SharedReading, one_blas_thread
+from ..design.memory import free_memory
+from ..fitted.checkpoint import keeping, kept
+from ..linear.base import PathEstimator
+from ..linear.cross_validation import AFFORDABLE, IDLE, sketch
+from ..linear.training_walk import TrainingWalk
+from ..path.gram import serves
+from ..path.lockstep import Lockstep
+from ..path.problem import Problem
+from ..path.solve import Value
+from ..penalties import Groups
+from ..tasks import TaskData
+from .halves import Halves
+
+Array = np.ndarray[Any, Any]
+
+_MOST = 100  # halves that have threads of their own
+_COMPANY = 10  # of those walk in step where readings cost little
+_AT_ONCE = 4  # values that are asked for together, where a walk finds them so
+_EVEN = 6  # values until a grid has come to where about q features were to be expected; from there steps grow
+_WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
+_LEAST_STEP, _MOST_STEP = 0.02, 0.2  # of log alpha
+_DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of alpha that all halves have in common, at whole numbers k: alpha falls with k, without an end on either
+    side; steps of log alpha are even up to k = 6 and grow from there.
+
+    Attributes
+    ----------
+    top : float
+        alpha at k = 0.
+    step : float
+        Of log alpha.
+    """
+
+    top: float
+    step: float
+
+    @classmethod
+    def of(cls, alpha_max: float, levels: Array, q: int) -> Grid:
+        """With about so many steps to the level of the q-th feature, as the empty model has it, as `_EVEN` says.
+
+        Parameters
+        ----------
+        alpha_max : float
+        levels : array
+            At which strength each feature would enter alone, in any unit.
+        q : int
+        """
+        highest = np.sort(levels)[::-1]
+        spread = 0.0
+        if len(highest) >= q and highest[q - 1] > 0.0:
+            spread = float(np.log(highest[0] / highest[q - 1]))
+        return cls(alpha_max if alpha_max > 0.0 else 1.0, min(max(spread / _EVEN, _LEAST_STEP), _MOST_STEP))
+
+    def alphas(self, places: Array) -> Array:
+        later = np.maximum(np.asarray(places) - _EVEN, 0)
+        return self.top * np.exp(-self.step * (places + later * later / (2.0 * _EVEN)))
+
+    def first_below(self, alpha: float) -> int:
+        """The first place whose alpha is smaller."""
+        low = min(math.floor(math.log(self.top / alpha) / self.step), 0)
+        while not self.alphas(np.array(low)) < alpha * (1.0 - 1e-12):
+            low += 1
+        return low
+
+    def places(self, first: int) -> Array:
+        """All of them that are looked at from the first one on."""
+        found = np.arange(first, first + math.ceil(_DEEPEST / self.step) + 1)
+        alphas = self.alphas(found)
+        return found[alphas >= alphas[0] * math.exp(-_DEEPEST)]
+
+
+class Selectable:
+    """What is selected, and counted, by a problem: penalised features, or groups of them.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    code : int array of shape (d,)
+        The number of each feature, or of its group; -1: never penalised.
+    count : int
+        p: how many there are.
+    size : int
+        Numbers are smaller than this.
+    groups : array or None
+        Names of the groups, by number.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        penalty, penalised = problem.penalty, problem.penalty.penalised
+        self.groups: Array | None = None
+        code = np.arange(problem.design.n_features)
+        if isinstance(penalty, Groups):
+            self.groups, code = penalty._read
+        self.code = np.where(penalised, code, -1)
+        self.count = len(np.unique(self.code[penalised]))
+        self.size = problem.design.n_features if self.groups is None else len(self.groups)
+
+    def levels(self, levels: Array) -> Array:
+        """The largest level of each."""
+        found = np.zeros(self.size)
+        penalised = self.code >= 0
+        np.maximum.at(found, self.code[penalised], levels[penalised])
+        return found
+
+    def used(self, point: Value, problem: Problem) -> tuple[Array, Array]:
+        """Numbers of those with a coefficient that is not zero, and how strong they are, in the solver's units."""
+        live = (self.code[point.features] >= 0) & point.rows.any(axis=1)
+        features, rows = point.features[live], np.ascontiguousarray(point.rows[live])
+        squares = np.sum(np.square(problem.design.scaled_units(features, rows)), axis=1)
+        numbers, place = np.unique(self.code[features], return_inverse=True)
+        return numbers, np.sqrt(np.bincount(place, weights=squares, minlength=len(numbers)))
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The first features (or groups) that the path of a half used, in the order in which it did.
+
+    Attributes
+    ----------
+    numbers : int array
+    places : int array
+        Of the values of the grid at which they were first used, increasing.
+    n_open : int
+        Values that were not solved as asked.
+    """
+
+    numbers: Array
+    places: Array
+    n_open: int = 0
+
+
+@dataclass
+class Followed:
+    """What following halves came to: `None` for those not finished."""
+
+    entries: list[Entries | None]
+    done: int = 0
+    passes: float = 0.0
+    interrupted: bool = False
+    lock: Any = field(default_factory=threading.Lock)
+
+
+class HalfPaths:
+    """The paths of halves.
+
+    Parameters
+    ----------
+    model : PathEstimator
+        With the accuracy asked for.
+    data : TaskData
+    selectable : Selectable
+    q : int
+        A path ends when so many were used.
+    grid : Grid
+    """
+
+    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int, grid: Grid) -> None:
+        self._model = copy(model)
+        self._model.__dict__["_warn_dependent"] = _say_nothing  # all rows were looked at, and it was said of those
+        self._data, self._selectable, self._q, self._grid = data, selectable, q, grid
+
+    def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
+        """The entries of all halves; after a KeyboardInterrupt of those that were finished.
+
+        Parameters
+        ----------
+        halves : Halves
+        n_jobs : int
+            Threads.
+        tell : callable, optional
+            ``tell(done, total)`` after each half.
+        """
+        found = Followed([None] * len(halves))
+        known_by = self._known_by(n_jobs)
+        found.passes = float(known_by is not None)
+        try:
+            for low in range(0, len(halves), _MOST):
+                some = range(low, min(low + _MOST, len(halves)))
+                self._follow(some, halves, n_jobs, known_by, found, tell)
+        except KeyboardInterrupt:
+            found.interrupted = True
+        return found
+
+    def _follow(
+        self,
+        some: range,
+        halves: Halves,
+        n_jobs: int,
+        known_by: str | None,
+        found: Followed,
+        tell: Callable[[int, int], None] | None,
+    ) -> None:
+        """Some halves, in step; one begins when another has ended."""
+        shared = SharedReading(self._data.storage, n_jobs)
+        steps = Lockstep(n_jobs, shared.serve)
+        shared.meet = steps.ask
+        together = self._together(len(some))
+        threads = max(1, n_jobs // together)
+
+        def half(h: int) -> None:
+            steps.wait_until(lambda: h < found.done + together)
+            self._half(h, halves, shared, threads, known_by, found)
+            with found.lock:
+                found.done += 1
+                if tell is not None:
+                    tell(found.done, len(halves))
+
+        try:
+            with one_blas_thread():
+                steps.run([partial(half, h) for h in some])
+        finally:
+            shared.meet = None
+            found.passes += shared.spent
+
+    def _together(self, n_halves: int) -> int:
+        """Halves that walk in step, for which there is memory.
+
+        What each keeps of every feature (anchors, norms and a few vectors) may together be a gigabyte, or half of X if
+        a quarter of the free memory holds that.
+        """
+        data = self._data
+        columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
+        each = data.n_features * (96 + 32 * columns)
+        stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
+        room = max(AFFORDABLE, min(stored // 2, int(min(free_memory(), 2.0**62)) // 4))
+        wanted = n_halves if data.storage.dear and not keeping() else _COMPANY
+        return max(2, min(room // each, wanted))
+
+    def _known_by(self, n_jobs: int) -> str | None:
+        """What all halves depend on, where finished ones are kept."""
+        if not keeping():
+            return None
+        data, model, own = self._data, self._model, self._selectable
+        params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
+        facts = [type(model).__name__, params, sketch(data, n_jobs), data.y, data.offsets, data.form, own.code, self._q]
+        return str(joblib.hash([*facts, self._grid.top, self._grid.step]))
+
+    def _half(
+        self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: Followed
+    ) -> None:
+        weights = halves.weights(h, self._data.weights)
+
+        def compute() -> dict[str, Array]:
+            training = replace(self._data, storage=shared.seat()).with_weights(weights)
+            entries = self._walk(training, threads)
+            return {"numbers": entries.numbers, "places": entries.places, "open": np.array(entries.n_open)}
+
+        arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
+        found.entries[h] = Entries(arrays["numbers"], arrays["places"], int(arrays["open"]))
+
+    def _walk(self, training: TaskData, threads: int) -> Entries:
+        """Down the path from its own alpha_max until q were used."""
+        model, own = self._model, self._selectable
+        problem = model._problem(training, threads)
+        largest = model._alpha_max(problem, training)
+        numbers, places, n_open = list[int](), list[int](), 0
+        if largest > 0.0:
+            ahead = self._grid.places(self._grid.first_below(largest))
+            walk = self._walk_on(problem, training, threads)
+            known = np.zeros(own.size, dtype=bool)
+            while len(ahead) and len(numbers) < self._q:
+                points = walk.values(self._grid.alphas(ahead[:_AT_ONCE]))
+                for place, point in zip(ahead.tolist(), points, strict=False):
+                    n_open += not point.converged
+                    fresh = self._fresh(point, problem, known)[: self._q - len(numbers)]
+                    numbers += fresh.tolist()
+                    places += [place] * len(fresh)
+                ahead = ahead[len(points) :]
+        return Entries(np.array(numbers, dtype=np.int64), np.array(places, dtype=np.int64), n_open)
+
+    def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
+        """By the Gram way or with the engine, whichever is less work."""
+        model, n_values, design = self._model, 2 * _EVEN, problem.design
+        rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
+        by_sums = design.n_features <= _WIDEST * rows and serves(problem, n_values)
+        if model.screening == "auto" and not by_sums:
+            model = copy(model)
+            # So few values, so near the top, need no safe rule: working sets keep the columns few, and certificates
+            # look at all of them.
+            model.screening = None
+        return TrainingWalk(model, training, n_values, threads, problem)
+
+    def _fresh(self, point: Value, problem: Problem, known: Array) -> Array:
+        """Who is used at a value for the first time, the strongest first."""
+        numbers, strength = self._selectable.used(point, problem)
+        new = ~known[numbers]
+        numbers, strength = numbers[new], strength[new]
+        known[numbers] = True
+        return numbers[np.lexsort((numbers, -strength))]
+
+
+def _say_nothing(*_: Any) -> None:
+    """Where the same was said before."""
+
+
+def selection_counts(entries: Sequence[Entries], q: int, size: int) -> Array:
+    """On how many halves each was among the first q."""
+    counts = np.zeros(size, dtype=np.int64)
+    for own in entries:
+        counts[own.numbers[:q]] += 1
+    return counts

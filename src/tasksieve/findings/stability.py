@@ -1,0 +1,456 @@
+"""Stability selection: features that are found again and again on halves of the rows, with a bound on false ones."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
+from ..fitted.choosing import fold_tolerance
+from ..fitted.model import FittedModel
+from ..fitted.progress import reporter
+from ..linear.base import PathEstimator
+from ..linear.cross_validation import PathEstimatorCV
+from ..plotting import stability_curves
+from ..tasks import is_task_list
+from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
+from .half_paths import Entries, Grid, HalfPaths, Selectable, selection_counts
+from .halves import SmallTasks, draw_halves
+
+__all__ = ["StabilitySelection"]
+
+
+class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
+    r"""Features that are selected again and again on random halves of the rows, and how many of them are false.
+
+    .. math:: \hat S = \Bigl\{ j : \frac{1}{2B} \sum_{h=1}^{2B} 1\{ j \in S_h \} \ge \tau \Bigr\}, \qquad
+        \lvert S_h \rvert \le q, \qquad \mathbb E\, \lvert \{ j \in \hat S : \Pr(j \in S_h) \le q / p \} \rvert
+        \le \text{bound}(q, \tau, B, p)
+
+    with :math:`S_h` the first q features that the path of the estimator uses on half h of the rows, p the number of
+    penalised features, and B pairs of complementary halves (Shah and Samworth 2013; `pfer_bound`). The bound is on the
+    expected number of stable features that a half selects no more often than it would by picking at random (the
+    per-family error rate). It needs no assumption about noise, correlation or the estimator. It does not say that a
+    stable feature is a cause: one that resembles a feature that matters can be selected in its place.
+
+    Parameters
+    ----------
+    estimator : estimator with ``path``
+        Any linear model with ``alpha``: `MultiTaskLasso`, `MultiTaskLogisticRegression`, `CalibratedMultiTaskLasso`,
+        `MultiTaskOWL`, `MultiTaskRegressor` with any loss and penalty, ...; its ``alpha`` plays no part. With
+        `MultiTaskGroupLasso` (or ``penalties.Groups``) p and q count groups.
+    n_pairs : int, default=50
+        B, pairs of complementary halves.
+    threshold : float, optional
+        :math:`\tau`, the share of the halves that have to select a stable feature; above 1/2.
+    pfer : float, optional
+        Bound to keep on the expected number of false selections.
+    q : int, optional
+        Features selected on each half. Two of ``threshold``, ``pfer`` and ``q`` give the third, three are checked. By
+        default, and beside one of the others, the threshold is 0.75; beside a threshold ``pfer`` is 1.
+    assumption : {"none", "unimodal", "r-concave"}, default="unimodal"
+        About how often a feature that does not matter is selected: the more is assumed, the smaller the bound.
+    small_tasks : {"error", "drop"}, default="error"
+        What to do about tasks that cannot be halved, having one row, or rows of one group.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the halves; None is 0. The result is a function of it and of the data as a set of rows: not of their
+        order, of the names of tasks, of the form of the data or of ``n_jobs``.
+    n_jobs : int, optional
+        Threads; by default all processors available. They share X.
+
+    Attributes
+    ----------
+    selection_probabilities_ : ndarray of shape (d,)
+        Share of the halves that selected each feature (or its group); NaN for features that are never penalised.
+    threshold_ : float
+        The share from which a feature is stable: a multiple of 1 / (2 B).
+    q_ : int
+        Features selected on each half, at most.
+    pfer_bound_ : float
+        Bound on the expected number of false selections under the assumption.
+    pfer_bounds_ : dict
+        The same under each assumption, by name; NaN where there is none.
+    stability_path_ : scipy.sparse.csr_array of shape (K, d)
+        Share of the halves that have used each feature by the time they come to ``alphas_[k]``, as far as q features.
+    alphas_ : ndarray of shape (K,)
+        Decreasing, common to all halves.
+    n_selectable_ : int
+        p: features that are penalised, or groups of such.
+    groups_ : ndarray of shape (d,)
+        The name of each feature's group; only where the penalty has groups of features.
+    n_pairs_ : int
+        Pairs that were finished.
+    interrupted_ : bool
+        Whether the user stopped the fit (Ctrl-C): then everything is about the pairs finished until then.
+    dropped_tasks_ : list
+        Labels of the tasks that were left out (``small_tasks="drop"``).
+    halves_ : str
+        How the halves were drawn, in words.
+    passes_ : float
+        Readings of X, in equivalents.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X is a data frame.
+
+    See Also
+    --------
+    pfer_bound : the bounds as a function.
+    MultiTaskLassoCV : chooses alpha by prediction, which says nothing about false selections.
+
+    Notes
+    -----
+    Halves are drawn within tasks (of classifications: within the classes of a task); of a matrix that tasks share, row
+    by row; and whole ``groups`` of rows together. They are row weights, so X is neither copied nor cut, and where
+    reading it is what costs all halves share every reading. Features that are never penalised (``feature_weights`` of
+    0) are in every model, are not counted, and are never called stable.
+
+    Each half is followed down its own path, on a grid of alphas common to all, to a duality gap of at most
+    ``max(tol, 1e-4)`` times the objective of the empty model; of several features that enter at one value those with
+    the larger coefficients count as first.
+
+    Within a `checkpoint` block finished halves are kept, and used again by the same fit after an interruption; within a
+    `watch` block somebody hears of each half.
+
+    References
+    ----------
+    .. [1] N. Meinshausen, P. Bühlmann, "Stability selection", Journal of the Royal Statistical Society B 72 (2010).
+    .. [2] R. D. Shah, R. J. Samworth, "Variable selection with error control: another look at stability selection",
+       Journal of the Royal Statistical Society B 75 (2013).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((120, 200)), np.repeat(["a", "b", "c"], 40)
+    >>> y = X[:, 3] - X[:, 7] * (task == "b") + rng.standard_normal(120)
+    >>> stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=20).fit(X, y, task=task)
+    >>> stable.get_support(indices=True)
+    array([3, 7])
+    >>> stable.q_, stable.threshold_, round(stable.pfer_bound_, 2)
+    (13, 0.75, 0.89)
+    >>> stable.change(threshold=1.0).get_support(indices=True)
+    array([3])
+    """
+
+    selection_probabilities_: np.ndarray
+    stability_path_: Any
+    pfer_bounds_: dict[str, float]
+    groups_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_pairs: int = 50,
+        threshold: float | None = None,
+        pfer: float | None = None,
+        q: int | None = None,
+        assumption: Assumption = "unimodal",
+        small_tasks: SmallTasks = "error",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_pairs = n_pairs
+        self.threshold = threshold
+        self.pfer = pfer
+        self.q = q
+        self.assumption = assumption
+        self.small_tasks = small_tasks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        """Follow the path of every half, and count.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
+            tasks (with y of shape (n, T)); in any form that the estimator takes.
+        y : array of shape (n,) or (n, T), or list of 1-D arrays
+            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
+        task : array of shape (n,), optional
+            The task of each row: any labels, in any order.
+        sample_weight : array or list in the form of y, or float, optional
+            Weights >= 0 of the rows in the loss; 0 leaves a row out.
+        groups : array of shape (n,), or list of such, optional
+            Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are in the
+            same half, in all tasks.
+
+        Returns
+        -------
+        self
+            After Ctrl-C with the pairs finished until then (``interrupted_``), if there are any.
+        """
+        model = _path_model(self.estimator)
+        self._check_parameters()
+        model._check_parameters()
+        model.tol = fold_tolerance(model.tol, None)
+        n_jobs = kernel_threads(self.n_jobs)
+        data = model._read_with(X, y, task, sample_weight, None)
+        halves = draw_halves(data, self.n_pairs, self.random_state, groups=groups, small_tasks=self.small_tasks)
+        data = data.with_weights(np.where(halves.unit < 0, 0.0, data.weights))
+        problem = model._problem(data, n_jobs)
+        selectable = Selectable(problem)
+        if selectable.count < 2:
+            raise ValueError(
+                f"There is nothing to select from: X has {selectable.count} feature(s), or group(s) of features, that "
+                "are penalised; it takes at least 2."
+            )
+        levels = complete_levels(
+            selectable.count,
+            self.n_pairs,
+            threshold=self.threshold,
+            pfer=self.pfer,
+            q=self.q,
+            assumption=self.assumption,
+        )
+        names = feature_names(X[0] if is_task_list(X) else X)
+        model._warn_scales(data, problem, names)
+        grid = Grid.of(model._alpha_max(problem, data), selectable.levels(problem.null_levels()), levels.q)
+        paths = HalfPaths(model, data, selectable, levels.q, grid)
+        spent = problem.design.passes
+        del problem
+        found = paths.follow(halves, n_jobs, reporter(type(self).__name__, "half"))
+        pairs = [pair for pair in zip(found.entries[::2], found.entries[1::2], strict=True) if None not in pair]
+        if found.interrupted and not pairs:
+            raise KeyboardInterrupt
+        self._remember_features(X, data.n_features)
+        self._entries = [entries for pair in pairs for entries in pair if entries is not None]
+        self._grid, self._code = grid, selectable.code
+        self.interrupted_, self.n_pairs_ = found.interrupted, len(pairs)
+        self.n_selectable_, self.dropped_tasks_, self.halves_ = selectable.count, halves.dropped, halves.words
+        self.passes_ = spent + found.passes
+        self.__dict__.pop("groups_", None)
+        if selectable.groups is not None:
+            self.groups_ = selectable.groups[np.maximum(selectable.code, 0)]
+        self._set_levels(levels)
+        if found.interrupted:
+            warnings.warn(
+                f"The stability selection was interrupted: {len(pairs)} of {self.n_pairs} pairs are finished, and "
+                "probabilities and bounds are those of these.",
+                stacklevel=2,
+            )
+        self._warn_open(model)
+        return self
+
+    def change(
+        self,
+        *,
+        threshold: float | None = None,
+        pfer: float | None = None,
+        q: int | None = None,
+        assumption: Assumption | None = None,
+    ) -> StabilitySelection:
+        """The same halves under other levels, without a new fit.
+
+        Parameters
+        ----------
+        threshold, pfer, q : numbers, optional
+            Two of them give the third. With one: a threshold, or q, is combined with the other of these two as it is;
+            to ``pfer`` belongs the smallest threshold at the present q. q can only become smaller.
+        assumption : {"none", "unimodal", "r-concave"}, optional
+            By default as it is.
+
+        Returns
+        -------
+        StabilitySelection
+            A changed copy; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tasksieve as ts
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((60, 100))
+        >>> stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=10).fit(X, X[:, 5] + rng.standard_normal(60))
+        >>> other = stable.change(q=4, assumption="r-concave")
+        >>> other.q_, other.threshold_, round(other.pfer_bound_, 3)
+        (4, 0.75, 0.073)
+        """
+        check_is_fitted(self, "selection_probabilities_")
+        assumption = self.assumption if assumption is None else assumption
+        if q is not None:
+            check_number(q, "q", low=1, closed=True, integer=True)
+        if q is not None and q > self._followed_to:
+            raise ValueError(
+                f"The halves were followed until q={self._followed_to} features were used: q={q} needs a new fit."
+            )
+        if threshold is not None and pfer is not None and q is None:
+            q = complete_levels(
+                self.n_selectable_, self.n_pairs_, threshold=threshold, pfer=pfer, assumption=assumption
+            ).q
+            q = min(q, self._followed_to)
+        q = self.q_ if q is None else int(q)
+        if threshold is None and pfer is None:
+            threshold = self.threshold_
+        levels = complete_levels(
+            self.n_selectable_, self.n_pairs_, threshold=threshold, pfer=pfer, q=q, assumption=assumption
+        )
+        other = copy(self)
+        other.set_params(threshold=levels.threshold, pfer=pfer, q=levels.q, assumption=assumption)
+        other._take_levels(levels)
+        return other
+
+    def _check_parameters(self) -> None:
+        check_number(self.n_pairs, "n_pairs", low=1, closed=True, integer=True)
+        check_choice(self.small_tasks, "small_tasks", ("error", "drop"))
+        check_assumption(self.assumption)
+        if self.threshold is not None:
+            halves_of(self.threshold, self.n_pairs)
+
+    def _set_levels(self, levels: Levels) -> None:
+        """Those of a fit; fewer pairs than planned have other bounds."""
+        self._followed_to = levels.q
+        if self.n_pairs_ < self.n_pairs:
+            m = halves_of(levels.threshold, self.n_pairs_)
+            bounds = all_bounds(self.n_selectable_, levels.q, m, self.n_pairs_)
+            levels = Levels(levels.q, m, m / (2 * self.n_pairs_), bounds[self.assumption], bounds)
+        self._take_levels(levels)
+
+    def _take_levels(self, levels: Levels) -> None:
+        self.q_, self.threshold_ = levels.q, levels.threshold
+        self.pfer_bound_, self.pfer_bounds_ = levels.bound, levels.bounds
+        n_halves, size = len(self._entries), int(self._code.max()) + 1
+        counts = selection_counts(self._entries, levels.q, size)
+        self._stable = np.where(self._code >= 0, counts[self._code] >= levels.halves, False)
+        self.selection_probabilities_ = np.where(self._code >= 0, counts[self._code] / n_halves, math.nan)
+        self.alphas_, self.stability_path_ = self._path(levels.q)
+
+    def _path(self, q: int) -> tuple[np.ndarray, Any]:
+        """Values of alpha, and the share of the halves that have used each feature by then."""
+        own = [Entries(entries.numbers[:q], entries.places[:q]) for entries in self._entries]
+        places = np.concatenate([entries.places for entries in own])
+        numbers = np.concatenate([entries.numbers for entries in own])
+        if not len(places):
+            return self._grid.alphas(np.zeros(1)), scipy.sparse.csr_array((1, len(self._code)))
+        at = np.arange(places.min() - 1, places.max() + 1)  # the first one is where nothing is used
+        used = np.unique(numbers)
+        counts = np.zeros((len(at), len(used)))
+        np.add.at(counts, (places - at[0], np.searchsorted(used, numbers)), 1.0)
+        shares = np.cumsum(counts, axis=0) / len(own)
+        features = np.flatnonzero(np.isin(self._code, used))
+        columns = shares[:, np.searchsorted(used, self._code[features])]
+        rows, places_ = np.nonzero(columns)
+        path = scipy.sparse.csr_array(
+            (columns[rows, places_], (rows, features[places_])), shape=(len(at), len(self._code))
+        )
+        return self._grid.alphas(at), path
+
+    def _warn_open(self, model: PathEstimator) -> None:
+        n_open = sum(entries.n_open for entries in self._entries)
+        if n_open:
+            warnings.warn(
+                f"{n_open} values on the paths of the halves did not reach tol={model.tol:g} within "
+                f"max_iter={model.max_iter}: raise max_iter, or tol, of the estimator.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self, "selection_probabilities_")
+        return self._stable
+
+    def transform(self, X: Any) -> Any:
+        """Keep the columns of the stable features.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+
+        Returns
+        -------
+        matrix of shape (n, number of stable features), or a list of such for a list
+        """
+        if is_task_list(X):
+            return [self.transform(item) for item in X]
+        return super().transform(X)
+
+    def to_frame(self) -> Any:
+        """All features that can be selected as a pandas data frame, those selected most often first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            feature (its name, or its number), group (where the penalty has groups), selection_probability, stable.
+        """
+        check_is_fitted(self, "selection_probabilities_")
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("StabilitySelection.to_frame needs pandas: pip install pandas") from error
+        shares = self.selection_probabilities_
+        kept = np.flatnonzero(~np.isnan(shares))
+        order = kept[np.argsort(-shares[kept], kind="stable")]
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        columns = {"feature": names[order]}
+        if hasattr(self, "groups_"):
+            columns["group"] = self.groups_[order]
+        return pandas.DataFrame({**columns, "selection_probability": shares[order], "stable": self._stable[order]})
+
+    def plot(self, ax: Any = None, *, most: int = 200) -> Any:
+        """Draw the stability path: the share of the halves that have used a feature, by alpha.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        most : int, default=200
+            Features drawn, those selected most often; stable ones are all drawn, in colour.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self, "selection_probabilities_")
+        return stability_curves(
+            self.alphas_,
+            self.stability_path_,
+            self._stable,
+            self.threshold_,
+            getattr(self, "feature_names_in_", None),
+            ax=ax,
+            most=most,
+            owner=type(self),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None and not isinstance(self.estimator, type):
+            tags.target_tags = inner().target_tags
+        return tags
+
+
+def _path_model(estimator: Any) -> PathEstimator:
+    """A fresh copy of the estimator; refused where it has no path along which features enter."""
+    name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+    if isinstance(estimator, type):
+        raise ValueError(f"estimator must be an estimator, not a class: pass {name}().")
+    if isinstance(estimator, PathEstimator):
+        return clone(estimator)
+    if isinstance(estimator, PathEstimatorCV):
+        inner = estimator._estimator.__name__
+        raise ValueError(
+            f"estimator: {name} chooses alpha by cross-validation and has no method path. Pass the model that it "
+            f"repeats, {inner}(...)."
+        )
+    if hasattr(estimator, "path"):
+        raise ValueError(
+            f"estimator: features do not enter the path of {name} one by one, so that there is nothing to count. "
+            "Use a model that selects features: MultiTaskLasso(), or MultiTaskClassifier() and MultiTaskRegressor(), "
+            "which take a task_graph."
+        )
+    raise ValueError(
+        f"estimator: {name} has no path. Use a model with alpha, MultiTaskLasso() or MultiTaskLogisticRegression() say."
+    )
