@@ -75,8 +75,8 @@ class GaussianCopies:
             raise ValueError(
                 f"covariance='shrunk': {sum(map(len, self._blocks))} rows in {len(self._blocks)} task(s) do not tell "
                 f"the covariance of {count} features; it takes {ROWS_A_FEATURE} rows a feature, "
-                f"{ROWS_A_FEATURE * count} beside one for each task. Choose fewer features beforehand, without looking at "
-                "y, or give covariance=."
+                f"{ROWS_A_FEATURE * count} beside one for each task. Choose fewer features beforehand, without "
+                "looking at y, or give covariance=."
             )
         scaled = []
         for block, mean, size in zip(self._blocks, self._means, self._sizes, strict=True):
