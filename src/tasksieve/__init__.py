@@ -26,6 +26,7 @@ _HOME = {
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
     "KnockoffSelection": "findings.knockoffs",
+    "HeldOutQuality": "fitted.quality",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -62,6 +63,7 @@ _HOME = {
     "TaskMoments": "tasks",
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
+    "compare": "findings.compare",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
     "split_inference": "findings.split",
@@ -96,6 +98,9 @@ if TYPE_CHECKING:
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
+    from .findings.compare import compare as compare
+    from .findings.permutation import permutation_test as permutation_test
+    from .findings.refit import refit as refit
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
@@ -105,6 +110,7 @@ if TYPE_CHECKING:
     from .fitted.path import RegularizationPath as RegularizationPath
     from .fitted.progress import Progress as Progress
     from .fitted.progress import watch as watch
+    from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC

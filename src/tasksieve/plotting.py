@@ -119,6 +119,47 @@ def stability_curves(
     return ax
 
 
+DUMBBELLS = {"shared": ("o", "C0"), "own": ("o", "C1"), "pooled": ("|", "C2"), "mean": ("|", "0.6")}
+
+
+def dumbbells(
+    tasks: np.ndarray,
+    scores: dict[str, np.ndarray],
+    sure: np.ndarray,
+    words: dict[str, str],
+    measure: str,
+    *,
+    ax: Any,
+    most: int,
+    owner: type,
+) -> Any:
+    """Scores of each task (a line) by model, the shared one joined to the task's own; bold where they surely differ."""
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most!r}.")
+    gain = scores["shared"] - scores["own"]
+    known = np.flatnonzero(~np.isnan(gain))
+    shown = known[np.argsort(-np.abs(gain[known]), kind="stable")][:most]
+    shown = shown[np.argsort(gain[shown], kind="stable")]  # the largest gain on top
+    if ax is None:
+        ax = new_axes(owner, "plot", figsize=(7, 1.6 + 0.25 * max(3, len(shown))))
+    places = np.arange(len(shown))
+    for place, t in zip(places, shown.tolist(), strict=True):
+        width = 3.0 if sure[t] else 1.0
+        ax.plot([scores["own"][t], scores["shared"][t]], [place, place], color="0.7", linewidth=width, zorder=1)
+    for name, values in scores.items():
+        marker, color = DUMBBELLS[name]
+        ax.scatter(values[shown], places, marker=marker, color=color, label=words[name], zorder=2)
+    title = f"{np.count_nonzero(gain > 0)} of {len(tasks)} tasks gain by sharing"
+    if len(shown) < len(tasks):
+        title += f"; {len(shown)} shown"
+    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_yticks(places, [_cut(tasks[t]) for t in shown], fontsize="small")
+    ax.set_xlabel(measure)
+    below = -0.6 / ax.figure.get_size_inches()[1]  # of the labels of the axis
+    ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, below), ncols=4)
+    return ax
+
+
 def _cut(name: Any) -> str:
     text = str(name)
     return text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…"

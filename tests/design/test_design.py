@@ -468,6 +468,28 @@ def test_blas_is_held_to_one_thread_and_released():
     assert limits() == before
 
 
+def test_blas_is_held_to_one_thread_from_any_thread():
+    """threadpoolctl listens to the thread that came first: here the main one, which sets the limit to 2."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import ThreadpoolController, threadpool_limits
+
+    def limits():
+        return [library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()]
+
+    def inside():
+        with one_blas_thread():
+            return limits()
+
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        before = limits()
+        assert set(before) == {2}
+        assert set(pool.submit(inside).result()) == {1}
+        assert limits() == before
+        assert set(inside()) == {1}
+        assert limits() == before
+
+
 def test_wrong_storage_is_refused(rng):
     with pytest.raises(ValueError, match="Fortran"):
         DenseStorage(rng.standard_normal((4, 5)))

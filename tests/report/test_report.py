@@ -20,7 +20,8 @@ from report_examples import example_content
 
 import tasksieve as ts
 from tasksieve.report import ReportContent, content_from_model, packing, render, task_quality, write_report
-from tasksieve.report.page import HERE, optimum_interval, quantity, small
+from tasksieve.report.page import HERE, optimum_interval
+from tasksieve.report.words import quantity, small
 
 
 def page_data(page: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import pytest
 
 import tasksieve as ts
 from tasksieve.atomic import write_atomically
+from tasksieve.fitted.restore import set_state
 from tasksieve.report.rows import row_labels, rows_are_classes
 from tasksieve.runs import RunError, RunFolder, SavedModel, load_model, save_model
 from tasksieve.runs.arrays import pack_names
@@ -197,6 +198,24 @@ def test_models_remember_that_they_need_an_offset(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="fitted with an offset"):
         again.predict(X, task=task)
     np.testing.assert_array_equal(again.predict(X, task=task, offset=1.0), model.predict(X, task=task, offset=1.0))
+
+
+def test_models_remember_their_quality(tmp_path: Path) -> None:
+    run, _, X, task = saved_run(tmp_path / "run")
+    y = np.where(np.asarray(task) == "c", 1.0, X[:, 0])  # R² of constant labels is not known
+    chosen = ts.MultiTaskLassoCV(n_alphas=4).fit(X, y, task=task)
+    model = set_state(chosen.path_.model(2), cv_quality=chosen.cv_quality_)
+    save_model(run, SavedModel(model, "lasso", Encoding([(word, None) for word in "abcde"]), None, ["y"], "site", {}))
+    again, found = load_model(run).estimator.cv_quality_, model.cv_quality_
+    for name in ("tasks", "values", "errors", "overall", "overall_errors", "n_rows", "n_units"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+    assert repr(again) == repr(found)
+    assert np.isnan(again.values).any()
+    content = run.read_json("model.json")
+    for broken in ({"values": [1.0]}, {"errors": ["one"] * 6}, {"measures": [1, 2]}, {"tasks": 1}, {"n_rows": [1]}):
+        run.write_json("model.json", {**content, "cv_quality": {**content["cv_quality"], **broken}})
+        with pytest.raises(RunError):
+            load_model(run)
 
 
 @pytest.mark.parametrize("name", ["coef_data", "intercept", "fill"])

@@ -180,7 +180,15 @@ struct GramPath::Play {
 
     double gap() {
         double products = 0.0, weight2 = 0.0, penalties = 0.0, polar = 0.0;
-        for (index_t k = 0; k < count; ++k) {
+        for (index_t k = 0; k < (p.tasks == 1 ? count : 0); ++k) {  // one task: no norms of rows
+            const double v = w[k], product = diagonal[k] > 0.0 ? h[k] - ridge * v : 0.0, strength = group[k] + l1[k];
+            products += product * v;
+            weight2 += v * v;
+            penalties += strength * std::fabs(v);
+            const double size = p.positive ? product : std::fabs(product);
+            if (size > polar * strength) polar = size / strength;
+        }
+        for (index_t k = 0; k < (p.tasks == 1 ? 0 : count); ++k) {
             double squares = 0.0, inner = 0.0, sum = 0.0;
             for (index_t t = 0; t < p.tasks; ++t) {
                 const double v = w[k * p.tasks + t];
@@ -238,8 +246,42 @@ struct GramPath::Play {
                              next + t * block_rows, panels);
     }
 
+    // The same for one task: a soft threshold, and the few products that wait for it.
+    void epoch_of_entries() {
+        constexpr index_t lanes = panel_columns;
+        for (index_t first = 0; first < count; first += block_rows) {
+            const index_t size = std::min(block_rows, count - first), panels = (size + lanes - 1) / lanes;
+            const double *panel = path.block_in_play(0, first / panel_rows) + first / lanes * panel_rows * lanes;
+            std::fill(std::copy_n(&h[first], size, local.begin()), local.begin() + panels * lanes, 0.0);
+            index_t n = 0, sent = 0;
+            for (index_t i = 0; i < size; ++i) {
+                if (i % lanes == 0 && n > sent) {
+                    const index_t next = i / lanes;
+                    subtract_own(panel + next * panel_rows * lanes, &moved[sent], &delta[sent], n - sent, 1, &local[i],
+                                 panels - next);
+                    sent = n;
+                }
+                const index_t k = first + i;
+                const double curvature = diagonal[k], c = local[i] + curvature * w[k];
+                const double over = (p.positive ? c : std::fabs(c)) - (group[k] + l1[k]);
+                const double to = over > 0.0 && curvature > 0.0 ? std::copysign(over, c) / (curvature + ridge) : 0.0;
+                const double step = to - w[k];
+                if (step == 0.0) continue;
+                w[k] = to;
+                delta[n] = step;
+                moved[n++] = i;
+                const double *row = panel + (i / lanes * panel_rows + i) * lanes;
+                double *near = &local[i / lanes * lanes];
+#pragma omp simd
+                for (index_t e = 0; e < lanes; ++e) near[e] -= step * row[e];
+            }
+            if (n > 0) apply(first / panel_rows, n);
+        }
+    }
+
     // Each row solved exactly in turn; correlations outside a block follow when the block is done.
     void epoch() {
+        if (p.tasks == 1) return epoch_of_entries();
         const index_t tasks = p.tasks;
         double *row = c.data() + tasks;
         for (index_t first = 0; first < count; first += block_rows) {

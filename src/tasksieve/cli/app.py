@@ -63,6 +63,26 @@ app.command("path")(
 )
 
 
+def findings(name: str, table: str | None, given: dict[str, Any]) -> int:
+    from .findings import run_findings
+
+    return run_findings(name, table, given)
+
+
+STABILITY = (
+    "Say which features of a TABLE would be found again, and whether anything matters at all.\n\n"
+    "Labels are shuffled to tell whether anything matters; then the path is followed on random halves of the rows, and "
+    "features that are used early on most of them are stable. Any two of --threshold, --pfer and --q give the third."
+)
+COMPARE = (
+    "Say whether sharing between the tasks of a TABLE helps, task by task.\n\n"
+    "The shared model is compared with one model per task, one model for all rows and the mean, by nested "
+    "cross-validation: no row judges a model that it helped to choose."
+)
+app.command("stability")(guarded(command("stability", STABILITY, findings)))
+app.command("compare")(guarded(command("compare", COMPARE, findings)))
+
+
 @app.command()
 @guarded
 def predict(
@@ -94,6 +114,47 @@ def predict(
 
     return run_predict(
         run, table, out, alpha, task, id, all_tasks, probabilities, missing, unknown,
+        format, separator, max_memory, quiet,
+    )  # fmt: skip
+
+
+@app.command()
+@guarded
+def evaluate(
+    run: Run,
+    table: Annotated[str, typer.Argument(help="Rows that the model has not seen, with labels.", show_default=False)],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Write the scores of each task to a .csv or .parquet file.")
+    ] = None,
+    predictions: Annotated[
+        str | None, typer.Option(help="Write every row's id, task, label and prediction to a .csv or .parquet file.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="Evaluate this value of the path.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-y", help="Target column, where it has another name here.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Task column, where it has another name here.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
+    ] = None,
+    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
+    unknown: Annotated[Unknown, typer.Option(help="Words that the fit has not seen.")] = "error",
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
+    format: Annotated[Format | None, typer.Option(help="Of the table; by default from its name.")] = None,
+    separator: Separator = None,
+    max_memory: MaxMemory = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by task."""
+    State.debug = debug
+    from .evaluate import run_evaluate
+
+    return run_evaluate(
+        run, table, out, predictions, alpha, target or [], task, weights, id, missing, unknown, level,
         format, separator, max_memory, quiet,
     )  # fmt: skip
 

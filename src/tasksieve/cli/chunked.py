@@ -14,6 +14,7 @@ from ..tables.columns import FeatureChoice
 from ..tables.frames import PACKED, need
 from .defaults import add_default
 from .exits import UsageError
+from .trust import asks_comparison, asks_stability
 
 # Models whose loss is known by sums of products, whatever the number of rows.
 SUMMED = ("lasso", "elastic-net", "sparse-group")
@@ -56,6 +57,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
             f"known by sums over rows: {', '.join(SUMMED)}. With other losses tasksieve stream learns from rows that "
             "go by"
         )
+    if asks_stability(config) or asks_comparison(config):
+        return "--stability and --compare need all rows in memory"
     if config.get("offset") is not None:
         return "--offset is for rows in memory"
     if _format(config) not in CHUNKED:

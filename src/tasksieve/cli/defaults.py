@@ -11,7 +11,8 @@ from typing import Any
 
 from ..runs import ModelKind, RunError
 from .folds import FOLD_OPTIONS, replaced_folds
-from .options import BY_KEY, COMPARED, PARAMETER, read_alphas
+from .options import BY_KEY, CHOOSING, COMPARED, PARAMETER, read_alphas
+from .trust import TRUST_DEFAULTS
 
 #: of ``config.json``: 1 is that of version 0.1, which did not write it
 CONFIG_FORMAT = 2
@@ -78,14 +79,16 @@ def add_default(config: dict[str, Any], key: str, value: Any) -> None:
 
 def cross_validates(config: dict[str, Any], kind: ModelKind) -> bool:
     """Whether the strength is not given, but to be chosen."""
-    return config.get("command", "fit") == "fit" and kind.has_path and "alpha" not in config
+    return config.get("command", "fit") in CHOOSING and kind.has_path and "alpha" not in config
 
 
 def add_folds(config: dict[str, Any], kind: ModelKind) -> None:
     """Write down how a strength is chosen that was not given."""
     if cross_validates(config, kind):
         for key, value in FOLD_DEFAULTS.items():
-            if key == "seed" and not config["shuffle"]:
+            if config.get("command", "fit") not in BY_KEY[key].commands:
+                continue
+            if key == "seed" and not config.get("shuffle", True):
                 continue
             if key == "early_stopping" and read_alphas(config.get("alphas"))[1] is not None:
                 continue  # values that were asked for are all solved
@@ -103,6 +106,8 @@ def add_parameters(config: dict[str, Any], estimator: Any) -> None:
             value = ",".join(map(repr, value)) if isinstance(value, list | tuple) else repr(value)
         if isinstance(value, bool | int | float | str):
             add_default(config, option.key, value)
+    if config["command"] == "stability":  # each half has its own values
+        return
     if config["command"] == "path":
         grid = {name: parameter.default for name, parameter in signature(estimator.path).parameters.items()}
     else:
@@ -116,5 +121,5 @@ def add_parameters(config: dict[str, Any], estimator: Any) -> None:
 
 def said_by_default(config: dict[str, Any], key: str) -> bool:
     """Whether an option says no more than today's default does."""
-    today = {**DEFAULTS, **PARAMETER_DEFAULTS, **FOLD_DEFAULTS}
+    today = {**DEFAULTS, **PARAMETER_DEFAULTS, **FOLD_DEFAULTS, **TRUST_DEFAULTS}
     return key in config.get("by_default", ()) and config[key] == today.get(key, config[key])

@@ -7,6 +7,7 @@ from typing import Any
 from ..fitted.folds import ConsecutiveFolds, ShuffledFolds
 from .exits import UsageError
 from .options import BY_KEY
+from .trust import asks_comparison, asks_stability
 
 FOLD_OPTIONS = ("seed", "shuffle", "row_groups", "early_stopping", "fold_tol")
 
@@ -24,16 +25,17 @@ def replaced_folds(asked: dict[str, Any]) -> set[str]:
 
 def check_folds(config: dict[str, Any]) -> None:
     """Refuse options of folds that do not go together."""
+    halves = asks_stability(config) or asks_comparison(config)
     if "cv" not in config:
         for key in FOLD_OPTIONS:
-            if key in config:
+            if key in config and not (halves and key in ("seed", "row_groups")):
                 raise UsageError(f"{BY_KEY[key].long}: is for --cv, the cross-validation that chooses alpha")
         return
-    if not config["shuffle"]:
+    if not config.get("shuffle", True):
         for key in ("seed", "row_groups"):
-            if key in config:
+            if key in config and not (halves and key == "seed"):
                 raise UsageError(f"{BY_KEY[key].long} and --no-shuffle: one or the other")
-    elif not 0 <= config["seed"] < 2**32:
+    if not 0 <= config.get("seed", 0) < 2**32:
         raise UsageError(f"--seed: a whole number from 0 to 2**32 - 1, got {config['seed']}")
 
 
@@ -41,6 +43,8 @@ def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:
     """Parameters of an estimator that make the folds of a configuration, and say how they are used."""
     used: tuple[str, ...] = ("selection_rule", "early_stopping", "fold_tol")
     found = {key: config[key] for key in used if key in config}
+    if config["command"] == "compare":  # which makes the folds itself
+        return {**found, "cv": config["cv"], "random_state": config["seed"]}
     if config["shuffle"]:
         return {**found, "cv": ShuffledFolds(config["cv"]), "random_state": config["seed"]}
     return {**found, "cv": ConsecutiveFolds(config["cv"])}

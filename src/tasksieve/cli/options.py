@@ -1,11 +1,11 @@
-"""All options of ``fit`` and ``path`` in one table: what is typed, what it means, what it becomes."""
+"""All options of the commands that leave a run folder, in one table: what is typed, what it means, what it becomes."""
 
 from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import typer
@@ -13,7 +13,10 @@ import typer
 from ..runs.registry import MODELS
 from .exits import UsageError
 
-BOTH = ("fit", "path")
+EVERY = ("fit", "path", "stability", "compare")
+MODELS_OF = ("fit", "path")  # commands that leave a model
+CHOOSING = ("fit", "compare")  # that choose a strength by cross-validation
+TRUST = ("fit", "stability")
 
 
 @dataclass(frozen=True)
@@ -28,20 +31,22 @@ class Option:
         What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
     kind : type
     help : str
-    panel : {"Data", "Model", "Strength", "Run"}
+    panel : {"Data", "Model", "Strength", "Trust", "Run"}
         Heading in the help.
     role : {"config", "param", "run"}
         Part of what is computed, parameter of the estimator, or a matter of this call only.
     commands : names of the commands that have it
+    also : dict of command to another word for it there
     """
 
     key: str
     flag: str
     kind: Any
     help: str
-    panel: Literal["Data", "Model", "Strength", "Run"]
+    panel: Literal["Data", "Model", "Strength", "Trust", "Run"]
     role: Literal["config", "param", "run"] = "config"
-    commands: tuple[str, ...] = BOTH
+    commands: tuple[str, ...] = EVERY
+    also: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def long(self) -> str:
@@ -62,9 +67,10 @@ OPTIONS = [
            "month, day, weekday, hour); otherwise dates are left out.", "Data"),
     Option("weights", "--weights", str, "Column with the weight of each row.", "Data"),
     Option("offset", "--offset", str, "Column that is added to every prediction, not learned (log exposure, of a "
-           "rate); predict needs it, too.", "Data"),
+           "rate); predict needs it, too.", "Data", "config", MODELS_OF),
     Option("row_groups", "--row-groups", str, "Column that related rows share (a family, a patient): they are held "
-           "out together in cross-validation.", "Data", "config", ("fit",)),
+           "out together in cross-validation, and are in the same half.", "Data", "config",
+           ("fit", "stability", "compare")),
     Option("categorical", "--categorical", list[str], "Columns of numbers that are names of things (names or globs). "
            "Columns of words always are.", "Data"),
     Option("missing", "--missing", Literal["error", "drop", "mean"], "Rows with missing values: an error, "
@@ -75,7 +81,7 @@ OPTIONS = [
     Option("separator", "--separator", str, "Between the cells of a CSV file. (default: , (tab for .tsv))", "Data"),
     Option("chunk_rows", "--chunk-rows", int, "Read CSV, Parquet or Arrow in chunks of so many rows and keep only "
            "their sums (lasso, elastic-net, sparse-group; squared loss); 0: never. (default: where a table is larger "
-           "than memory)", "Data"),
+           "than memory)", "Data", "config", MODELS_OF),
     Option("model", "--model,-m", Literal[tuple(MODELS)],
            "Which model; `tasksieve info` says what they are for. (default: lasso)", "Model"),
     Option("l1_ratio", "--l1-ratio", str, "Elastic net: share of the selecting penalty (with --cv several, 0.5,0.9).",
@@ -97,7 +103,8 @@ OPTIONS = [
            "param"),
     Option("delta", "--delta", float, "Huber: residuals up to this are squared, in units of the target.", "Model",
            "param"),
-    Option("q", "--q", float, "Quantile: which one, between 0 and 1.", "Model", "param"),
+    Option("q", "--quantile", float, "Quantile: which one, between 0 and 1.", "Model", "param",
+           also={"fit": "--q", "path": "--q", "compare": "--q"}),
     Option("smoothing", "--smoothing", float, "Quantile: width over which its kink is rounded.", "Model", "param"),
     Option("owl_weights", "--owl-weights", Literal["oscar", "slope"], "OWL: the sorted weights.",
            "Model", "param"),
@@ -127,23 +134,44 @@ OPTIONS = [
            "Strength", "param", ("fit",)),
     Option("C", "--C", float, "Graph SVM: weight of the loss.", "Strength", "param", ("fit",)),
     Option("cv", "--cv", int, "Folds of the cross-validation that chooses alpha. (default: 5)", "Strength", "config",
-           ("fit",)),
-    Option("seed", "--seed", int, "Seed of the folds, whose rows are shuffled within tasks. (default: 0)", "Strength",
-           "config", ("fit",)),
+           CHOOSING),
+    Option("seed", "--seed", int, "Seed of folds, halves and permutations, which are drawn within tasks. (default: 0)",
+           "Strength", "config", ("fit", "stability", "compare")),
     Option("shuffle", "--shuffle/--no-shuffle", bool, "Folds of shuffled rows, or of consecutive ones, of each task "
            "and class. (default: shuffle)", "Strength", "config", ("fit",)),
     Option("alphas", "--alphas", str, "How many values of alpha, or the values themselves: 1,0.5,0.1. (default: 100)",
-           "Strength"),
-    Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength"),
+           "Strength", "config", ("fit", "path", "compare")),
+    Option("eps", "--eps", float, "Smallest alpha / largest alpha. (default: 0.01)", "Strength", "config",
+           ("fit", "path", "compare")),
     Option("selection_rule", "--selection-rule", Literal["min", "1se"], "Smallest loss, or fewest "
-           "features within one standard error of it. (default: min)", "Strength", "config", ("fit",)),
+           "features within one standard error of it. (default: min)", "Strength", "config", CHOOSING),
     Option("early_stopping", "--early-stopping/--full-path", bool, "Leave the path when the mean held-out loss has "
            "stayed above its minimum for 15 values in a row, or solve all values. (default: early-stopping)",
-           "Strength", "config", ("fit",)),
+           "Strength", "config", CHOOSING),
     Option("fold_tol", "--fold-tol", float, "Relative duality gap of the folds. (default: --tol, at least 1e-4)",
-           "Strength", "config", ("fit",)),
+           "Strength", "config", CHOOSING),
+    Option("stability", "--stability/--no-stability", bool, "Say which features would be found again on halves of the "
+           "rows, and whether anything matters at all.", "Trust", "config", ("fit",)),
+    Option("pairs", "--pairs", int, "Pairs of complementary halves. (default: 50)", "Trust", "config", TRUST),
+    Option("pfer", "--pfer", float, "Expected number of false selections, at most. (default: 1)", "Trust", "config",
+           TRUST),
+    Option("threshold", "--threshold", float, "Share of the halves that must select a stable feature, above 0.5. "
+           "(default: 0.75)", "Trust", "config", TRUST),
+    Option("per_half", "--features-per-half", int, "Features that count as selected on each half. (default: follows "
+           "from --pfer and --threshold)", "Trust", "config", TRUST, {"stability": "--q"}),
+    Option("assumption", "--assumption", Literal["none", "unimodal", "r-concave"], "What is assumed of features that "
+           "do not matter: the more, the smaller the bound. (default: unimodal)", "Trust", "config", TRUST),
+    Option("small_tasks", "--small-tasks", Literal["error", "drop"], "Tasks that cannot be halved. (default: error)",
+           "Trust", "config", TRUST),
+    Option("permutations", "--permutations", int, "Shuffles of the labels that tell whether anything matters; 0: none. "
+           "(default: 1000)", "Trust", "config", TRUST),
+    Option("compare", "--compare/--no-compare", bool, "Say whether sharing helps: against one model per task, one for "
+           "all rows, and the mean.", "Trust", "config", ("fit",)),
+    Option("outer_folds", "--outer-folds", int, "Folds whose rows judge the models compared, each chosen by --cv folds "
+           "of the others. (default: 5)", "Trust", "config", CHOOSING),
+    Option("level", "--level", float, "Of the intervals of a comparison. (default: 0.9)", "Trust", "config", CHOOSING),
     Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
-           "Run"),
+           "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
     Option("resume", "--resume", bool, "Go on with an interrupted run (or start it, if there is none).", "Run", "run"),
     Option("overwrite", "--overwrite", bool, "Start anew in a folder that holds a run.", "Run", "run"),
@@ -179,7 +207,7 @@ def command(
     for option in OPTIONS:
         if name not in option.commands:
             continue
-        flags = option.flag.split(",")
+        flags = [*option.flag.split(","), *([option.also[name]] if name in option.also else [])]
         info = typer.Option(*flags, help=option.help, rich_help_panel=option.panel, show_default=False)
         annotation = Annotated[option.kind | None, info]  # type: ignore[name-defined]
         parameters.append(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +11,12 @@ from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
-from ..tables import Table, TableError, prepare_rows, read_table, write_table
-from ..tables.write import WRITTEN, table_bytes
+from ..tables import Table, TableError, prepare_rows, read_table
+from ..tables.ids import row_names
 from .exits import OK, UsageError, say
 from .folders import gibibytes
 from .progress import working
+from .written import refuse_file, write_columns
 
 
 def run_predict(
@@ -37,24 +36,29 @@ def run_predict(
     quiet: bool,
 ) -> int:
     """One line of predictions for each row of the table, in its order."""
-    folder = RunFolder(run)
-    folder.verify()
-    if (folder / STREAM).is_file():
-        if alpha is not None:
-            raise UsageError("--alpha: a run of stream has one model")
-        saved = load_stream(folder)
-    else:
-        saved = load_model(folder, max_bytes=gibibytes(max_memory))
-        choose_value(saved, folder, alpha)
+    refuse_file("--out", out)
+    saved = chosen_model(RunFolder(run), alpha, max_memory)
     with working("predicting", quiet):
         content = read_table(table, format, separator)
         columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
-    names = row_names(content, id, saved.facts.get("id"), quiet)
-    write_predictions(out, {**{free_name(name, columns): values for name, values in names.items()}, **columns})
+    names = names_of_rows(content, id, saved.facts.get("id"), quiet)
+    write_columns(out, {**{free_name(name, columns): values for name, values in names.items()}, **columns})
     if n_empty and not quiet:
         say(f"note: {n_empty} of {content.n_rows} rows have missing values and no prediction")
     return OK
+
+
+def chosen_model(folder: RunFolder, alpha: float | None, max_memory: float | None) -> SavedModel:
+    """The model of a finished run, at the value of the path that was asked for."""
+    folder.verify()
+    if (folder / STREAM).is_file():
+        if alpha is not None:
+            raise UsageError("--alpha: a run of stream has one model")
+        return load_stream(folder)
+    saved = load_model(folder, max_bytes=gibibytes(max_memory))
+    choose_value(saved, folder, alpha)
+    return saved
 
 
 def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> None:
@@ -156,7 +160,7 @@ def add(
         columns[f"{title} ({name})"] = spread(values[:, t], rows, n_rows)
 
 
-def row_names(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
+def names_of_rows(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict[str, list[Any]]:
     """The column that names the rows, where the fit or this call has one."""
     name = asked or fitted
     if not isinstance(name, str):
@@ -165,16 +169,7 @@ def row_names(table: Table, asked: str | None, fitted: Any, quiet: bool) -> dict
         if not quiet:
             say(f"note: {table.source} has no column {name!r}, the --id of the fit: predictions come without it")
         return {}
-    column = table.require(name, "--id")
-    if column.kind == "date":
-        values = np.datetime_as_string(column.values, unit="auto").tolist()
-    else:
-        values = column.values.tolist()
-    holes = column.missing.tolist()
-    whole = column.kind == "number" and not np.any(np.mod(column.values[~column.missing], 1))
-    return {
-        name: [None if hole else int(v) if whole else v for v, hole in zip(values, holes, strict=True)]
-    }
+    return {name: row_names(table.require(name, "--id"))}
 
 
 def free_name(name: str, taken: dict[str, list[Any]]) -> str:
@@ -187,16 +182,3 @@ def spread(values: Any, rows: np.ndarray, n_rows: int) -> list[Any]:
     for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
         out[row] = value
     return out
-
-
-def write_predictions(out: str | None, columns: dict[str, list[Any]]) -> None:
-    if out is None or out == "-":
-        sys.stdout.write(table_bytes(columns).decode())
-        sys.stdout.flush()
-        return
-    file = Path(out)
-    if not file.parent.is_dir():
-        raise RunError(f"--out: there is no folder {file.parent}")
-    if file.suffix.lower() not in WRITTEN:
-        raise UsageError(f"--out: a .csv or .parquet file, or - for standard output; got {out!r}")
-    write_table(file, columns)

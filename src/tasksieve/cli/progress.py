@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..fitted.progress import Lines, Progress
-from ..report.packing import plural
+from ..report.words import plural
 from ..runs.folder import RunFolder
 from .exits import say
 

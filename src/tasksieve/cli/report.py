@@ -11,13 +11,30 @@ from pathlib import Path
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.content import report_content
-from ..runs.folder import STREAM, TABLES
+from ..runs.folder import CERTIFICATE, COMPARISON, CONFIG, DATA, PERMUTATION, STABILITY, STREAM, TABLES
 from ..runs.stream_run import stream_content
+from ..runs.trust_content import findings_content
 from .exits import OK
 from .folders import gibibytes
 from .progress import Display, working
 
 REPORT = "report.html"
+ALONE = ("stability", "compare")  # commands that leave findings, and no model
+# Files that a report is made of.
+READ = (
+    "model.json",
+    "model.npz",
+    "path.npz",
+    "cv_scores.csv",
+    CERTIFICATE,
+    DATA,
+    PERMUTATION,
+    STABILITY,
+    "stability.npz",
+    COMPARISON,
+    TABLES,
+    STREAM,
+)
 
 
 def report_writer() -> Callable[[ReportContent, Path], object]:
@@ -45,8 +62,12 @@ def write_run_report(folder: RunFolder, display: Display, max_bytes: float | Non
 def _write(
     folder: RunFolder, write_report: Callable[[ReportContent, Path], object], max_bytes: float | None
 ) -> None:
-    stream = (folder / STREAM).is_file()
-    content = stream_content(folder) if stream else report_content(folder, max_bytes=max_bytes)
+    if (folder / STREAM).is_file():
+        content = stream_content(folder)
+    elif folder.read_json(CONFIG).get("command") in ALONE:
+        content = findings_content(folder)
+    else:
+        content = report_content(folder, max_bytes=max_bytes)
     with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
         page = Path(scratch) / REPORT
         write_report(content, page)
@@ -57,8 +78,7 @@ def run_report(run: str, max_memory: float | None, quiet: bool) -> int:
     folder = RunFolder(run)
     if not folder.path.is_dir():
         raise RunError(f"there is no run folder {folder.path}")
-    needed = ("model.json", "model.npz", "path.npz", "cv_scores.csv", "certificate.json", "data.json", TABLES, STREAM)
-    folder.verify(needed)
+    folder.verify(READ)
     with folder:
         write_run_report(folder, Display(quiet, folder), gibibytes(max_memory))
     if not quiet:

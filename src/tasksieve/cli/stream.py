@@ -14,7 +14,7 @@ import numpy as np
 from .. import online
 from ..fitted.arguments import check_parameters
 from ..fitted.progress import watch
-from ..report.packing import count
+from ..report.words import count
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
 from ..runs.results import write_coefficients

@@ -31,6 +31,7 @@ class _BlasLimit:
 
     The kernels split the work themselves and call BLAS from each of their threads; BLAS's own threads would spin
     on the same cores. The limit is global, so it is counted: the last one out restores what the first one found.
+    Whoever comes first may be any thread, and threadpoolctl listens to one only: control is taken, and given back.
     """
 
     def __init__(self) -> None:
@@ -59,8 +60,16 @@ class _BlasLimit:
 
     def _set(self, wanted: list[int]) -> None:
         for library, found, count in zip(self._libraries, self._found, wanted, strict=True):
-            if found != 1:  # else it never was another
+            if found == 1:  # it never was another
+                continue
+            library.set_num_threads(count)
+            release = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.7 and later
+            if release is None:
+                continue
+            if library.get_num_threads() != count:
+                release(force=True)
                 library.set_num_threads(count)
+            release()
 
 
 _blas_limit = _BlasLimit()

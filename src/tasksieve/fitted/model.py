@@ -26,7 +26,8 @@ from ..tasks import (
     without_common_factor,
 )
 from .arguments import feature_names
-from .scoring import accuracy, mean_over_tasks, r2
+from .measures import measure_of
+from .scoring import mean_over_tasks
 from .state import LinearState, read_rows
 
 LossName = Literal["squared", "square-root", "logistic", "multinomial"]
@@ -117,14 +118,13 @@ class FittedModel(BaseEstimator):
         return state.answers(self._scores(X, task, state, offset), task, is_task_list(X))
 
     def _task_score(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any = None) -> float:
-        """Mean over tasks of R², or of the accuracy where classes are predicted."""
-        state = self._learned()
+        """Mean over tasks of what `measure_of` chooses: R², D² or accuracy."""
+        state, measure = self._learned(), measure_of(self)
         labels = self._read_test_labels(X, y, task, sample_weight, state)
-        predictions = self._predict(X, task, state, None if offset is None else observed_offset(offset, labels))
-        flat = labels.flatten(predictions)
-        if state.classes is None:
-            return mean_over_tasks(labels, flat, r2, least=2)
-        return mean_over_tasks(labels, flat, accuracy, least=1)
+        answer = self._scores if measure.of_scores else self._predict
+        known = None if offset is None else observed_offset(offset, labels)
+        flat = labels.flatten(answer(X, task, state, known))
+        return mean_over_tasks(labels, flat, measure.metric, measure.least)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

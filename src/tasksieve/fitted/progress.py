@@ -137,6 +137,16 @@ class Lines:
             print(progress, file=sys.stderr, flush=True)
 
 
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Fits within the block tell nobody: whoever repeats them tells of the whole."""
+    token = _watchers.set(())
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that sees, in whatever thread it runs, the `watch` and `checkpoint` blocks around this call."""
     context = copy_context()

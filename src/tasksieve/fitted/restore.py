@@ -43,6 +43,7 @@ ATTRIBUTES = {
     "dual_gap": "dual_gap_",
     "null_objective": "null_objective_",
     "n_iter": "n_iter_",
+    "cv_quality": "cv_quality_",
 }
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from ..tasks import is_task_list, read_labels
-from .scoring import accuracy, d2, r2
+from .measures import measure_of
 
 
 def scores_by_task(
@@ -25,18 +22,12 @@ def scores_by_task(
         rows = [item.shape[0] for item in X]
     else:
         rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
-    metric: Callable[[np.ndarray, np.ndarray, np.ndarray], float]
-    name, metric, least = ("Accuracy", accuracy, 1) if is_classifier(model) else ("R²", r2, 2)
-    loss, by_scores = getattr(model, "_member", None), False
-    if loss is not None and loss.best_constant(np.ones(1), np.ones(1)) is not None:
-        name, metric, by_scores = "D²", partial(d2, loss=loss), True
-    labels = read_labels(
-        rows, y, task, sample_weight, targets="labels" if is_classifier(model) else "values", allow_empty=True
-    )
+    measure = measure_of(model)
+    labels = read_labels(rows, y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     told = {} if task is None else {"task": task}
     if offset is not None:
         told["offset"] = offset
-    predicted = labels.flatten(model._scores(X, task, offset=offset) if by_scores else model.predict(X, **told))
+    predicted = labels.flatten(model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told))
     known = getattr(model, "tasks_", labels.tasks)
     # stacked rows may hold fewer tasks than the model; lists and shared matrices have all, in order
     place = {label: t for t, label in enumerate(known.tolist())} if labels.form == "stacked" else None
@@ -45,6 +36,6 @@ def scores_by_task(
         at = t if place is None else place[labels.tasks[t].item()]
         seen = labels.weights[part] > 0
         counts[at] = np.count_nonzero(seen)
-        if counts[at] >= least:
-            values[at] = metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
-    return name, values, counts
+        if counts[at] >= measure.least:
+            values[at] = measure.metric(labels.y[part][seen], predicted[part][seen], labels.weights[part][seen])
+    return measure.name, values, counts

@@ -280,6 +280,9 @@ class GraphSVCCV(TaskClassification, GraphModelCV):
         For each row what the fold that held it out predicted with the values chosen: ``decision_function``, with the
         logistic loss ``predict_proba``, with their last axis for classes. The mean where a row was held out twice, NaN
         where it never was.
+    cv_quality_ : HeldOutQuality
+        How good these are, task by task and overall, with standard errors: R², or accuracy and AUC, and the loss. The
+        values were chosen by the same rows, and it says so.
     cv_folds_ : str
         How the folds were made, in words.
     cv_measure : str

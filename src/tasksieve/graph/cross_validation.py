@@ -16,11 +16,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.deal import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
+from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
+from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -63,6 +66,7 @@ class GraphModelCV(GraphRows):
     graph_strengths_: np.ndarray
     cv_scores_: np.ndarray
     cv_predictions_: Any
+    cv_quality_: HeldOutQuality
     cv_folds_: str
 
     def _model(self, **changed: Any) -> GraphModel:
@@ -170,7 +174,9 @@ class GraphModelCV(GraphRows):
         self.Cs_, self.graph_strengths_ = Cs, strengths
         self.cv_scores_ = scores if self.scoring is None else -scores
         self.cv_folds_ = found.words
-        self.cv_predictions_ = self._out_of_fold(data, folds, [values[k] for values in kept])
+        chosen = [values[k] for values in kept]
+        self.cv_predictions_ = self._out_of_fold(data, folds, chosen)
+        self.cv_quality_ = self._quality(data, folds, chosen, groups, found.weights)
         return self
 
     def _labels_of_folds(self, data: GraphData) -> TaskLabels:
@@ -179,6 +185,44 @@ class GraphModelCV(GraphRows):
             return data.labels
         code = data.targets[0] if len(data.targets) == 1 else np.argmax(data.targets, axis=0).astype(np.float64)
         return replace(data.labels, y=np.where(data.labels.weights > 0, code, 0.0), classes=self._targets)
+
+    def _quality(
+        self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray], groups: Any, weights: list[Weights]
+    ) -> HeldOutQuality:
+        """How good predictions of held-out rows are, in the order of the graph; class weights do not count."""
+        labels = replace(
+            data.labels,
+            tasks=data.tasks,
+            offsets=data.offsets,
+            y=data.sorted(data.labels.y),
+            weights=data.sorted(data.labels.weights),
+        )
+        codes = None
+        if self._targets == "classes":
+            targets = np.stack([data.sorted(target) for target in data.targets])
+            codes = np.argmax(targets, axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
+        rows = HeldOutRows(len(labels.y), measure_of(self), codes)
+        ranks = np.zeros((len(labels.y), len(data.targets)))
+        for fold, z in zip(folds, scores, strict=True):
+            ranks[fold.test] += z.T
+            if codes is None:
+                judged = np.square(labels.y[fold.test] - z[0])
+            else:
+                judged = codes[fold.test] == (np.argmax(z, axis=0) if len(z) > 1 else z[0] > 0)
+            rows.add(fold.test, fold.row_losses(z), judged)
+        ranks /= np.maximum(rows.times, 1.0)[:, None]
+        return assess(
+            labels,
+            rows,
+            weights=labels.weights,
+            loss=f"{self.loss.replace('_', '-')} loss",
+            ranks=None if codes is None else ranks,
+            units=data.sorted(units_of(data.labels, groups)),
+            factor=widening([test for _, test in weights], [train for train, _ in weights]),
+            unit="rows" if groups is None else "groups",
+            folds=self.cv_folds_,
+            n_tried=int(np.prod(self.cv_scores_.shape[:2])),
+        )
 
     def _out_of_fold(self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray]) -> Any:
         """Predictions of held-out rows, in the form of y: their mean where a row was held out more than once."""
@@ -265,6 +309,11 @@ class _Fold:
             loss = self._in_loss * self._held.row_loss.value(target, z)
             means.append(np.mean(np.bincount(self._task, weights=loss)[kept] / weight[kept]))
         return float(np.mean(means))
+
+    def row_losses(self, scores: np.ndarray) -> np.ndarray:
+        """Losses of the held-out rows, the mean over machines."""
+        each = [self._held.row_loss.value(target, z) for target, z in zip(self._targets, scores, strict=True)]
+        return np.asarray(np.mean(each, axis=0))
 
     def _score(self, solutions: list[Solution]) -> float:
         model = self._model._as_fitted(self._data, *stacked(solutions, self._data.source.shape[1]))

@@ -152,6 +152,9 @@ class GraphSVRCV(TaskRegression, GraphModelCV):
         As in `GraphSVCCV`.
     cv_predictions_ : ndarray, or list of ndarray, in the form of y
         For each row the prediction of the fold that held it out, with the values chosen; NaN where none did.
+    cv_quality_ : HeldOutQuality
+        How good these are, task by task and overall, with standard errors: R², or accuracy and AUC, and the loss. The
+        values were chosen by the same rows, and it says so.
     coef_, intercept_, tasks_, dual_coef_, support_, objective_, dual_gap_, null_objective_
         Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``n_visits_``, ``solver_``,
         ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVR`.

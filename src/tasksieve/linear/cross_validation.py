@@ -23,10 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
-from ..fitted.folds import Weights, make_folds
+from ..fitted.folds import Folds, Weights, make_folds
 from ..fitted.held_out import read_scorer
+from ..fitted.measures import measure_of
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
+from ..fitted.quality import HeldOutQuality
 from ..path.lockstep import Lockstep
 from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
@@ -93,6 +95,7 @@ class PathEstimatorCV(TaskLinearModel):
     cv_scores_: np.ndarray
     cv_folds_: str
     cv_predictions_: Any
+    cv_quality_: HeldOutQuality
     cv_task_scores_: np.ndarray
     path_scores_: np.ndarray
     n_scored_: int
@@ -207,7 +210,8 @@ class PathEstimatorCV(TaskLinearModel):
 
         best, k = select(scores, self.selection_rule)
         kept_points = results[best * len(folds) : (best + 1) * len(folds)]
-        self._set_held_out(given, folds, [unpack_point(result.points, k) for result in kept_points])
+        points = [unpack_point(result.points, k) for result in kept_points]
+        self._set_held_out(given, found, points, groups, sum(n_scored))
         scores = scores if self.scoring is None else -scores
         model, problem = models[best], problems[best]
         grid = grids[best][: n_scored[best]]
@@ -232,15 +236,20 @@ class PathEstimatorCV(TaskLinearModel):
         self._set_scores(best, models, grids, scores)
         return self
 
-    def _set_held_out(self, data: TaskData, folds: Sequence[Weights], points: Sequence[Any]) -> None:
-        """Predictions out of fold, and the score of each task, at the point of each fold that was chosen."""
-        judge, answers = Judge(self._loss_of(data), self.scoring), OutOfFold(data, self._loss_of(data))
-        task_scores = np.empty((data.n_tasks, len(folds)))
-        for f, ((_, test), point) in enumerate(zip(folds, points, strict=True)):
+    def _set_held_out(
+        self, data: TaskData, folds: Folds, points: Sequence[Any], groups: Any, n_tried: int
+    ) -> None:
+        """Predictions out of fold, their quality, and the score of each task, at the point of each fold that was
+        chosen among so many."""
+        loss = self._loss_of(data)
+        judge, answers = Judge(loss, self.scoring), OutOfFold(data, loss, measure_of(self))
+        task_scores = np.empty((data.n_tasks, len(points)))
+        for f, ((_, test), point) in enumerate(zip(folds.weights, points, strict=True)):
             found = path_scores(data, test, [point])
             task_scores[:, f] = judge.by_task(data, test, [point], found)[:, 0]
             answers.add(found)
         self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
+        self.cv_quality_ = answers.quality(groups, folds, n_tried)
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Whether the model was fitted from sums over rows, which tall data are read for only once."""

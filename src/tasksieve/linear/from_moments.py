@@ -14,12 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
+from ..fitted.assess import Cells, spread_of_folds
 from ..fitted.checkpoint import keeping
 from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
 from ..fitted.path import RegularizationPath
+from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
+from ..losses import Squared
 from ..path.tall import Unusable
 from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_folds, is_task_list, read_task_weights
 from .base import PathEstimator
@@ -130,10 +133,11 @@ class ComparesMoments(PathEstimatorCV):
             data.refuse_not_finite()
         if not all(tall.serves for tall in talls):
             return False
-        points = self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True)
-        if points is None:
+        chosen = self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True)
+        if chosen is None:
             return False
-        self._set_held_out(data, found.weights, points)
+        points, n_tried = chosen
+        self._set_held_out(data, found, points, groups, n_tried)
         self._set_features(X, data)
         return True
 
@@ -164,7 +168,11 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
         if self.scoring is not None:
             raise ValueError("The 'scoring' parameter needs rows: moments know squared errors only.")
-        self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
+        chosen = self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
+        assert chosen is not None
+        points, n_tried = chosen
+        parts = [part for _, part in gathered.folds]
+        self.cv_quality_ = quality_of_sums(parts, points, moments, self.cv_folds_, n_tried)
         for name in ("cv_predictions_", "cv_task_scores_"):  # of rows
             self.__dict__.pop(name, None)
         remember_features(self, moments)
@@ -178,9 +186,9 @@ class ComparesMoments(PathEstimatorCV):
         tasks: np.ndarray,
         words: str,
         exact: bool = False,
-    ) -> list[Solved] | None:
+    ) -> tuple[list[Solved], int] | None:
         """Compares the models and keeps the best; None where statistics do not prove what is asked (`exact`), else the
-        value of each fold that was chosen."""
+        value of each fold that was chosen, and among how many."""
         grids = [self._grid_of(tall) for tall in talls]
         models = [tall.model for tall in talls]
         found = [
@@ -208,7 +216,7 @@ class ComparesMoments(PathEstimatorCV):
         self.passes_ = float(gathered.readings)
         self.cv_folds_ = words
         self._set_scores(best, models, grids, scores)
-        return [points[k] for points in found[best].points]
+        return [points[k] for points in found[best].points], sum(n_scored)
 
     def _compare(
         self,
@@ -357,6 +365,33 @@ def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, floa
         doubts[low : low + step] = np.mean(unsure[:, kept] / totals, axis=1)
     k = int(np.argmin(errors))
     return errors, float(doubts[k] / errors[k]) if errors[k] > 0.0 else 0.0
+
+
+def quality_of_sums(
+    parts: list[Gathered], points: list[Solved], moments: TaskMoments, folds: str, n_tried: int
+) -> HeldOutQuality:
+    """R² and squared error on held-out rows of which only the sums are left: their spread is that between folds."""
+    n_tasks = len(moments.tasks_)
+    totals = np.stack([part.totals for part in parts], axis=1)  # tasks x folds
+    sums = np.stack([part.totals * part.means()[1] for part in parts], axis=1)
+    means = sums.sum(axis=1) / np.maximum(totals.sum(axis=1), 1e-300)
+    errors, spread = np.zeros((2, n_tasks, len(parts)))
+    for f, (part, point) in enumerate(zip(parts, points, strict=True)):
+        coefs = np.zeros((2, n_tasks, part.n_features))  # the model, and the mean of each task
+        coefs[0][:, point.features] = point.rows.T
+        errors[:, f], spread[:, f] = part.residual_squares(coefs, np.stack([point.intercept, means]))[0]
+    task, fold = np.nonzero(totals > 0.0)
+    weights = totals[task, fold]
+    rows = moments.rows_per_fold()
+    held = rows[:, : len(parts)].sum(axis=0)
+    factor = spread_of_folds(float(held.sum()), held, rows.sum() - held)
+    cells = Cells(task, weights, fold, n_tasks, factor, rows[task, fold])
+    own, base = errors[task, fold] / weights, spread[task, fold] / weights
+    columns = [
+        ("R²", cells.explained(own, base, base + np.square(means)[task])),
+        (Squared.label, cells.mean(own)),
+    ]
+    return cells.quality(moments.tasks_, columns, unit="folds", folds=folds, n_tried=n_tried)
 
 
 def _tell_from(tell: Callable[[int, int, Any], None], first: int, n_values: int, k: int, _: int, point: Any) -> None:

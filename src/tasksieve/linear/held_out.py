@@ -13,7 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils.metaestimators import available_if
 
+from ..fitted.assess import HeldOutRows, assess, units_of, widening
+from ..fitted.folds import Folds
 from ..fitted.held_out import read_scorer, score_or_nan
+from ..fitted.measures import Measure
+from ..fitted.quality import HeldOutQuality
 from ..losses import Loss
 from ..tasks import TaskData
 
@@ -250,13 +254,17 @@ def unpack_point(arrays: dict[str, np.ndarray], k: int) -> Solved:
 
 
 class OutOfFold:
-    """Predictions of all rows by models that did not see them, fold after fold.
+    """Predictions of all rows by models that did not see them, fold after fold, and how good they are.
 
     Numbers are responses. Classes have probabilities where the loss has them, else decision values.
     """
 
-    def __init__(self, data: TaskData, loss: Loss) -> None:
+    def __init__(self, data: TaskData, loss: Loss, measure: Measure) -> None:
         self._data, self._loss = data, loss
+        codes = None
+        if data.classes is not None:
+            codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
+        self._rows = HeldOutRows(len(data.y), measure, codes)
         self._several, self._two = data.class_counts is not None, data.classes is not None
         width = 1
         if data.class_counts is not None:
@@ -270,6 +278,7 @@ class OutOfFold:
         chosen, scores = of_rows
         for t, z in scores.items():
             flat, found = self._data.offsets[t] + chosen[t], z[:, 0]
+            self._judge(flat, found)
             if self._two and self._loss.probabilities:
                 found = probabilities(found, self._several)
             elif not self._two:
@@ -277,6 +286,37 @@ class OutOfFold:
             found = found.reshape(len(flat), -1)
             self._sums[flat, : found.shape[1]] += found
             self._counts[flat] += 1.0
+
+    def _judge(self, flat: np.ndarray, z: np.ndarray) -> None:
+        y, measure, codes = self._data.y[flat], self._rows.measure, self._rows.codes
+        if codes is not None:
+            judged = codes[flat] == (np.argmax(z, axis=1) if self._several else z > 0)
+        else:
+            assert measure.row_losses is not None
+            judged = measure.row_losses(y, z if measure.of_scores else self._loss.link(z))
+        loss = self._loss.deviance(y[:, None], z[:, None])[:, 0]
+        self._rows.add(flat, loss, judged)
+
+    def quality(self, groups: Any, folds: Folds, n_tried: int) -> HeldOutQuality:
+        """How good they are; class weights do not count."""
+        data, counts = self._data, self._counts[:, None]
+        weights = data.weights if data.class_factors is None else data.weights / data.class_factors
+        ranks = None
+        if self._two:
+            ranks = np.divide(self._sums, counts, out=np.zeros_like(self._sums), where=counts > 0.0)
+        return assess(
+            data,
+            self._rows,
+            weights=weights,
+            loss=self._loss.label,
+            rooted=self._loss.rooted,
+            ranks=ranks,
+            units=units_of(data, groups),
+            factor=widening([test for _, test in folds.weights], [train for train, _ in folds.weights]),
+            unit="rows" if groups is None else "groups",
+            folds=folds.words,
+            n_tried=n_tried,
+        )
 
     def result(self) -> Any:
         """In the order and the form of y, NaN for rows that were never held out; classes on a last axis."""

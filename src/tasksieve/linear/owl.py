@@ -245,6 +245,9 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     cv_predictions_ : ndarray, or list of such for a list
         Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
         twice.
+    cv_quality_ : HeldOutQuality
+        How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
+        ``alpha_`` was chosen by the same rows, and it says so.
     cv_task_scores_ : ndarray of shape (T, n_folds)
         What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
@@ -638,6 +641,9 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     cv_predictions_ : ndarray, or list of such for a list
         Out of fold at ``alpha_``, in the order of y: probabilities as of ``predict_proba``, decision values where the
         loss has none; NaN for rows that were never held out, the mean for those held out twice.
+    cv_quality_ : HeldOutQuality
+        How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
+        ``alpha_`` was chosen by the same rows, and it says so.
     cv_task_scores_ : ndarray of shape (T, n_folds)
         What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath

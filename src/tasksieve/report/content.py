@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .trust import Trust
+
 Array = np.ndarray[Any, Any]
 
 
@@ -23,11 +25,23 @@ class FitQuality:
     values : array of shape (T,)
     rows : int array of shape (T,)
         Rows with a label.
+    errors : array of shape (T,), optional
+        Standard errors.
+    overall : (float, float), optional
+        Mean over tasks, and its standard error.
+    unseen : bool
+        Whether the model had not learned from these rows. The first such measure is the headline of a report.
+    note : str
+        Where the numbers come from, and what they hide.
     """
 
     measure: str
     values: Array
     rows: Array
+    errors: Array | None = None
+    overall: tuple[float, float] | None = None
+    unseen: bool = False
+    note: str = ""
 
 
 @dataclass
@@ -83,6 +97,10 @@ class ReportContent:
         What the rows of `coef` are: "task", or "class" for a multinomial model.
     tables : sequence of ExtraTable
         After the table of features: parts of the coefficients, groups, rates, classes.
+    trust : Trust, optional
+        What was found about the findings: permutations, stability, comparisons.
+    fitted : bool
+        Whether there is a model; where only findings are told, `coef` is empty and not shown.
     """
 
     title: str
@@ -109,3 +127,10 @@ class ReportContent:
     warnings: Sequence[str] = ()
     row_noun: str = "task"
     tables: Sequence[ExtraTable] = ()
+    trust: Trust | None = None
+    fitted: bool = True
+
+    @property
+    def headline(self) -> FitQuality | None:
+        """The quality to see first: on rows that the model had not seen, if that is known."""
+        return next((part for part in self.quality if part.unseen), self.quality[-1] if self.quality else None)

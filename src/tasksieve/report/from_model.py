@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ import scipy.sparse
 from sklearn.base import is_classifier
 
 from ..fitted.path import RegularizationPath
+from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
 from .members import member_tables
-from .packing import count, plural
-from .page import small
 from .rows import coefficient_rows, multinomial, row_labels
+from .words import capital, count, plural, small
 
 
 def content_from_model(
@@ -108,7 +109,9 @@ def content_from_model(
             task_quality(model, X, y, task, sample_weight, offset=offset, where="the rows learnt from")
         )
     if held_out is not None:
-        quality.append(task_quality(model, *held_out, where="held-out rows"))
+        quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))
+    if hasattr(model, "cv_quality_"):
+        quality += out_of_fold(model.cv_quality_)
 
     certificate = _certificate(model, path)
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
@@ -184,6 +187,28 @@ def task_quality(
         )
     name, values, counts = scores_by_task(model, X, y, task, sample_weight, offset)
     return FitQuality(f"{name} on {where}", values, counts)
+
+
+def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
+    """What cross-validation says of rows that were held out, the losses left out: they are a plot of their own."""
+    note = "Out of fold: every row is predicted by a model that has not learned from it."
+    if quality.optimistic:
+        note += (
+            f" The same rows chose among {quality.n_tried:,} models, so that these numbers are slightly too good; "
+            "a test table (tasksieve evaluate) or nested folds (tasksieve compare) are free of that."
+        )
+    return [
+        FitQuality(
+            f"{capital(name)} out of fold",
+            quality.values[:, m],
+            quality.n_rows,
+            quality.errors[:, m],
+            (float(quality.overall[m]), float(quality.overall_errors[m])),
+            True,
+            note,
+        )
+        for m, name in enumerate(quality.measures[:-1])
+    ]
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------
@@ -355,10 +380,13 @@ def _answered(model: Any, content: ReportContent) -> str:
     n_features = content.coef.shape[1]
     selected = len(np.unique(content.coef.indices[content.coef.data != 0]))
     sentences = [f"{selected:,} of {count(n_features, 'feature')}."]
-    for quality in content.quality:
+    for quality in sorted(content.quality, key=lambda part: not part.unseen):
         known = quality.values[np.isfinite(quality.values)]
         if known.size:
-            value = f"{known.mean():.1%}" if is_classifier(model) else f"{known.mean():.3f}"
+            percent = "ccuracy" in quality.measure
+            value = f"{known.mean():.1%}" if percent else f"{known.mean():.3f}"
+            if quality.overall is not None and np.isfinite(quality.overall[1]):
+                value += f" ± {quality.overall[1]:.1%}" if percent else f" ± {quality.overall[1]:.2g}"
             over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
             sentences.append(f"{quality.measure}: {value}{over}.")
     gap = content.certificate.get("dual_gap")

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from ..penalties.groups import read_feature_groups
 from .content import Array, ExtraTable
-from .packing import count
+from .words import count
 
 _MOST_ROWS, _MOST_TASKS, _MOST_INSIDE = 50, 8, 30
 

@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse
 
 from .content import ReportContent
+from .trust import Trust
+from .words import capital, number, plural
 
 # Together they keep a report below 20 MB whatever the model.
 MAX_COEFFICIENTS = 3_000_000  # of the model shown: features x tasks
@@ -24,6 +26,8 @@ MAX_STRENGTHS = 2_000_000  # features x values of alpha
 MAX_FEATURES = 20_000
 MAX_TASKS = 2_000
 NAME_LENGTH = 120
+MAX_CURVES = 60  # of the stability path
+LISTED, MAX_LISTED = 25, 2_000  # features beside it: so many at least, stable or not; so many at most
 
 LARGEST = 32_767
 
@@ -96,16 +100,23 @@ def pack(content: ReportContent) -> Packed:
                 "measure": capital(quality.measure),
                 "values": numbers(np.asarray(quality.values)[tasks]),
                 "rows": numbers(np.asarray(quality.rows)[tasks]),
+                "errors": None if quality.errors is None else numbers(np.asarray(quality.errors)[tasks]),
+                "unseen": quality.unseen,
             }
             for quality in content.quality
         ],
+        "headline": next((i for i, quality in enumerate(content.quality) if quality is content.headline), None),
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
+        "stable": None,
+        "trust": None if content.trust is None else trust_data(content.trust, content.features),
         "path": None,
         "coefficients": None,
         "pathCoefficients": None,
         "strengths": _packed_rows(along.T),
     }
+    if content.trust is not None and content.trust.stability is not None:
+        data["stable"] = numbers(content.trust.stability.probabilities[order])
     every = None
     if content.alphas is not None and len(content.alphas) > 1:
         data["path"] = _path_data(content)
@@ -133,27 +144,6 @@ def shorten(names: Sequence[Any]) -> list[str]:
     """Names as text, long ones cut."""
     texts = [str(name) for name in names]
     return [text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…" for text in texts]
-
-
-def plural(noun: str) -> str:
-    return noun + ("es" if noun.endswith("s") else "s")
-
-
-def count(n: int, noun: str) -> str:
-    """ "1 feature", "5,000 features" """
-    return f"{n:,} {noun if n == 1 else plural(noun)}"
-
-
-def capital(text: str) -> str:
-    """The first letter large, the others as they are."""
-    return text[:1].upper() + text[1:]
-
-
-def number(value: Any) -> float | None:
-    """A number for JSON: six digits, None where it is missing or not finite."""
-    if value is None or not np.isfinite(value):
-        return None
-    return float(f"{float(value):.6g}")
 
 
 def numbers(values: Any) -> list[float | None]:
@@ -196,6 +186,34 @@ def _packed_rows(rows: np.ndarray) -> dict[str, str]:
 
 def _encoded(values: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+
+
+def trust_data(trust: Trust, features: np.ndarray) -> dict[str, Any]:
+    """Pictures of the findings: the null distribution, and how features become stable."""
+    found: dict[str, Any] = {"permutation": None, "stability": None}
+    if trust.permutation is not None:
+        permutation = trust.permutation
+        found["permutation"] = {"statistic": number(permutation.statistic), "null": numbers(permutation.null)}
+    if trust.stability is not None:
+        stability = trust.stability
+        shares = np.nan_to_num(stability.probabilities)
+        order = np.argsort(-shares[stability.path_features], kind="stable")[:MAX_CURVES]
+        shown = stability.path_features[order]
+        ranked = np.argsort(-shares, kind="stable")
+        listed = ranked[: max(LISTED, stability.n_stable)][:MAX_LISTED]
+        listed = listed[(shares[listed] > 0.0) | stability.stable[listed]]
+        found["stability"] = {
+            "threshold": number(stability.threshold),
+            "alphas": numbers(stability.alphas),
+            "names": shorten(features[shown]),
+            "stable": [bool(mark) for mark in stability.stable[shown]],
+            "curves": [numbers(stability.path[:, j]) for j in order],
+            "list": [
+                {"name": name, "share": number(shares[j]), "stable": bool(stability.stable[j])}
+                for name, j in zip(shorten(features[listed]), listed.tolist(), strict=True)
+            ],
+        }
+    return found
 
 
 def _path_data(content: ReportContent) -> dict[str, Any]:

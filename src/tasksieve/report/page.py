@@ -15,11 +15,15 @@ import numpy as np
 
 from ..atomic import write_bytes
 from .content import ReportContent
-from .packing import Packed, number, pack, plural, shorten
+from .packing import Packed, pack, shorten
+from .trust import Trust
+from .words import plural, quantity, small
 
 HERE = Path(__file__).parent
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
+# The script in parts, in their order; what shows a fitted model is left out where there is none.
+SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "trust", "ready")
+OF_A_MODEL = ("path", "features", "tasks")
 
 
 def render(content: ReportContent) -> str:
@@ -53,7 +57,7 @@ def render(content: ReportContent) -> str:
         trim_blocks=True,
     )
     environment.filters.update(quantity=quantity, small=small)
-    script = (HERE / "report.js").read_text(encoding="utf-8")
+    script = joined_script(content.fitted)
     return environment.get_template("template.html").render(
         content=content,
         style=(HERE / "report.css").read_text(encoding="utf-8"),
@@ -65,9 +69,19 @@ def render(content: ReportContent) -> str:
         tiles=tiles(content, packed),
         rows=static_rows(content, packed),
         interval=optimum_interval(content.certificate),
-        has_path=packed.data["path"] is not None,
+        stable_rows=stable_rows(content),
+        stable_shown=content.trust is not None and content.trust.stability is not None,
+        trust_shown=content.trust is not None and content.trust.any_found,
+        has_path=content.fitted and packed.data["path"] is not None,
         row_nouns=plural(content.row_noun),
     )
+
+
+def joined_script(fitted: bool) -> str:
+    """The parts of the script as one function, so that they share names and leave none behind."""
+    names = [name for name in SCRIPT if fitted or name not in OF_A_MODEL]
+    parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
@@ -89,6 +103,8 @@ def check(content: ReportContent) -> None:
     for i, quality in enumerate(content.quality):
         lengths.append((f"quality[{i}].values", quality.values, n_tasks))
         lengths.append((f"quality[{i}].rows", quality.rows, n_tasks))
+        if quality.errors is not None:
+            lengths.append((f"quality[{i}].errors", quality.errors, n_tasks))
     if content.alphas is not None:
         n_values = len(content.alphas)
         lengths.append(("path_coefs", content.path_coefs, n_values))
@@ -99,6 +115,10 @@ def check(content: ReportContent) -> None:
             raise ValueError("alphas must hold one or more positive numbers, or be None.")
         if not -n_values <= content.chosen < n_values:
             raise ValueError(f"chosen={content.chosen} is no index into the {n_values} alphas.")
+    stability = None if content.trust is None else content.trust.stability
+    if stability is not None:
+        lengths.append(("trust.stability.probabilities", stability.probabilities, n_features))
+        lengths.append(("trust.stability.stable", stability.stable, n_features))
     for name, values, wanted in lengths:
         if len(values) != wanted:
             raise ValueError(
@@ -118,7 +138,7 @@ def observations(content: ReportContent) -> list[str]:
             "The solver stopped before it reached the tolerance asked for. The certificate is still true: see how far "
             "the answer can be from the best one."
         )
-    if not content.coef.nnz or not np.any(content.coef.data):
+    if content.fitted and not np.any(content.coef.data):
         found.append("No feature is selected: the penalty is so strong that the empty model is best.")
     if content.alphas is not None and content.cv_scores is not None and len(content.alphas) > 2:
         best = int(np.argmin(np.mean(content.cv_scores, axis=1)))
@@ -135,16 +155,16 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     """(number, name, remark) of the few numbers to see first."""
     n_tasks, n_features = content.coef.shape
     n_selected = packed.data["nSelected"]
-    found = [
-        (f"{n_selected:,}", "features selected", f"of {n_features:,}"),
-        (
-            f"{n_tasks:,}",
-            content.row_noun if n_tasks == 1 else plural(content.row_noun),
-            _rows_remark(content),
-        ),
-    ]
-    if content.quality:
-        quality = content.quality[-1]
+    found = []
+    if content.fitted:
+        found.append((f"{n_selected:,}", "features selected", f"of {n_features:,}"))
+    if content.trust is not None:
+        found += trust_tiles(content.trust)
+    if content.fitted:
+        noun = content.row_noun if n_tasks == 1 else plural(content.row_noun)
+        found.append((f"{n_tasks:,}", noun, _rows_remark(content)))
+    quality = content.headline
+    if quality is not None:
         values = np.asarray(quality.values, dtype=float)
         known = values[np.isfinite(values)]
         if known.size:
@@ -153,6 +173,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
                 if known.size > 1
                 else ""
             )
+            if quality.overall is not None and np.isfinite(quality.overall[1]):
+                spread = f"± {quantity(quality.overall[1])}" + (f"; {spread}" if spread else "")
             found.append((quantity(known.mean()), quality.measure, spread))
     if content.alphas is not None:
         chosen = content.chosen % len(content.alphas)
@@ -166,6 +188,19 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         found.append(
             (small(gap), "distance to the optimum, at most", "of the empty model's loss" if relative else "")
         )
+    return found
+
+
+def trust_tiles(trust: Trust) -> list[tuple[str, str, str]]:
+    """(number, name, remark) of what was found about the findings."""
+    found = []
+    if trust.stability is not None:
+        stability = trust.stability
+        remark = f"at most {quantity(stability.bound)} by chance, on average" if np.isfinite(stability.bound) else ""
+        found.append((f"{stability.n_stable:,}", "stable features", remark))
+    if trust.permutation is not None:
+        remark = f"{len(trust.permutation.null):,} shuffles of the labels"
+        found.append((f"p = {trust.permutation.pvalue:.2g}", "does anything matter?", remark))
     return found
 
 
@@ -192,11 +227,36 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "rank": str(rank + 1),
                 "name": names[rank],
                 "strength": quantity(packed.strengths[rank]),
+                "stable": stable_share(content, int(packed.order[rank])),
                 "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}",
                 "largest": f"{quantity(coefficients[at], sign=True)} in {tasks[at]}",
             }
         )
     return rows
+
+
+def stable_rows(content: ReportContent) -> list[tuple[str, str, bool]]:
+    """The features found most often, for readers without the script."""
+    stability = None if content.trust is None else content.trust.stability
+    if stability is None:
+        return []
+    shares = np.nan_to_num(stability.probabilities)
+    order = np.argsort(-shares, kind="stable")[:STATIC_ROWS]
+    names = shorten(content.features[order].tolist())
+    return [
+        (name, f"{shares[j]:.0%}", bool(stability.stable[j]))
+        for name, j in zip(names, order.tolist(), strict=True)
+        if shares[j] > 0.0
+    ]
+
+
+def stable_share(content: ReportContent, feature: int) -> str:
+    """On how many of the halves a feature was selected, as text; nothing where that was not asked."""
+    stability = None if content.trust is None else content.trust.stability
+    if stability is None:
+        return ""
+    share = float(stability.probabilities[feature])
+    return "–" if np.isnan(share) else f"{share:.0%}" + (" ✓" if stability.stable[feature] else "")
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:
@@ -214,29 +274,3 @@ def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None
     if high >= 10**15 or unit < Decimal("1e-18"):
         return small(float(low)), small(float(high))
     return f"{low:,f}", f"{high:,f}"
-
-
-def quantity(value: Any, sign: bool = False) -> str:
-    """A number with three significant digits, as a person would write it."""
-    value = number(value)
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    size = abs(value)
-    before = "−" if value < 0 else "+" if sign else ""
-    if 1e-4 <= size < 1e5:
-        return f"{before}{size:,.{max(0, 2 - int(np.floor(np.log10(size))))}f}"
-    return before + _power(size, 2)
-
-
-def small(value: Any) -> str:
-    """A small number in powers of ten."""
-    if value is None or not np.isfinite(value):
-        return "–"
-    return "0" if value == 0 else ("−" if value < 0 else "") + _power(abs(float(value)), 1)
-
-
-def _power(size: float, digits: int) -> str:
-    factor, exponent = f"{size:.{digits}e}".split("e")
-    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(RAISED)}"

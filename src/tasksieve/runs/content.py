@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
-from ..report.from_model import standardised_fact
+from ..report.from_model import out_of_fold, standardised_fact
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import SavedPath, read_columns, read_member_tables, read_path
+from .trust_content import run_trust, spent_facts
 
 
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
@@ -35,6 +36,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     rows, intercept = coefficient_rows(model)
     coef = scipy.sparse.csr_array(rows)
     several = isinstance(model.coef_, list) or model.coef_.ndim == 3
+    trust = run_trust(folder)
     content = ReportContent(
         title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
         asked=_asked(saved, data, config),
@@ -50,15 +52,19 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         warnings=[str(note) for note in data.get("notes", [])],
         row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
         tables=read_member_tables(folder),
+        trust=trust,
     )
-    quality = _quality(folder)
-    if quality is not None and len(quality.values) == len(labels):
-        content.quality = [quality]
-    elif quality is not None:  # rows of coefficients are classes, not tasks: one line says it
-        content.facts = [
-            *content.facts,
-            (quality.measure, f"{np.nanmean(quality.values):.3f} (mean over tasks)"),
-        ]
+    content.answered = " ".join(part for part in (trust.headline(saved.feature_names), content.answered) if part)
+    learnt = _quality(folder)
+    unseen = out_of_fold(model.cv_quality_) if hasattr(model, "cv_quality_") else []
+    every = [*([] if learnt is None else [learnt]), *unseen]
+    content.quality = [part for part in every if len(part.values) == len(labels)]
+    # rows of coefficients are classes, not tasks: one line says it
+    others = [part for part in every if len(part.values) != len(labels)]
+    content.facts = [
+        *content.facts,
+        *((part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in others),
+    ]
     if path is not None:
         content.alphas, content.path_coefs = path.alphas, path.coefs
         content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
@@ -123,7 +129,20 @@ def _answered(
     if config.get("command") == "path" and path is not None:
         first = f"{len(path.alphas)} models, from {path.n_selected.min()} to {path.n_selected.max()} of {d:,} features."
         return f"{first} Shown first is the last one, with {n_selected} features. {proof}."
-    return f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used. {proof}."
+    used = f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used."
+    return " ".join([used, *_predicts(saved), f"{proof}."])
+
+
+def _predicts(saved: SavedModel) -> list[str]:
+    """How well rows are predicted that the model has not seen, where that is known."""
+    quality = getattr(saved.estimator, "cv_quality_", None)
+    if quality is None or not np.isfinite(quality.overall[0]):
+        return []
+    error = quality.overall_errors[0]
+    spread = f" ± {error:.2g}" if np.isfinite(error) else ""
+    over = " (mean over tasks)" if len(quality.tasks) > 1 else ""
+    flattered = ", slightly too good a number, since these rows have also chosen α" if quality.optimistic else ""
+    return [f"On rows held out {quality.measures[0]} is {quality.overall[0]:.3g}{spread}{over}{flattered}."]
 
 
 def _facts(
@@ -156,9 +175,7 @@ def _facts(
             folds += f" (column “{config['row_groups']}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
     facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
-    for name, title in (("read", "seconds to read the table"), ("fit", "seconds to fit")):
-        if name in timing:
-            facts.append((title, f"{float(timing[name]):.2f}"))
+    facts += spent_facts(timing)
     facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
     return facts
 

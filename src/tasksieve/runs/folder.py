@@ -22,7 +22,10 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     ".lock",
     "manifest.json",
 )
+CERTIFICATE = "certificate.json"
 STREAM = "stream.npz"  # the state of an online model
+PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
+METHODS = "methods.txt"  # a paragraph for an article
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json",
@@ -34,8 +37,17 @@ RESULTS = (
     "path.csv",
     "cv_scores.csv",
     "quality.csv",
+    "cv_quality.csv",
+    "out_of_fold.csv",
+    PERMUTATION,
+    STABILITY,
+    "stability.npz",
+    "stability.csv",
+    COMPARISON,
+    "comparison.csv",
+    METHODS,
     TABLES,
-    "certificate.json",
+    CERTIFICATE,
     "timing.json",
     "report.html",
     STREAM,

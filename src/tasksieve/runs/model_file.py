@@ -16,6 +16,7 @@ from ..tables.saved import label_from, plain_label, rebuild, require_finite, req
 from ..tasks import label_array
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
+from .quality_file import plain_quality, quality_from
 from .registry import MODELS
 
 FORMAT = 1
@@ -96,6 +97,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         **({"needs_offset": True} if state.get("needs_offset") else {}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
+        **({"cv_quality": plain_quality(state["cv_quality"])} if "cv_quality" in state else {}),
         "encoding": saved.encoding.to_json(),
         "targets": saved.targets,
         "task": saved.task,
@@ -170,6 +172,8 @@ def _rebuild(
         state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
     if content["classes"] is not None:
         state["classes"] = _classes_from(content["classes"])
+    if "cv_quality" in content:
+        state["cv_quality"] = quality_from(content["cv_quality"])
     coef: Any = rows.toarray().reshape(shape)
     n_rows = len(state["tasks" if "tasks" in state and kind.tasks else "classes"])
     own = state.get("classes")

@@ -8,6 +8,8 @@ is replaced by its largest eigenvalue, so that a visit is a proximal gradient st
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..penalties import BlockForm
 
 Array = np.ndarray[Any, Any]
 
+_ROOM = 1.5  # columns for each one that takes part: beyond that theirs are copied out of the Gram matrix
 _EMPTY = 1e-14  # of the largest eigenvalue of a block: what is below is rounding
 
 
@@ -39,9 +42,15 @@ class TurnedColumns:
         self.h = np.empty((0, self._tasks))
         self._slot = np.empty(0, dtype=np.int64)
         self._bases: dict[int, Array] = {}  # by size: (blocks, tasks or 1, size, size)
+        self._gram, self._products = np.zeros((1, 0, 0)), np.zeros((self._tasks, 0))
+        self._target: Array | None = None  # whose products they are
+        self._multiplied = np.empty(0, dtype=np.int64)  # columns whose inner products are known
+        self._width = 0  # columns there are
+        self._waiting: list[Array] = []  # columns that were turned since
 
     def prepare(self, x: Array, places: Array, starts: Array) -> None:
         """Turn those of some blocks that are new: ``places[starts[k]:starts[k + 1]]`` are the columns of block k."""
+        self._width = x.shape[1]
         self._grow(*x.shape)
         for members in _alike(starts):
             own = places[members]
@@ -54,7 +63,7 @@ class TurnedColumns:
         if known >= width:
             return
         room = max(width, 2 * known)
-        x, h = np.empty((n_rows, room), order="F"), np.zeros((room, self._tasks))
+        x, h = np.zeros((n_rows, room), order="F"), np.zeros((room, self._tasks))
         slot = np.full(room, -1, dtype=np.int64)
         if known:
             x[:, :known], h[:known], slot[:known] = self.x, self.h, self._slot
@@ -72,6 +81,29 @@ class TurnedColumns:
         known = self._bases.get(size)
         self._slot[places[:, 0]] = np.arange(count) + (0 if known is None else len(known))
         self._bases[size] = bases if known is None else np.concatenate([known, bases])
+        self._waiting.append(places.ravel())
+
+    def sums(self, target: Array) -> tuple[Array, Array]:
+        """Inner products of all turned columns with each other, (1, room, room), and with the target, (tasks, columns),
+        where all tasks have the same columns; 0 for columns that were not turned. They grow as columns are."""
+        room, known = self.x.shape[1], self._gram.shape[1]
+        if room > known:
+            gram, products = np.zeros((1, room, room)), np.zeros((self._tasks, room))
+            gram[0, :known, :known], products[:, :known] = self._gram[0], self._products
+            self._gram, self._products = gram, products
+        if self._waiting:
+            new, gram = np.concatenate(self._waiting), self._gram[0]
+            self._waiting, self._multiplied = [], np.concatenate([self._multiplied, new])
+            columns = self.x[:, new]
+            inner = columns.T @ self.x[:, self._multiplied]
+            gram[np.ix_(new, self._multiplied)] = inner
+            gram[np.ix_(self._multiplied, new)] = inner.T
+            if target is self._target:
+                self._products[:, new] = target.reshape(self._tasks, -1) @ columns
+        if target is not self._target:
+            self._target = target
+            self._products[:, self._multiplied] = target.reshape(self._tasks, -1) @ self.x[:, self._multiplied]
+        return self._gram, np.ascontiguousarray(self._products[:, : self._width])
 
     def turn(self, rows: Array, places: Array, starts: Array, *, back: bool = False) -> Array:
         """Rows of W turned as their columns are, or back."""
@@ -99,6 +131,8 @@ def block_descent(
     tol: float,
     by_gram: bool = False,
     turned: TurnedColumns | None = None,
+    target: Array | None = None,
+    sums: Callable[[], tuple[Array, Array]] | None = None,
 ) -> tuple[int, float]:
     """``1/2 ||residual of W||^2 + Omega(W)`` from given rows on, which are overwritten; returns epochs and gap.
 
@@ -111,11 +145,16 @@ def block_descent(
     squares : array, (len(places), tasks)
         Squared norms of the columns; 0: the coefficient is known to be 0.
     residual : array
-        Of the given rows; overwritten.
+        Of the given rows; overwritten. Not looked at where `sums` serve.
     by_gram : bool
         Work on inner products of the columns.
     turned : TurnedColumns, optional
         What is known of these very columns.
+    target : array, optional
+        What it is the residual of.
+    sums : callable, optional
+        Gives the inner products of all columns, (1, room, room), and their products with the target, (tasks, columns),
+        where all tasks have the same columns.
     """
     order = np.argsort(form.block, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(form.block, minlength=len(form.group))))
@@ -123,7 +162,11 @@ def block_descent(
     w = np.ascontiguousarray(rows[order])
     turns = form.kind == "sum" and not positive and not form.l1.any()
     if turns:
-        turned = turned or TurnedColumns(offsets, shared)
+        if turned is None:
+            turned, sums = TurnedColumns(offsets, shared), None
+        elif sums is not None:
+            assert target is not None
+            sums = partial(turned.sums, target)
         turned.prepare(x, places, starts)
         w = turned.turn(w, places, starts)
         x, h = turned.x, turned.h[places]
@@ -132,8 +175,17 @@ def block_descent(
     gram = y_products = None
     y_squared, state, columns = 0.0, residual, places
     if by_gram:
-        gram, y_products, y_squared = _grams(x[:, places], offsets, shared, w, residual)
-        state, columns = np.empty(y_products.size), np.arange(len(places))
+        if sums is None:
+            gram, y_products, y_squared = _grams(x[:, places], offsets, shared, w, residual)
+            columns = np.arange(len(places))
+        else:
+            assert target is not None
+            gram, y_products = sums()
+            y_squared = float(target @ target)
+            if y_products.shape[1] > _ROOM * len(places):
+                gram, y_products = gram[:, places[:, None], places], np.ascontiguousarray(y_products[:, places])
+                columns = np.arange(len(places))
+        state = np.empty(y_products.size)
     epochs, gap, _ = kernels.coordinate_descent(
         x,
         offsets,

@@ -73,6 +73,7 @@ class CoordinateDescent:
         if blocks is not None:
             if self._turned is None or self._turned_layout != packed.layout:
                 self._turned, self._turned_layout = TurnedColumns(packed.offsets, packed.shared), packed.layout
+            by_gram, one = self._prefers_gram(packed, count), packed.shared or tasks == 1
             epochs, gap = block_descent(
                 packed.x,
                 packed.offsets,
@@ -83,11 +84,13 @@ class CoordinateDescent:
                 penalty.ridge,
                 penalty.positive,
                 rows,
-                self._residual(packed, places, target, rows),
+                target if by_gram and one else self._residual(packed, places, target, rows),
                 max_iter,
                 tol,
-                self._prefers_gram(packed, count),
+                by_gram,
                 self._turned,
+                target,
+                (lambda: (packed.grams(), self._target_products(packed, target))) if one else None,
             )
             return Solution(rows, epochs, gap)
         assert form is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,17 @@ FEWEST_NUMBERS = 20
 # Consecutive years, one a row, are a time series and no ids.
 YEARS = (1800, 2200)
 CALLED_ID = re.compile(r"(?:^|[\W_])(?:id|uuid|key)$|[a-z]I[Dd]$|^I[Dd]$", re.ASCII)
+
+
+def row_names(column: Column) -> list[Any]:
+    """What a column calls the rows: words, dates as text, whole numbers as such; None where it is empty."""
+    if column.kind == "date":
+        values = np.datetime_as_string(column.values, unit="auto").tolist()
+    else:
+        values = column.values.tolist()
+    holes = column.missing.tolist()
+    whole = column.kind == "number" and not np.any(np.mod(column.values[~column.missing], 1))
+    return [None if hole else int(v) if whole else v for v, hole in zip(values, holes, strict=True)]
 
 
 def why_id(name: str, column: Column) -> str | None:

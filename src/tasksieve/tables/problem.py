@@ -11,6 +11,7 @@ import scipy.sparse
 
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding, refuse_spoilt_numbers
+from .ids import row_names
 from .table import NAMED_PLACES, Array, Column, Table, TableError, places, row_number
 
 Missing = Literal["error", "drop", "mean"]
@@ -42,6 +43,8 @@ class TableProblem:
         Whether targets are class labels.
     offset : array of shape (n,), optional
         What is added to every prediction before anything is learned.
+    ids : (str, list), optional
+        The column that names the rows, and their names.
     """
 
     X: Any
@@ -57,6 +60,7 @@ class TableProblem:
     groups: Array | None = None
     classes: bool = False
     offset: Array | None = None
+    ids: tuple[str, list[Any]] | None = None
 
     @property
     def n_used(self) -> int:
@@ -171,6 +175,7 @@ def prepare(
         else tidy_labels(read_labels_column(table.columns[groups], groups, table.source, "--row-groups")[rows]),
         classes,
         None if offset is None else read_offsets(table, offset)[rows],
+        None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
     )
 
 

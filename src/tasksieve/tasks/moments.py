@@ -290,14 +290,14 @@ class TaskMoments:
 
     @property
     def rows_per_task_(self) -> Array:
-        return self._counts().sum(axis=1)
+        return self.rows_per_fold().sum(axis=1)
 
     @property
     def largest_block(self) -> int:
         """The most rows that were copied at a time."""
         return self._filled().largest_block
 
-    def _counts(self) -> Array:
+    def rows_per_fold(self) -> Array:
         """Rows of tasks in folds, and of those never held out."""
         sums = self._filled()
         if isinstance(sums, SharedSums):
@@ -322,7 +322,7 @@ class TaskMoments:
         """What all rows amount to."""
         parts = self.parts()
         first = parts[0] if len(parts) == 1 else GatheredFolds.of(parts).whole
-        counts = self._counts().sum(axis=1)
+        counts = self.rows_per_fold().sum(axis=1)
         if np.any(counts == 0):
             name = self.tasks_[counts == 0].tolist()[0]
             raise ValueError(f"task {name!r} has no rows: its labels are missing in y or have zero sample_weight.")

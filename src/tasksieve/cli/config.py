@@ -1,0 +1,175 @@
+"""What is asked: options given, over those of ``--config``, over the defaults; checked before anything is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, get_args
+
+from ..design import thread_count
+from ..runs import MODELS, ModelKind, RunError, RunFolder
+from ..runs.folder import CONFIG
+from .defaults import (
+    CONFIG_FORMAT,
+    DEFAULTS,
+    PARAMETER_DEFAULTS,
+    STRENGTH,
+    add_default,
+    add_folds,
+    explicit,
+    without_defaults,
+)
+from .exits import UsageError
+from .folders import refuse_other_options
+from .folds import check_folds
+from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
+from .trust import check_trust, trust_defaults
+
+
+def decide_config(
+    command: str, asked: dict[str, Any], config_file: str | None, resumed: RunFolder | None
+) -> dict[str, Any]:
+    """Options given, over those of ``--config``, over the defaults; a resumed run must have been asked the same."""
+    base: dict[str, Any] = {"by_default": []}
+    if config_file is not None:
+        base = read_config(RunFolder(Path(config_file).parent), Path(config_file).name)
+        base = without_defaults(base, asked, command)
+    old = None
+    if resumed is not None:
+        old = base = read_config(resumed, CONFIG)
+    config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
+    if "loss" in asked or "penalty" in asked:
+        add_default(config, "model", "any")
+    for key, value in DEFAULTS.items():
+        add_default(config, key, value)
+    config.setdefault("threads", thread_count())
+    if "table" not in config:
+        raise UsageError("name the table to read")
+    config["table"] = os.path.abspath(config["table"])
+    if old is not None:
+        given = [*asked, "command"]  # an older version may have written less than it meant
+        refuse_other_options({key: old.get(key) for key in given}, {key: config[key] for key in given}, {"table"})
+    return config
+
+
+def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
+    """A configuration from a file, checked as if it had been typed."""
+    config = folder.read_json(name)
+    for key, value in config.items():
+        if key in ("table", "command"):
+            good = isinstance(value, str)
+        elif key == "config_format":
+            good = _is_of(value, int)
+        elif key == "by_default":
+            good = _is_of(value, list[str]) and set(value) <= set(config) & set(BY_KEY)
+        elif key not in BY_KEY or BY_KEY[key].role == "run":
+            raise RunError(f"{folder / name}: unknown option {key!r}")
+        else:
+            good = _is_of(value, BY_KEY[key].kind)
+        if not good:
+            raise RunError(f"{folder / name}: {key!r} cannot be {str(value)[:60]!r}")
+    return explicit(config, MODELS[config.get("model", DEFAULTS["model"])], str(folder / name))
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if kind == list[str]:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is bool or kind is str:
+        return isinstance(value, kind)
+    return value in get_args(kind)
+
+
+def check_config(config: dict[str, Any]) -> ModelKind:
+    """Refuse options that the model does not have, and options that do not go together."""
+    kind = MODELS[config["model"]]
+    if not config.get("target"):
+        raise UsageError("--target: name the column to predict")
+    if config["command"] != "fit" and not kind.has_path:
+        raise UsageError(f"--model {kind.name} has no path; use fit with --{kind.strength}")
+    if not kind.tasks and config.get("task"):
+        raise UsageError(
+            f"--task: --model {kind.name} has no tasks; its rows of coefficients are the classes"
+        )
+    if not kind.tasks and len(config["target"]) > 1:
+        raise UsageError(f"--target: --model {kind.name} takes one target")
+    for key in config:
+        if key in BY_KEY and config["command"] not in BY_KEY[key].commands:
+            raise UsageError(f"{BY_KEY[key].long}: is not for tasksieve {config['command']}")
+    add_folds(config, kind)
+    for key, value in trust_defaults(config).items():
+        add_default(config, key, value)
+    if not kind.has_path:
+        for key in STRENGTH:
+            if key in config:
+                raise UsageError(
+                    f"{BY_KEY[key].long}: --model {kind.name} has no path; give --{kind.strength}"
+                )
+    if "alpha" in config:
+        for key in STRENGTH:
+            if key in config:
+                raise UsageError(f"--alpha gives one value; {BY_KEY[key].long} is for choosing among several")
+    for key in ("graph", "task_graph", "feature_groups"):
+        if config.get(key) is not None and key not in kind.parameters():
+            raise UsageError(f"{BY_KEY[key].long}: --model {kind.name} has no such option")
+    if "feature_groups" in kind.parameters() and config.get("feature_groups") is None:
+        raise UsageError("--feature-groups: name a file with the columns feature and group, or 'column'")
+    if config.get("offset") is not None and kind.strength != "alpha":
+        raise UsageError(f"--offset: --model {kind.name} knows none")
+    if config.get("cv") is not None and config["cv"] < 2:
+        raise UsageError(f"--cv: at least 2 folds, got {config['cv']}")
+    if config["threads"] < 1:
+        raise UsageError(f"--threads: at least 1, got {config['threads']}")
+    if config["max_categories"] < 1:
+        raise UsageError(f"--max-categories: at least 1, got {config['max_categories']}")
+    known = kind.parameters()
+    for key, value in PARAMETER_DEFAULTS.items():
+        if PARAMETER.get(key, key) in known:
+            add_default(config, key, value)
+    for key in config:
+        if key in BY_KEY and BY_KEY[key].role == "param" and PARAMETER.get(key, key) not in known:
+            flags = sorted(
+                option.long
+                for option in BY_KEY.values()
+                if option.role == "param" and PARAMETER.get(option.key, option.key) in known
+            )
+            raise UsageError(
+                f"{BY_KEY[key].long}: --model {kind.name} has no such option; it has {', '.join(flags)}"
+            )
+    if kind.strength == "C" and "alpha" in config:
+        raise UsageError(f"--alpha: --model {kind.name} has --C")
+    check_folds(config)
+    check_trust(config, kind)
+    read_alphas(config.get("alphas"))
+    estimator_parameters(config)
+    return kind
+
+
+def estimator_parameters(config: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of the estimator as the configuration has them."""
+    params: dict[str, Any] = {}
+    for key, value in config.items():
+        if key not in BY_KEY or BY_KEY[key].role != "param":
+            continue
+        if key in COMPARED:
+            value = read_numbers(value, BY_KEY[key].long)
+            if isinstance(value, list) and "cv" not in config:
+                raise UsageError(f"{BY_KEY[key].long}: several values are for --cv to choose from")
+        elif key == "alpha":
+            value = read_alpha(value, config["model"])
+        elif key == "screening" and value == "none":
+            value = None
+        params[PARAMETER.get(key, key)] = value
+    return params
+
+
+def read_grid(config: dict[str, Any]) -> dict[str, Any]:
+    """Values of alpha as `path` and the cross-validation take them."""
+    n_alphas, alphas = read_alphas(config.get("alphas"))
+    grid: dict[str, Any] = {"alphas": alphas} if alphas else {"n_alphas": n_alphas} if n_alphas else {}
+    if "eps" in config:
+        grid["eps"] = config["eps"]
+    return grid

@@ -1,0 +1,88 @@
+"""The table of a run: read, prepared as was asked, and known again by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from ..runs import ModelKind, RunError, RunFolder
+from ..runs.folder import DATA, file_digest
+from ..tables import Table, TableProblem, prepare
+from ..tables.chunked import ChunkedProblem
+from .feature_groups import GROUP_WORDS
+from .graph_file import GRAPH_WORDS
+
+Problem = TableProblem | ChunkedProblem
+
+
+def data_digest(config: dict[str, Any]) -> str:
+    """One digest for the table and the files beside it."""
+    digest = file_digest(Path(config["table"]))
+    for key, words in (("graph", GRAPH_WORDS), ("task_graph", GRAPH_WORDS), ("feature_groups", GROUP_WORDS)):
+        named = config.get(key)
+        if named is not None and named not in words:
+            digest = hashlib.sha256((digest + file_digest(Path(named))).encode()).hexdigest()
+    return digest
+
+
+def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tuple[TableProblem, bool]:
+    words = any(
+        name in table.columns and table.columns[name].kind == "text"
+        for name in table.match(config["target"], "--target", list(table.columns))
+    )
+    classes = kind.wants_classes(config.get("loss"), words)
+    problem = prepare(
+        table,
+        target=config["target"],
+        task=config.get("task"),
+        weights=config.get("weights"),
+        offset=config.get("offset"),
+        groups=config.get("row_groups"),
+        id=config.get("id"),
+        features=config.get("features", ()),
+        drop=config.get("drop", ()),
+        keep=config["keep"],
+        categorical=config.get("categorical", ()),
+        date_parts=config["date_parts"],
+        missing=config["missing"],
+        max_categories=config["max_categories"],
+        classes=classes,
+    )
+    return problem, classes
+
+
+def row_arguments(problem: TableProblem) -> dict[str, Any]:
+    """What `fit` is told of the rows beside X and y."""
+    rows = {
+        "task": problem.task,
+        "sample_weight": problem.sample_weight,
+        "groups": problem.groups,
+        "offset": problem.offset,
+    }
+    return {name: values for name, values in rows.items() if values is not None}
+
+
+def refuse_other_data(folder: RunFolder, digest: str) -> None:
+    if (folder / DATA).is_file() and folder.read_json(DATA).get("sha256") != digest:
+        raise RunError(
+            "--resume: the table (or the graph) has changed since the run was begun; --overwrite starts anew"
+        )
+
+
+def describe_data(
+    folder: RunFolder, config: dict[str, Any], problem: Problem, digest: str, reproduce: str
+) -> None:
+    """Write what is known of the data before the fit."""
+    data: dict[str, Any] = {
+        "name": os.path.basename(config["table"]),
+        "sha256": digest,
+        "table_rows": problem.n_rows,
+        "rows": problem.n_used,
+        "features": problem.n_features,
+        "tasks": len(problem.tasks),
+        "notes": list(problem.notes),
+        "reproduce": reproduce,
+    }
+    folder.write_json(DATA, data)

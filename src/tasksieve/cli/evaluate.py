@@ -1,0 +1,193 @@
+"""``tasksieve evaluate``: how well a run's model predicts the rows of a table that it has not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..fitted.new_rows import quality_on
+from ..fitted.quality import ALL, HeldOutQuality
+from ..report.words import count
+from ..runs import RunFolder, SavedModel
+from ..runs.folder import DATA
+from ..runs.out_of_fold import quality_columns, quality_labels
+from ..tables import Table, TableError, read_table
+from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
+from .exits import OK, UsageError, say
+from .predict import chosen_model, free_name, names_of_rows, spread
+from .progress import working
+from .written import refuse_file, write_columns
+
+
+def run_evaluate(
+    run: str,
+    table: str,
+    out: str | None,
+    rows: str | None,
+    alpha: float | None,
+    target: list[str],
+    task: str | None,
+    weights: str | None,
+    id: str | None,
+    missing: Literal["error", "drop", "mean"],
+    unknown: Literal["error", "zero"],
+    level: float,
+    format: str | None,
+    separator: str | None,
+    max_memory: float | None,
+    quiet: bool,
+) -> int:
+    """Scores of each task and of all, with their uncertainty, and where asked every row with its prediction."""
+    for flag, file in (("--out", out), ("--predictions", rows)):
+        refuse_file(flag, file)
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"--level: between 0 and 1, got {level:g}")
+    folder = RunFolder(run)
+    saved = chosen_model(folder, alpha, max_memory)
+    with working("predicting", quiet):
+        content = read_table(table, format, separator)
+        told = read_rows(saved, content, target, task, weights, missing, unknown)
+        quality = judge(saved, told)
+    names = quality_labels(quality, saved.targets)
+    if not quiet:
+        same = folder.read_json(DATA).get("name") == Path(table).name
+        if same:
+            say(f"note: the run was fitted to a table called {Path(table).name}, too; rows that it has seen flatter it")
+        if len(told.rows) < content.n_rows:
+            n_lost = content.n_rows - len(told.rows)
+            say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
+    columns = quality_columns(quality, names, level)
+    if out is not None:
+        write_columns(out, columns)
+    if rows is not None:
+        write_columns(rows, row_columns(saved, content, told, id, quiet))
+    if not quiet and out != "-" and rows != "-":
+        print(summary(quality, names, level), flush=True)
+    return OK
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+
+def read_rows(
+    saved: SavedModel,
+    table: Table,
+    target: list[str],
+    task: str | None,
+    weights: str | None,
+    missing: Literal["error", "drop", "mean"],
+    unknown: Literal["error", "zero"],
+) -> LabelledRows:
+    """Rows and labels as the model needs them; labels that it cannot know are errors."""
+    model = saved.estimator
+    if target and len(target) != len(saved.targets):
+        wanted = ", ".join(saved.targets)
+        raise UsageError(f"--target: the model predicts {wanted}; name as many columns, in that order")
+    if task is not None and saved.task is None:
+        raise UsageError("--task: the model was fitted without a task column")
+    named = task or saved.task
+    if named is not None and named not in table.columns:
+        raise TableError(f"{table.source} has no task column {named!r}; --task names it")
+    classes = is_classifier(model)
+    found = prepare_labelled(
+        table,
+        saved.encoding,
+        targets=target or saved.targets,
+        classes=classes,
+        task=named,
+        offset=saved.facts.get("offset"),
+        weights=weights,
+        missing=missing,
+        fill=saved.fill,
+        unknown=unknown,
+    )
+    if named is not None and found.task is not None:
+        refuse_unknown_labels(table.source, named, found.task, found.rows, model.tasks_.tolist(), "task")
+    if classes:
+        refuse_unknown_classes(table.source, model, found, target or saved.targets)
+    return found
+
+
+def refuse_unknown_classes(source: str, model: Any, found: LabelledRows, targets: list[str]) -> None:
+    classes, tasks = model.classes_, getattr(model, "tasks_", np.zeros(1)).tolist()
+    of_task = classes if isinstance(classes, list) else [classes] * len(tasks)
+    for t, own in enumerate(of_task):
+        if own is None:
+            continue
+        several = found.y.ndim == 2
+        y = found.y[:, t] if several else found.y
+        here = np.ones(len(y), dtype=bool)
+        if several:
+            here = np.array([value is not None and value == value for value in y.tolist()])
+        elif found.task is not None:
+            here = found.task == tasks[t]
+        name = targets[t if several else 0]
+        refuse_unknown_labels(source, name, y[here], found.rows[here], own.tolist(), "class")
+
+
+def arguments(told: LabelledRows) -> dict[str, Any]:
+    given = {"task": told.task, "offset": told.offset}
+    return {name: values for name, values in given.items() if values is not None}
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
+    return quality_on(saved.estimator, told.X, told.y, sample_weight=told.sample_weight, **arguments(told))
+
+
+def summary(quality: HeldOutQuality, names: list[str], level: float) -> str:
+    """A table for people: a line for each task, ± standard error."""
+    several = len(names) > 1
+    lines = [["task", "rows", *quality.measures]]
+    values = np.vstack([quality.values, quality.overall])
+    errors = np.vstack([quality.errors, quality.overall_errors])
+    labels = [*names, ALL] if several else names
+    rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())]
+    for name, n, own, spread_of in zip(labels, rows, values, errors, strict=False):
+        lines.append([name, f"{n:,}", *(figure(v, e) for v, e in zip(own, spread_of, strict=True))])
+    widths = [max(len(line[c]) for line in lines) for c in range(len(lines[0]))]
+    shown = [
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    ]
+    low, high = quality.intervals(level)
+    k = len(labels) - 1
+    headline = quality.measures[0]
+    told = f"{count(rows[-1] if several else rows[0], 'row')} that the model has not learned from; ± one standard error"
+    if np.isfinite(low[k, 0]):
+        over = " (mean over tasks)" if several else ""
+        told += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
+    return "\n".join([*shown, told])
+
+
+def figure(value: float, error: float) -> str:
+    if np.isnan(value):
+        return "-"
+    return f"{value:.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
+
+
+def row_columns(
+    saved: SavedModel, table: Table, told: LabelledRows, id: str | None, quiet: bool
+) -> dict[str, list[Any]]:
+    """Every row of the table: its name, task, label and prediction; empty where it was left out."""
+    model, n = saved.estimator, table.n_rows
+    columns: dict[str, list[Any]] = {}
+    if told.task is not None:
+        columns["task"] = spread(told.task, told.rows, n)
+    predicted = np.asarray(model.predict(told.X, **arguments(told)))
+    y = told.y
+    if y.ndim == 1:
+        columns["observed"] = spread(y, told.rows, n)
+        columns["prediction"] = spread(predicted.reshape(len(y)), told.rows, n)
+    else:
+        for t, name in enumerate(saved.targets):
+            observed = [None if value != value else value for value in y[:, t].tolist()]
+            columns[f"observed ({name})"] = spread(np.array(observed, dtype=object), told.rows, n)
+            columns[f"prediction ({name})"] = spread(predicted[:, t], told.rows, n)
+    names = names_of_rows(table, id, saved.facts.get("id"), quiet)
+    return {**{free_name(name, columns): values for name, values in names.items()}, **columns}

@@ -1,0 +1,184 @@
+"""``tasksieve stability``, ``tasksieve compare``, and the same beside a fit: how far findings can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import tasksieve
+
+from ..report.words import count
+from ..runs.findings import (
+    read_comparison,
+    read_permutation,
+    read_stability,
+    write_comparison,
+    write_permutation,
+    write_stability,
+)
+from ..runs.folder import DATA, RunFolder
+from ..runs.methods import write_methods
+from ..tables import TableProblem
+from .data import row_arguments
+from .estimators import make_estimator
+from .progress import working
+from .run import Job, carry_out
+from .trust import asks_comparison, asks_stability
+
+STRONGEST = 10  # stable features that are named
+
+
+@dataclass
+class Findings:
+    """What was found; None where it was not asked for."""
+
+    permutation: Any = None
+    stability: Any = None
+    comparison: Any = None
+
+
+def run_findings(command: str, table: str | None, given: dict[str, Any]) -> int:
+    """The body of both commands."""
+    return carry_out(command, table, given, look_into)
+
+
+def look_into(job: Job) -> int:
+    """Findings alone: a run without a model."""
+    found = find(job, job.estimator)
+    if isinstance(found, int):
+        return found
+    with working("writing results", job.quiet):
+        job.tell_data()
+        write_findings(job, found)
+        write_methods(job.folder)
+    return job.end(lambda: [data_line(job), *summary(job.folder)])
+
+
+def find(job: Job, model: Any) -> Findings | int:
+    """All that was asked for about the findings of a model, or the code to leave with where the user has stopped it.
+
+    Parameters
+    ----------
+    job : Job
+    model : estimator
+        As it was asked for, or the one that a fit has chosen.
+    """
+    assert isinstance(job.problem, TableProblem)
+    found, config = Findings(), job.config
+    if asks_stability(config):
+        plain = clone(model)
+        if config["permutations"]:
+            with job.working_on("permutations"):
+                found.permutation = permute(plain, job.problem, config)
+        with job.working_on("stability"):
+            found.stability = halve(plain, job.problem, config)
+        if found.stability.interrupted_:
+            return keep_halves(job, found.stability)
+    if asks_comparison(config):
+        with job.working_on("comparison"):
+            found.comparison = share(job)
+        if found.comparison.interrupted:
+            n = found.comparison.n_finished
+            return job.interrupted(f"{n} of {found.comparison.n_folds} outer folds are finished; --resume goes on")
+    return found
+
+
+def permute(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
+    return tasksieve.permutation_test(
+        model,
+        problem.X,
+        problem.y,
+        **row_arguments(problem),
+        n_permutations=config["permutations"],
+        random_state=config["seed"],
+    )
+
+
+def halve(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
+    selection = tasksieve.StabilitySelection(
+        model,
+        n_pairs=config["pairs"],
+        threshold=config.get("threshold"),
+        pfer=config.get("pfer"),
+        q=config.get("per_half"),
+        assumption=config["assumption"],
+        small_tasks=config["small_tasks"],
+        random_state=config["seed"],
+        n_jobs=config["threads"],
+    )
+    return selection.fit(problem.X, problem.y, **row_arguments(problem))
+
+
+def share(job: Job) -> Any:
+    """The comparison; the model that is compared chooses its strength by ``--cv`` folds."""
+    problem, config = job.problem, job.config
+    assert isinstance(problem, TableProblem)
+    model = make_estimator({**config, "command": "compare"}, job.kind, problem, problem.classes)
+    return tasksieve.compare(
+        model,
+        problem.X,
+        problem.y,
+        **row_arguments(problem),
+        cv=config["outer_folds"],
+        level=config["level"],
+        random_state=config["seed"],
+    )
+
+
+def keep_halves(job: Job, found: Any) -> int:
+    """Stopped: the pairs finished until then are a finding of their own."""
+    write_stability(job.folder, found, job.problem.encoding.feature_names)
+    return job.interrupted(
+        f"the {found.n_pairs_} pairs of halves finished so far are counted in {job.folder / 'stability.csv'}, --resume "
+        "goes on"
+    )
+
+
+# --- results -----------------------------------------------------------------------------------------------------
+
+
+def write_findings(job: Job, found: Findings) -> None:
+    if found.permutation is not None:
+        write_permutation(job.folder, found.permutation)
+    if found.stability is not None:
+        write_stability(job.folder, found.stability, job.problem.encoding.feature_names)
+    if found.comparison is not None:
+        targets = job.problem.targets
+        tasks = [str(label) for label in found.comparison.tasks.tolist()]
+        write_comparison(job.folder, found.comparison, targets if len(targets) > 1 else tasks)
+
+
+def data_line(job: Job) -> str:
+    problem, tasks = job.problem, job.folder.read_json(DATA)["tasks"]
+    seconds = sum(spent for part, spent in job.seconds.items() if part != "read")
+    return (
+        f"{type(job.estimator).__name__}: {count(problem.n_used, 'row')}, {count(tasks, 'task')}, "
+        f"{count(problem.n_features, 'feature')}; {seconds:.2f} s"
+    )
+
+
+def summary(folder: RunFolder) -> list[str]:
+    """The findings of a run in a few lines."""
+    lines = []
+    permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
+    if permutation is not None:
+        lines.append(permutation.sentence())
+    if stability is not None:
+        finding, names = stability
+        lines.append(finding.sentence())
+        if finding.n_stable:
+            lines += [stable_line(finding.probabilities, finding.stable, names), finding.guarantee()]
+    if sharing is not None:
+        lines.append(sharing.sentence())
+    return lines
+
+
+def stable_line(shares: np.ndarray, stable: np.ndarray, names: Sequence[str]) -> str:
+    chosen = np.flatnonzero(stable)
+    order = chosen[np.argsort(-shares[chosen], kind="stable")]
+    shown = ", ".join(f"{names[j]} ({shares[j]:.0%})" for j in order[:STRONGEST])
+    return f"stable: {shown}" + (", ..." if len(order) > STRONGEST else "")

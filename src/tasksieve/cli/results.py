@@ -1,0 +1,162 @@
+"""What a fit has found: written into its run folder, and told in a few lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..report.from_model import task_quality
+from ..report.rows import coefficient_rows, row_labels
+from ..report.words import count
+from ..runs import ModelKind, RunFolder, SavedModel, save_model
+from ..runs.folder import CERTIFICATE, DATA
+from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
+from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
+from ..tables.chunked import ChunkedProblem
+from .chunked import quality_of
+from .data import Problem
+
+
+@dataclass
+class Fitted:
+    """What an estimator has found, in the terms of a run folder."""
+
+    model: Any  # of one value: the estimator to predict with
+    path: Any = None
+    chosen: int = -1
+    cv: Any = None  # the cross-validated estimator that has chosen it
+    converged: bool = True
+
+
+def write_results(
+    folder: RunFolder,
+    config: dict[str, Any],
+    kind: ModelKind,
+    problem: Problem,
+    fitted: Fitted,
+) -> None:
+    model = fitted.model
+    names = problem.encoding.feature_names
+    labels = row_labels(model, problem.targets)
+    write_coefficients(folder, *coefficient_rows(model), labels, names)
+    if fitted.path is not None:
+        write_path(folder, fitted.path)
+    if fitted.cv is not None:
+        write_scores(folder, fitted.path.alphas, fitted.cv.path_scores_)
+        write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
+        if not isinstance(problem, ChunkedProblem):
+            write_out_of_fold(folder, fitted.cv, problem)
+    null = model.null_objective_
+    folder.write_json(
+        CERTIFICATE,
+        {
+            "objective": float(model.objective_),
+            "dual_gap": float(model.dual_gap_),
+            "relative_gap": float(model.dual_gap_ / null) if null > 0 else 0.0,
+            "tol": float(model.tol),
+            "null_objective": float(null),
+            "converged": bool(fitted.converged),
+        },
+    )
+    if isinstance(problem, ChunkedProblem):
+        quality = quality_of(model, problem)
+    else:
+        quality = task_quality(
+            model,
+            problem.X,
+            problem.y,
+            problem.task,
+            problem.sample_weight,
+            offset=problem.offset,
+            where="the rows learnt from",
+        )
+    tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
+    write_quality(folder, quality, tasks)
+    told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
+    write_member_tables(folder, model, names, told)
+    facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
+    facts |= {key: config.get(key) for key in ("id", "offset")}
+    save_model(
+        folder,
+        SavedModel(
+            model, kind.name, problem.encoding, problem.fill, problem.targets, config.get("task"), facts
+        ),
+    )
+
+
+def out_of_fold_line(quality: Any) -> str:
+    """The headline: how well rows are predicted that the model had not seen."""
+    value, error = float(quality.overall[0]), float(quality.overall_errors[0])
+    known = " ± ".join(f"{number:.{digits}g}" for number, digits in ((value, 3), (error, 2)) if np.isfinite(number))
+    told = ["mean over tasks"] if len(quality.tasks) > 1 else []
+    told += ["the same rows chose alpha: slightly too good"] if quality.optimistic else []
+    more = f" ({'; '.join(told)})" if told else ""
+    return f"{quality.measures[0]} on rows held out: {known or 'not defined'}{more}"
+
+
+SCALES = {
+    True: "columns standardised while fitting (not with --as-is); coefficients are in the units of the table",
+    False: "columns as they are, not standardised",
+}
+
+
+def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.ndarray:
+    """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
+    strength = np.linalg.norm(coef, axis=0)
+    if getattr(model, "standardize", False):
+        chosen = np.flatnonzero(strength)
+        if isinstance(problem, ChunkedProblem):
+            strength[chosen] *= problem.moments.deviations()[chosen]
+        else:
+            strength[chosen] *= deviations(problem.X[:, chosen])
+    return strength
+
+
+def deviations(X: Any) -> np.ndarray:
+    """Standard deviations of columns."""
+    if not scipy.sparse.issparse(X):
+        return np.std(X, axis=0, dtype=np.float64)
+    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(squares - means**2, 0.0))
+
+
+def summary(
+    folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
+) -> list[str]:
+    """A few lines for stdout."""
+    model = fitted.model
+    coef, _ = coefficient_rows(model)
+    strength = comparable_strengths(model, coef, problem)
+    chosen = np.flatnonzero(strength)
+    names = problem.encoding.feature_names
+    n_tasks = folder.read_json(DATA)["tasks"]
+    lines = [
+        f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
+        f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
+    ]
+    if fitted.path is not None and fitted.cv is None:
+        lines[1] = (
+            f"{count(len(fitted.path), 'value')} of alpha, "
+            f"up to {count(int(fitted.path.n_selected.max()), 'feature')} selected"
+        )
+    if hasattr(model, "standardize"):
+        lines.append(SCALES[model.standardize])
+    strongest = chosen[np.argsort(-strength[chosen], kind="stable")][:10]
+    if len(strongest):
+        shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
+        lines.append(f"strongest: {shown}")
+    if fitted.cv is not None:
+        lines.append(out_of_fold_line(fitted.cv.cv_quality_))
+    null = model.null_objective_
+    relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
+    lines.append(
+        f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
+    )
+    if not fitted.converged:
+        lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
+    return lines

@@ -1,0 +1,202 @@
+"""From a table to a run folder: what the commands that leave one have in common."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..fitted.checkpoint import FolderStore, checkpoint
+from ..fitted.progress import watch
+from ..fitted.scales import ScaleWarning
+from ..runs import ModelKind, RunFolder
+from ..runs.folder import CERTIFICATE, DATA, PIECES
+from ..tables import read_table
+from .chunked import decide_chunks, read_chunked
+from .config import check_config, decide_config
+from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
+from .defaults import add_parameters, said_by_default
+from .estimators import make_estimator
+from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
+from .folders import begin, choose_folder, held
+from .options import command_line, split_given
+from .progress import Display, caught_warnings, working
+from .report import REPORT, report_writer, write_run_report
+
+
+@dataclass
+class Job:
+    """A run that is under way.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    config, call : dict
+        What is computed, and how this call goes about it.
+    kind : ModelKind
+    estimator : the estimator that was asked for
+    problem : TableProblem or ChunkedProblem
+    display : Display
+    seconds : dict of part to seconds
+    warned : list of str
+        What the library has warned of, in words.
+    """
+
+    folder: RunFolder
+    config: dict[str, Any]
+    call: dict[str, Any]
+    kind: ModelKind
+    estimator: Any
+    problem: Problem
+    display: Display
+    seconds: dict[str, float] = field(default_factory=dict)
+    warned: list[str] = field(default_factory=list)
+
+    @property
+    def quiet(self) -> bool:
+        return bool(self.call.get("quiet"))
+
+    @contextmanager
+    def working_on(self, part: str) -> Iterator[list[Warning]]:
+        """Long work: watched, its finished pieces kept, its warnings told when it ends."""
+        started = time.perf_counter()
+        store = LoggedPieces(self.folder, self.display)
+        with caught_warnings() as said, watch(self.display.show), checkpoint(store):
+            yield said
+        self.seconds[part] = time.perf_counter() - started
+        self.display.close()
+        for warning in said:
+            words = in_words(warning, self.problem.encoding.feature_names)
+            if words not in self.warned:
+                self.warned.append(words)
+                self.display.note(f"warning: {words}")
+
+    def tell_data(self, **more: Any) -> None:
+        """Add to what is known of the data."""
+        data = self.folder.read_json(DATA)
+        self.folder.write_json(DATA, {**data, "notes": [*self.problem.notes, *self.warned], **more})
+
+    def end(self, summary: Callable[[], Sequence[str]], code: int = OK) -> int:
+        """All results are written: the run is complete. Its report, its log, and a few lines on stdout."""
+        self.folder.write_json("timing.json", {**self.seconds, "threads": self.config["threads"]})
+        self.folder.finish()
+        if self.call.get("report", True):
+            write_run_report(self.folder, self.display)
+        spent = sum(seconds for part, seconds in self.seconds.items() if part != "read")
+        self.display.log(f"finished in {spent:.2f} s")
+        if not self.quiet:
+            lines = [*summary(), f"everything is in {self.folder.path}{os.sep}"]
+            if (self.folder / REPORT).is_file():
+                lines.append(f"to read: {self.folder / REPORT}")
+            print("\n".join(lines), flush=True)
+        return code
+
+    def interrupted(self, words: str) -> int:
+        """Stopped by the user, with something to show; the run stays unfinished."""
+        self.display.log(f"interrupted: {words}")
+        say(f"tasksieve: interrupted; {words}")
+        return TERMINATED if State.terminated else INTERRUPTED
+
+
+class LoggedPieces(FolderStore):
+    """Finished folds and halves of a run, and what the log says about them."""
+
+    def __init__(self, folder: RunFolder, display: Display) -> None:
+        super().__init__(folder / PIECES)
+        self.display = display
+
+    def recall(self, name: str) -> dict[str, np.ndarray] | None:
+        found = super().recall(name)
+        if found is not None:
+            self.display.log(f"{name}: taken from the interrupted run")
+        return found
+
+    def keep(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        super().keep(name, arrays)
+        self.display.log(f"{name}: finished")
+
+
+def in_words(warning: Warning, names: Sequence[str]) -> str:
+    """A warning of the library in the words of the command line."""
+    if not isinstance(warning, ScaleWarning):
+        return str(warning)
+    return (
+        f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
+        f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "
+        "matter"
+    )
+
+
+def carry_out(command: str, table: str | None, given: dict[str, Any], work: Callable[[Job], int]) -> int:
+    """Read what is asked and the table, begin the run (or go on with it), and do the work.
+
+    Parameters
+    ----------
+    command : str
+    table : str, optional
+        Not needed where ``--config`` or ``--resume`` names it.
+    given : dict
+        Options as they were typed.
+    work : callable
+        Computes, writes the results, and says with which code to leave.
+    """
+    asked, call = split_given(given)
+    State.debug = bool(call.get("debug"))
+    if table is not None:
+        asked["table"] = table
+    if "out" not in call:
+        raise UsageError("--out: name a folder for the run")
+    resume, overwrite = bool(call.get("resume")), bool(call.get("overwrite"))
+    folder = choose_folder(call["out"], resume, overwrite)
+    config = decide_config(command, asked, call.get("config"), folder if resume and folder.begun else None)
+    quiet = bool(call.get("quiet"))
+    if resume and folder.finished:
+        return resume_finished(folder, bool(call.get("report", True)), quiet)
+    if call.get("report", True):
+        report_writer()  # find out now, not after hours
+    kind = check_config(config)
+    os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
+
+    began = time.perf_counter()
+    chunked = decide_chunks(config, kind)
+    problem: Problem
+    with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunked else ''}", quiet):
+        if chunked:
+            problem, classes = read_chunked(config), False
+        else:
+            content = read_table(config["table"], config.get("format"), config.get("separator"))
+            problem, classes = prepare_problem(kind, config, content)
+            del content
+        digest = data_digest(config)
+    seconds = {"read": time.perf_counter() - began}
+    estimator = make_estimator(config, kind, problem, classes)
+    add_parameters(config, estimator)
+    with held(folder, overwrite, quiet, PIECES) as display:
+        resumed = resume and folder.begun
+        if resumed:
+            refuse_other_data(folder, digest)
+        reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
+        begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
+        describe_data(folder, config, problem, digest, reproduce)
+        for note in problem.notes:
+            display.note(f"note: {note}")
+        return work(Job(folder, config, call, kind, estimator, problem, display, seconds))
+
+
+def resume_finished(folder: RunFolder, report: bool, quiet: bool) -> int:
+    """Nothing is left to do, unless the report is missing."""
+    folder.verify()
+    if report and not (folder / REPORT).is_file():
+        report_writer()
+        with folder:
+            write_run_report(folder, Display(quiet, folder))
+    if not quiet:
+        say(f"{folder.path} is finished; nothing to resume")
+    if not (folder / CERTIFICATE).is_file():  # findings alone
+        return OK
+    return OK if folder.read_json(CERTIFICATE).get("converged") else NOT_CONVERGED

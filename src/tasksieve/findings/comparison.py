@@ -1,0 +1,257 @@
+"""What a comparison of models has found: losses and scores by task, differences, tests, words, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from ..fitted.quality import ALL, HeldOutQuality
+from ..plotting import dumbbells
+from ..tasks import some_of
+
+Array = np.ndarray[Any, Any]
+
+WORDS = {
+    "shared": "the shared model",
+    "own": "one model per task",
+    "pooled": "one model for all rows",
+    "mean": "the task's mean",
+}
+FREQUENCIES = "the task's class frequencies"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Mean loss of the shared model minus that of a rival: below 0, sharing is better.
+
+    Attributes
+    ----------
+    values, errors : arrays of shape (T,)
+        By task, and standard errors (widened, as those of `HeldOutQuality`).
+    pvalues : array of shape (T,)
+        Of a paired t test, two-sided.
+    adjusted : array of shape (T,)
+        The same after Holm's adjustment for the number of tasks.
+    overall, overall_error, overall_pvalue : float
+        Of the mean over tasks.
+    freedom : array of shape (T + 1,)
+        Degrees of freedom, of the mean last.
+    """
+
+    values: Array
+    errors: Array
+    pvalues: Array
+    adjusted: Array
+    overall: float
+    overall_error: float
+    overall_pvalue: float
+    freedom: Array
+
+    @classmethod
+    def of(cls, values: Array, errors: Array, overall_error: float, freedom: Array) -> Differences:
+        overall = float(np.mean(values))
+        every = np.append(values, overall)
+        pvalues = t_test(every, np.append(errors, overall_error), freedom)
+        return cls(
+            values, errors, pvalues[:-1], holm(pvalues[:-1]), overall, overall_error, float(pvalues[-1]), freedom
+        )
+
+    def intervals(self, level: float) -> tuple[Array, Array]:
+        """Of the tasks and, last, of their mean: two arrays of shape (T + 1,)."""
+        half = stdtrit(self.freedom, 0.5 + 0.5 * level) * np.append(self.errors, self.overall_error)
+        middle = np.append(self.values, self.overall)
+        return middle - half, middle + half
+
+
+def t_test(values: Array, errors: Array, freedom: Array) -> Array:
+    """Two-sided p-values of no difference; 1 where there is none at all."""
+    ratio = np.divide(np.abs(values), errors, out=np.full(len(values), np.inf), where=errors > 0.0)
+    found = np.minimum(2.0 * stdtr(freedom, -ratio), 1.0)
+    return np.where(values == 0.0, 1.0, found)
+
+
+def holm(pvalues: Array) -> Array:
+    """Holm's (1979) step-down adjustment; NaN stays out of it."""
+    adjusted, known = np.full(len(pvalues), np.nan), np.flatnonzero(~np.isnan(pvalues))
+    order = known[np.argsort(pvalues[known], kind="stable")]
+    steps = pvalues[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What `compare` has found.
+
+    Attributes
+    ----------
+    tasks : array of shape (T,)
+    models : tuple of str
+        "shared", "own", "pooled" (where it takes part), "mean".
+    quality : dict of HeldOutQuality
+        Of each model on rows that it had not seen, strength chosen without them: ``quality["own"].values``.
+    differences : dict of Differences
+        The shared model's mean loss minus that of each other: ``differences["own"].adjusted``.
+    loss : str
+        What losses are; smaller is better.
+    score : str
+        The measure beside it, R², D² or accuracy; greater is better.
+    level : float
+        Of the intervals.
+    folds : str
+        How the folds were made, in words.
+    interrupted : bool
+        Whether it was stopped: then the figures are about the rows of the folds that were finished.
+    n_finished, n_folds : int
+        Outer folds finished, and asked for.
+    """
+
+    tasks: Array
+    models: tuple[str, ...]
+    quality: dict[str, HeldOutQuality]
+    differences: dict[str, Differences]
+    loss: str
+    score: str
+    level: float
+    folds: str
+    n_finished: int
+    n_folds: int
+    classes: bool = False
+
+    @property
+    def interrupted(self) -> bool:
+        return self.n_finished < self.n_folds
+
+    @property
+    def note(self) -> str:
+        """What the figures are about, in words."""
+        one = self.quality["shared"]
+        stopped = ""
+        if self.interrupted:
+            stopped = f"Interrupted: only the rows of {self.n_finished} of {self.n_folds} folds count. "
+        return (
+            f"{stopped}Nested cross-validation ({self.folds}): no row that judges a model took part in choosing or "
+            f"fitting it. Losses and {self.level:.0%} intervals are about models that learn from "
+            f"{self.n_folds - 1}/{self.n_folds} of the rows; standard errors are widened by {one.widening:.2f}, since "
+            "the folds share most of these."
+        )
+
+    def __repr__(self) -> str:
+        losses = ", ".join(f"{name} {self._loss(name):.4g}" for name in self.models)
+        versus = self.differences["own"]
+        return (
+            f"Comparison({len(self.tasks)} tasks, mean {self.loss}: {losses}; shared - own = {versus.overall:.3g}, "
+            f"p = {versus.overall_pvalue:.2g}{', interrupted' if self.interrupted else ''})"
+        )
+
+    def _loss(self, name: str) -> float:
+        return float(self.quality[name].overall[-1])
+
+    def _words(self, name: str) -> str:
+        return FREQUENCIES if name == "mean" and self.classes else WORDS[name]
+
+    def summary(self) -> str:
+        """The finding in plain words."""
+        versus, doubt = self.differences["own"], 1.0 - self.level
+        low, high = (float(end[-1]) for end in versus.intervals(self.level))
+        if versus.overall_pvalue <= doubt:
+            verdict = "Sharing helps" if versus.overall < 0 else "Sharing does harm"
+        else:
+            verdict = "Whether sharing helps cannot be told from these rows"
+        figures = f"{self._loss('shared'):.4g} with the shared model, {self._loss('own'):.4g} with one model per task"
+        sure = versus.adjusted <= doubt
+        better, worse = sure & (versus.values < 0), sure & (versus.values > 0)
+        count = len(self.tasks)
+        lines = [
+            f"{verdict}. Mean {self.loss} over {count} tasks, on rows that no model had seen: {figures}; a difference "
+            f"of {versus.overall:.3g} ({self.level:.0%} interval {low:.3g} to {high:.3g}, "
+            f"p = {versus.overall_pvalue:.2g}).",
+            f"Task by task, the shared model has the smaller loss in {np.count_nonzero(versus.values < 0)} of {count}. "
+            f"After Holm's adjustment (p <= {doubt:.2g}) it is surely better in {self._named(better)}, and surely "
+            f"worse in {self._named(worse)}.",
+        ]
+        others = [name for name in self.models if name not in ("shared", "own")]
+        beside = "; ".join(f"{self._loss(name):.4g} with {self._words(name)}" for name in others)
+        lines.append(f"Beside that: {beside}.")
+        if self._loss("shared") >= self._loss("mean"):
+            lines.append(f"The shared model is no better than {self._words('mean')}: features explain nothing here.")
+        return "\n".join([*lines, self.note])
+
+    def _named(self, chosen: Array) -> str:
+        names = self.tasks[chosen].tolist()
+        return f"{len(names)} ({some_of(names)})" if names else "none"
+
+    def to_frame(self, kind: str = "tasks") -> Any:
+        """The figures as a pandas data frame.
+
+        Parameters
+        ----------
+        kind : {"tasks", "models"}
+            "tasks": one row per task, and a last one, "all tasks", of their means: task, rows, ``loss_...`` and
+            ``score_...`` of each model, then the difference of the losses of the shared model and of one model per
+            task: difference, low, high, pvalue, adjusted (Holm; not for the last row).
+            "models": one row for each task, model and measure: task, rows, model, measure, value, error, low, high.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("Comparison.to_frame needs pandas: pip install pandas") from error
+        if kind == "models":
+            parts = []
+            for name in self.models:
+                part = self.quality[name].to_frame(self.level)
+                part.insert(2, "model", name)
+                parts.append(part)
+            return pandas.concat(parts, ignore_index=True)
+        if kind != "tasks":
+            raise ValueError(f"kind must be 'tasks' or 'models'; got {kind!r}.")
+        versus, rows = self.differences["own"], self.quality["shared"].n_rows
+        low, high = versus.intervals(self.level)
+        columns: dict[str, Any] = {
+            "task": pandas.Series([*self.tasks.tolist(), ALL], dtype=object),
+            "rows": np.append(rows, rows.sum()),
+        }
+        for place, word in ((-1, "loss"), (0, "score")):
+            for name in self.models:
+                own = self.quality[name]
+                columns[f"{word}_{name}"] = np.append(own.values[:, place], own.overall[place])
+        columns |= {
+            "difference": np.append(versus.values, versus.overall),
+            "low": low,
+            "high": high,
+            "pvalue": np.append(versus.pvalues, versus.overall_pvalue),
+            "adjusted": np.append(versus.adjusted, np.nan),
+        }
+        return pandas.DataFrame(columns)
+
+    def plot(self, ax: Any = None, *, most: int = 40) -> Any:
+        """Draw the score of each task with the shared model and with its own, tasks that gain most on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        most : int, default=40
+            Tasks drawn: those with the largest differences; the title says how many there are.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return dumbbells(
+            self.tasks,
+            {name: self.quality[name].values[:, 0] for name in self.models},
+            self.differences["own"].adjusted <= 1.0 - self.level,
+            {name: self._words(name) for name in self.models},
+            f"{self.score} on unseen rows",
+            ax=ax,
+            most=most,
+            owner=type(self),
+        )

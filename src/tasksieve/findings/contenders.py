@@ -1,0 +1,238 @@
+"""Four ways to predict the rows of several tasks: a shared model, a model for each task, one for all rows, a constant.
+
+Every one of them learns from the same rows, and chooses its strength by the same folds of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from ..fitted.measures import Measure, measure_of
+from ..graph.reading import in_form_of_y
+from ..graph.solver import LOSSES
+from ..losses import Loss
+from ..tasks import TaskLabels
+from .cv_sibling import for_one_task
+
+Array = np.ndarray[Any, Any]
+
+SHARED, OWN, POOLED, MEAN = "shared", "own", "pooled", "mean"
+LEAST = 1e-15  # of a probability: what was thought impossible costs so much, and not more
+STACKED_BYTES = 1 << 31  # of a matrix that is repeated for each task
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Of each sample: its loss, and what the measure sums (its own loss, or whether the class was met)."""
+
+    loss: Array
+    judged: Array
+
+
+class Contenders:
+    """The models, and the rows that they are judged on.
+
+    Parameters
+    ----------
+    model : cross-validated estimator
+    X, y, task
+        As they were given.
+    labels : TaskLabels
+        Numbers, -1 / +1 or codes of classes.
+    pooled : bool
+        Whether one model for all rows takes part.
+    """
+
+    def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
+        self._model, self._X, self._y, self._task, self._labels = model, X, y, task, labels
+        self._alone = for_one_task(model)
+        self.measure: Measure = measure_of(model)
+        self._ruler = Ruler(model, labels)
+        self.loss = self._ruler.name
+        self._parts = self._cut()
+        self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
+        self._stacked = self._stack() if pooled else None
+
+    def fit(self, name: str, weights: Array, fold: Array) -> Judged:
+        """How well a contender that learns from some rows predicts all of them.
+
+        Parameters
+        ----------
+        name : str
+        weights : array of shape (N,)
+            0 for rows that it must not see.
+        fold : int array of shape (N,)
+            By which it chooses its strength; -1: never held out.
+        """
+        labels = self._labels
+        found = Judged(np.full(len(labels.y), np.nan), np.full(len(labels.y), np.nan))
+        if name == SHARED:
+            groups = in_form_of_y(labels, fold)
+            by_row = np.concatenate(groups) if labels.form == "list" else groups
+            if labels.shared:
+                by_row = by_row.max(axis=1)
+            model = clone(self._model).set_params(cv=_splits(by_row))
+            model.fit(self._X, self._y, self._task, sample_weight=in_form_of_y(labels, weights))
+        elif name == POOLED:
+            assert self._stacked is not None
+            model = clone(self._alone).set_params(cv=_splits(fold))
+            model.fit(*self._stacked, sample_weight=weights)
+        for t, part in enumerate(labels.per_task()):
+            if name == OWN:
+                model = clone(self._alone).set_params(cv=_splits(fold[part]))
+                model.fit(*self._parts[t], sample_weight=weights[part])
+            if name == MEAN:
+                found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
+            else:
+                place = self._place(model, t) if name == SHARED else None
+                found.loss[part], found.judged[part] = self._ruler.judge(model, place, t, self._parts[t][0])
+        return found
+
+    def _place(self, model: Any, t: int) -> int:
+        """A graph may have tasks in an order of its own."""
+        return model.tasks_.tolist().index(self._labels.tasks.tolist()[t])
+
+    def _cut(self) -> list[tuple[Any, Any]]:
+        """X and y of each task."""
+        labels, X, y = self._labels, self._X, self._y
+        if labels.form == "list":
+            return [(X[t], np.asarray(y[t]).ravel()) for t in range(labels.n_tasks)]
+        if labels.shared:
+            columns = np.asarray(y)
+            return [(X, columns[:, t]) for t in range(labels.n_tasks)]
+        if not hasattr(X, "__getitem__"):
+            raise ValueError(
+                f"X: {type(X).__name__} gives no rows by their numbers, which the models of single tasks need. Pass an "
+                "array, a sparse matrix, a data frame or a memory map."
+            )
+        order = np.arange(labels.n_rows) if labels.order is None else labels.order
+        flat = np.asarray(y).ravel()
+        rows = [order[part] for part in labels.per_task()]
+        matrix = X.tocsr() if scipy.sparse.issparse(X) else X
+        return [(_safe_indexing(matrix, own), flat[own]) for own in rows]
+
+    def _stack(self) -> tuple[Any, Array]:
+        """All rows, task after task."""
+        first = self._parts[0][0]
+        if self._labels.shared and getattr(first, "nbytes", 0) * self._labels.n_tasks > STACKED_BYTES:
+            raise ValueError(
+                f"X: one model for all rows needs the shared matrix {self._labels.n_tasks} times, which is more than "
+                f"{STACKED_BYTES >> 30} GiB: leave that model out with pooled=False."
+            )
+        blocks = [part for part, _ in self._parts]
+        labels = [np.asarray(own) for _, own in self._parts]
+        if any(scipy.sparse.issparse(block) for block in blocks):
+            return scipy.sparse.vstack(blocks, format="csr"), np.concatenate(labels)
+        if hasattr(first, "iloc"):
+            import pandas
+
+            return pandas.concat(blocks, ignore_index=True), np.concatenate(labels)
+        return np.concatenate([np.asarray(block) for block in blocks]), np.concatenate(labels)
+
+
+def _splits(fold: Array) -> list[tuple[Array, Array]]:
+    """Pairs of row numbers; folds that hold out nothing are left out."""
+    folds = [f for f in np.unique(fold).tolist() if f >= 0]
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in folds]
+
+
+# --- what a row costs ------------------------------------------------------------------------------------------------
+
+
+class Ruler:
+    """The loss of every row, the same for all contenders.
+
+    Numbers: the model's own loss. Classes: minus the logarithm of the probability of the true one, where the model
+    gives probabilities; else the model's loss of two classes; of more, whether the class was missed.
+    """
+
+    def __init__(self, model: Any, labels: TaskLabels) -> None:
+        self._labels, self._measure = labels, measure_of(model)
+        self._classes = labels.classes is not None
+        self._loss = _loss_of(model)
+        self._probable = self._classes and hasattr(model, "predict_proba")
+        self._missed = self._classes and not self._probable and labels.class_counts is not None
+        self._link: Callable[[Array], Array] = getattr(self._loss, "link", lambda z: z)
+        self.name = self._loss.label
+        if self._probable:
+            self.name = "log loss"
+        elif self._missed:
+            self.name = "share of rows missed"
+        elif self._loss.rooted:
+            self.name = "squared error"
+
+    def judge(self, model: Any, place: int | None, t: int, X: Any) -> tuple[Array, Array]:
+        """Loss and what the measure sums, of a task's rows; `place`: of the task in the model, None: it has one."""
+        labels = self._labels
+        y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
+        told: dict[str, Any] = {}
+        if place is not None:
+            told = {"task": np.repeat(model.tasks_[place : place + 1], len(y))}
+        if not self._classes:
+            z = np.asarray(model._scores(X, told.get("task")))
+            loss = self._loss.deviance(y, z)
+            assert self._measure.row_losses is not None
+            return loss, self._measure.row_losses(y, z if self._measure.of_scores else self._link(z))
+        names = self._names(t, y)
+        met = np.asarray(model.predict(X, **told)) == names
+        if self._missed:
+            return 1.0 - met, met
+        if self._probable:
+            p = model.predict_proba(X, **told)
+            classes = model.classes_
+            if isinstance(p, list):
+                p = p[place or 0]
+            if isinstance(classes, list):
+                classes = classes[place or 0]
+            return -np.log(np.maximum(_of_true(p, classes, names), LEAST)), met
+        z = np.asarray(model._scores(X, told.get("task")))
+        return self._loss.deviance(y, z), met
+
+    def constant(self, t: int, weights: Array) -> tuple[Array, Array]:
+        """The same of the task's mean, or of its frequencies of classes, learned from rows with a weight."""
+        labels = self._labels
+        y = labels.y[labels.offsets[t] : labels.offsets[t + 1]]
+        seen = weights > 0.0
+        if not self._classes:
+            best = self._loss.best_constant(y[seen], weights[seen])
+            mean = np.average(y[seen], weights=weights[seen])
+            z = np.full(len(y), mean if best is None else best)
+            assert self._measure.row_losses is not None
+            return self._loss.deviance(y, z), self._measure.row_losses(y, z)
+        codes = (y > 0 if labels.class_counts is None else y).astype(np.intp)
+        share = np.bincount(codes[seen], weights=weights[seen], minlength=int(codes.max()) + 1) / weights.sum()
+        met = codes == int(np.argmax(share))
+        if self._missed:
+            return 1.0 - met, met
+        if self._probable:
+            return -np.log(np.maximum(share[codes], LEAST)), met
+        side = 1.0 if share[-1] > 0.5 else -1.0
+        return self._loss.deviance(y, np.full(len(y), side)), met
+
+    def _names(self, t: int, y: Array) -> Array:
+        codes = y > 0 if self._labels.class_counts is None else y
+        return self._labels.classes_of(t)[codes.astype(np.intp)]
+
+
+def _of_true(p: Array, classes: Array, names: Array) -> Array:
+    """Probabilities of the true classes; 0 for a class that a model has never seen."""
+    place = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    column = np.array([place.get(name, -1) for name in names.tolist()])
+    found = p[np.arange(len(column)), np.maximum(column, 0)]
+    return np.where(column >= 0, found, 0.0)
+
+
+def _loss_of(model: Any) -> Loss:
+    """The loss by which a model chooses, of two classes where it is about classes."""
+    own = getattr(model, "_member", None)
+    if own is not None:
+        return own
+    name, epsilon = model.loss, float(getattr(model, "epsilon", 0.0))  # of a machine on a graph
+    return LOSSES[name][1](epsilon)

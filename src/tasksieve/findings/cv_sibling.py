@@ -1,0 +1,66 @@
+"""The cross-validated sibling of an estimator, and what it is for one task alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import clone
+
+from ..fitted.folds import DEFAULT, ShuffledFolds
+from ..graph.cross_validation import GraphModelCV
+from ..linear.cross_validation import PathEstimatorCV
+
+# Parameters that say how tasks are related, or how much each counts: none of them has a meaning for one task.
+BETWEEN_TASKS = ("task_weights", "task_graph", "graph", "graph_tasks", "graph_strengths")
+
+
+def cv_sibling(model: Any, asker: str) -> Any:
+    """A model that chooses its own strength: the model itself, or its ``...CV`` sibling with the same parameters."""
+    if isinstance(model, PathEstimatorCV | GraphModelCV):
+        return clone(model)
+    kind = type(model)
+    siblings = [] if isinstance(model, type) else [found for found in _kinds() if found._estimator is kind]
+    if not siblings:
+        name = model.__name__ if isinstance(model, type) else kind.__name__
+        what = f"an instance of it: {name}()" if isinstance(model, type) else "MultiTaskLasso() or MultiTaskLassoCV()"
+        raise ValueError(
+            f"model: {name} has no sibling that chooses its strength by cross-validation, which {asker} repeats in "
+            f"every fold. Give an estimator that has one, or the sibling itself ({what}, for example)."
+        )
+    sibling = siblings[0]
+    own, known = model.get_params(deep=False), sibling().get_params(deep=False)
+    return sibling(**{name: value for name, value in own.items() if name in known and name not in ("C", "alpha")})
+
+
+def _kinds() -> Iterator[Any]:
+    """The cross-validated models that there are; a sibling's own class comes before those derived from it."""
+    waiting: list[Any] = [PathEstimatorCV, GraphModelCV]
+    while waiting:
+        kind = waiting.pop(0)
+        waiting += kind.__subclasses__()
+        if hasattr(kind, "_estimator"):
+            yield kind
+
+
+def inner_folds(model: Any, asker: str) -> int:
+    """Number of folds that a cross-validated model chooses by."""
+    cv = model.cv
+    if cv is None:
+        return DEFAULT
+    if isinstance(cv, ShuffledFolds):
+        return cv.n_splits
+    if isinstance(cv, int) and not isinstance(cv, bool) and cv >= 2:
+        return cv
+    raise ValueError(
+        f"model: its cv is {cv!r}, but {asker} makes the folds inside its own folds itself: give a whole number >= 2."
+    )
+
+
+def for_one_task(model: Any) -> Any:
+    """The same kind of model for one task; what is about several tasks is left out."""
+    own = model.get_params(deep=False)
+    changed = {name: None for name in BETWEEN_TASKS if name in own}
+    if isinstance(own.get("task_weights"), str):  # a rule
+        changed.pop("task_weights")
+    return clone(model).set_params(**changed)

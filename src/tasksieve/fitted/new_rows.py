@@ -1,0 +1,119 @@
+"""How well a fitted model predicts rows that it has not learned from: a test set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tasks import TaskLabels, count_rows, read_labels
+from .assess import Cells, Part, auc, units_of
+from .measures import Measure, measure_of
+from .quality import HeldOutQuality
+
+# What a probability is taken for at least, so that one wrong row does not cost infinitely much.
+SMALLEST = 1e-15
+
+
+def quality_on(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    groups: Any = None,
+) -> HeldOutQuality:
+    """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
+
+    Nothing is chosen by these rows, provided that they are new to the model: nobody can check that here.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X, y, task, sample_weight, offset
+        Rows in any form that `fit` takes.
+    groups : array of shape (n,), optional
+        Labels that related rows share: they count as one in the standard errors.
+
+    Returns
+    -------
+    HeldOutQuality
+        In the order of ``tasks_``, also of tasks without rows.
+    """
+    labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+    told = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}
+    if labels.form == "single" and np.ndim(predicted := model.predict(X, **told)) == 2:
+        raise ValueError(f"The model has {np.shape(predicted)[1]} tasks: pass task, the task of each row.")
+    # one task needs no name, and the classes of a multinomial model are none
+    tasks = labels.tasks if labels.form == "single" else np.asarray(model.tasks_)
+    place = np.arange(labels.n_tasks)
+    if labels.form == "stacked":  # they may hold fewer tasks than the model
+        known = {label: t for t, label in enumerate(tasks.tolist())}
+        place = np.array([known[label] for label in labels.tasks.tolist()])
+    code = place[labels.task_of_sample]
+    rows = np.flatnonzero(labels.weights > 0.0)
+    rows = rows[np.argsort(code[rows], kind="stable")]
+    cells = Cells(code[rows], labels.weights[rows], units_of(labels, groups)[rows], len(tasks))
+    measure = measure_of(model)
+    if measure.constant_losses is None:
+        columns = _of_classes(model, X, told, labels, rows, cells)
+    else:
+        answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told)
+        columns = _of_numbers(measure, model, labels.y[rows], labels.flatten(answer)[rows], cells)
+    return cells.quality(tasks, columns, unit="rows" if groups is None else "groups")
+
+
+def _of_numbers(
+    measure: Measure, model: Any, y: np.ndarray, answer: np.ndarray, cells: Cells
+) -> list[tuple[str, Part]]:
+    """The part of the loss of the best constant that is explained, and the mean loss."""
+    assert measure.row_losses is not None
+    assert measure.constant_losses is not None
+    losses, base = measure.row_losses(y, answer), np.zeros(len(y))
+    for t in np.unique(cells.task).tolist():
+        own = cells.task == t
+        base[own] = measure.constant_losses(y[own], cells.weights[own])
+    sizes = np.square(y) if measure.name == "R²" else np.abs(y)
+    name = model._member.label if measure.of_scores else "squared error"
+    return [(measure.name, cells.explained(losses, base, sizes)), (name, cells.mean(losses))]
+
+
+def _of_classes(
+    model: Any, X: Any, told: dict[str, Any], labels: TaskLabels, rows: np.ndarray, cells: Cells
+) -> list[tuple[str, Part]]:
+    """Accuracy; AUC where there are scores; log loss where these are probabilities."""
+    y = labels.y[rows]
+    met = y == labels.flatten(np.asarray(model.predict(X, **told)))[rows]
+    columns = [("accuracy", cells.mean(met.astype(np.float64)))]
+    probable = hasattr(model, "predict_proba")
+    answer = model.predict_proba(X, **told) if probable else model.decision_function(X, **told)
+    if isinstance(answer, list):  # different classes, and more than two: nothing to compare
+        return columns
+    answer = np.asarray(answer)
+    many = answer.ndim > (2 if labels.shared else 1)
+    scores = [answer[..., k] for k in range(answer.shape[-1])] if many else [answer]
+    ranks = np.stack([labels.flatten(column)[rows] for column in scores], axis=1)
+    codes = _codes(model.classes_, y, cells.task)
+    columns.append(("AUC", auc(cells, codes, ranks)))
+    if probable:
+        chances = ranks if many else np.stack([1.0 - ranks[:, 0], ranks[:, 0]], axis=1)
+        chance = chances[np.arange(len(codes)), codes]
+        columns.append(("log loss", cells.mean(-np.log(np.maximum(chance, SMALLEST)))))
+    return columns
+
+
+def _codes(classes: Any, y: np.ndarray, task: np.ndarray) -> np.ndarray:
+    """The place of each label among the classes, its task's own where tasks have their own."""
+    of_task = classes if isinstance(classes, list) else None
+    codes = np.zeros(len(y), dtype=np.int64)
+    for t in np.unique(task).tolist():
+        own = classes if of_task is None else of_task[t]
+        place = {label: k for k, label in enumerate(own.tolist())}
+        here = np.flatnonzero(task == t)
+        unknown = [label for label in y[here].tolist() if label not in place]
+        if unknown:
+            raise ValueError(f"y holds the class {unknown[0]!r}, which the model was not fitted with ({list(place)}).")
+        codes[here] = [place[label] for label in y[here].tolist()]
+    return codes

@@ -1,0 +1,228 @@
+// --- features and their heat map ----------------------------------------------------------------------------------
+
+const ROW = 28, LEAST = 3, MOST = 44;
+let heatScale = 0;
+for (let f = 0; f < data.nKept; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(coefficient(f, t, chosen)));
+if (!heatScale && along) for (let f = 0; f < nFeatures; f++) for (let t = 0; t < nTasks; t++) heatScale = Math.max(heatScale, Math.abs(coefficient(f, t, nValues - 1)));
+// Strong colours for large coefficients, none for zero: it reads on paper, by day and by night.
+const opacity = (value) => value === 0 ? 0 : Math.max(0.1, Math.min(1, Math.abs(value) / (heatScale || 1)) ** 0.65);
+const colour = (value) => `rgba(${hue(value).join(",")},${opacity(value).toFixed(3)})`;
+
+const summary = new Map(); // feature -> tasks in use and the largest coefficient, at `now`
+const about = (f) => {
+  if (!hasCoefficients(now)) return null;
+  let known = summary.get(f);
+  if (!known) {
+    let used = 0, at = 0;
+    for (let t = 0; t < nTasks; t++) {
+      const value = coefficient(f, t, now);
+      if (value !== 0) used++;
+      if (Math.abs(value) > Math.abs(coefficient(f, at, now))) at = t;
+    }
+    known = { used, at, largest: coefficient(f, at, now) };
+    summary.set(f, known);
+  }
+  return known;
+};
+const ranks = new Map();
+let strongest = 1;
+const selectedNow = () => {
+  const limit = path ? nFeatures : data.nKept, out = [];
+  for (let f = 0; f < limit; f++) if (present(f, now)) out.push(f);
+  return out;
+};
+const rank = () => {
+  summary.clear();
+  ranks.clear();
+  const order = selectedNow().sort((a, b) => strength(b, now) - strength(a, now) || a - b);
+  order.forEach((f, i) => ranks.set(f, i + 1));
+  strongest = order.length ? strength(order[0], now) : 1;
+};
+rank();
+
+let cellWidth = 0;
+const heatCanvas = (f) => {
+  const canvas = html("canvas", { "aria-hidden": "true" });
+  canvas.feature = f;
+  canvas.addEventListener("pointermove", (event) => {
+    const t = Math.max(0, Math.min(nTasks - 1, Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cellWidth)));
+    showTip(event, `${cut(data.features[f], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(f, t, now), true)}`);
+  });
+  canvas.addEventListener("pointerleave", hideTip);
+  return canvas;
+};
+
+const taskHeader = (width) => {
+  const longest = Math.max(...data.tasks.map((name) => name.length));
+  const every = Math.max(1, cellWidth >= 14 ? 1 : Math.ceil(24 / cellWidth));
+  const flat = longest * 7.2 < cellWidth - 4;
+  const height = flat ? 18 : Math.min(92, 10 + 6.6 * Math.min(12, longest));
+  const head = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", style: { height: `${height}px` } });
+  for (let t = 0; t < nTasks; t += every) {
+    const x = (t + 0.5) * cellWidth, name = cut(data.tasks[t], 12);
+    head.append(flat ? svg("text", { x, y: height - 4, "text-anchor": "middle" }, name)
+      : svg("text", { transform: `translate(${x + 4} ${height - 3}) rotate(-90)` }, name));
+  }
+  return head;
+};
+
+const drawHeat = (table) => {
+  if (nTasks === 1) return; // the column "Coefficient" says it
+  const head = table.heads[table.heads.length - 1];
+  head.replaceChildren(html("span", { class: "hidden" }, `Coefficient in each ${ROW_NOUN}`));
+  const shown = hasCoefficients(now);
+  const room = Math.max(110, head.clientWidth - 2);
+  cellWidth = Math.min(MOST, Math.max(LEAST, room / nTasks));
+  const width = Math.max(1, Math.round(cellWidth * nTasks));
+  head.append(shown ? taskHeader(width) : html("span", { class: "explain" }, "The coefficients of each " + ROW_NOUN + " are stored for the chosen model only"));
+  table.scroll.classList.toggle("wide", width > room);
+  // what scrolls must be reachable by keyboard
+  if (width > room) { table.scroll.tabIndex = 0; table.scroll.setAttribute("role", "region"); table.scroll.setAttribute("aria-label", "Coefficients, scrollable"); }
+  else { table.scroll.removeAttribute("tabindex"); table.scroll.removeAttribute("role"); table.scroll.removeAttribute("aria-label"); }
+  const ratio = Math.min(3, Math.max(2, devicePixelRatio || 1));
+  for (const canvas of table.body.querySelectorAll("td.heat canvas")) {
+    canvas.hidden = !shown;
+    if (!shown) continue;
+    canvas.width = width * ratio;
+    canvas.height = ROW * ratio;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${ROW}px`;
+    const pen = canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    const gap = cellWidth >= 8 ? 1 : 0;
+    for (let t = 0; t < nTasks; t++) {
+      const value = coefficient(canvas.feature, t, now);
+      if (value === 0) continue;
+      pen.fillStyle = colour(value);
+      pen.fillRect(t * cellWidth, 1, cellWidth - gap, ROW - 2);
+    }
+  }
+};
+
+// All features at a glance, where they do not fit a page: a pixel row for several features shows the largest.
+let mapOrder = null;
+const drawMap = () => {
+  const host = byId("map"), order = selectedNow().sort((a, b) => ranks.get(a) - ranks.get(b));
+  host.hidden = order.length <= 50 || nTasks === 1 || !hasCoefficients(now);
+  if (host.hidden) return;
+  if (!host.firstChild) {
+    const canvas = html("canvas", { role: "img", "aria-label": "Heat map of all selected features, strongest at the top, by " + ROW_NOUN });
+    const place = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [Math.min(mapOrder.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * mapOrder.length))),
+        Math.min(nTasks - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * nTasks)))];
+    };
+    canvas.addEventListener("pointermove", (event) => {
+      const [i, t] = place(event);
+      showTip(event, `Rank ${whole(i + 1)}, ${cut(data.features[mapOrder[i]], 60)}, ${ROW_NOUN} ${cut(data.tasks[t], 60)}: ${quantity(coefficient(mapOrder[i], t, now), true)}`);
+    });
+    canvas.addEventListener("pointerleave", hideTip);
+    canvas.addEventListener("click", (event) => {
+      const [i] = place(event);
+      features.search.value = "";
+      features.sorted = 2;
+      features.down = true;
+      features.page = Math.floor(i / features.size);
+      features.show();
+    });
+    host.append(canvas, html("p", {}));
+  }
+  if (mapOrder && mapOrder.at === now) return;
+  mapOrder = order;
+  mapOrder.at = now;
+  const canvas = host.firstChild;
+  const width = Math.min(nTasks, 1200), height = Math.min(order.length, 260);
+  canvas.width = width;
+  canvas.height = height;
+  canvas.style.height = `${Math.max(120, Math.min(260, order.length * 2))}px`;
+  canvas.style.imageRendering = "pixelated";
+  const pen = canvas.getContext("2d"), image = pen.createImageData(width, height);
+  for (let i = 0; i < order.length; i++) {
+    const row = Math.floor(i * height / order.length);
+    for (let t = 0; t < nTasks; t++) {
+      const at = 4 * (row * width + Math.floor(t * width / nTasks)), value = coefficient(order[i], t, now);
+      const level = Math.round(255 * opacity(value));
+      if (level <= image.data[at + 3]) continue;
+      image.data.set(hue(value), at);
+      image.data[at + 3] = level;
+    }
+  }
+  pen.putImageData(image, 0, 0);
+  host.lastChild.textContent = `All ${whole(order.length)} features at a glance, strongest at the top; one column per ${ROW_NOUN}. Click to go there in the table.`;
+};
+
+const details = (f) => {
+  const box = html("td", { colspan: featureColumns.length });
+  if (path) {
+    const first = Array.from({ length: nValues }, (_, k) => k).find((k) => present(f, k));
+    box.append(html("p", {}, `Enters the model at α = ${quantity(path.alphas[first])}; strength ${quantity(strength(f, now))} at α = ${quantity(path.alphas[now])}.`));
+  }
+  if (!hasCoefficients(now)) {
+    box.append(html("p", {}, "The coefficient of each " + ROW_NOUN + " is stored for the chosen model only."));
+    return html("tr", { class: "detail" }, box);
+  }
+  const order = [...data.tasks.keys()].map((t) => [t, coefficient(f, t, now)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const list = order.slice(0, 60), largest = Math.abs(order[0][1]) || 1;
+  box.append(html("ul", {}, ...list.map(([t, value]) => {
+    const share = 50 * Math.abs(value) / largest;
+    const bar = html("i", { style: { width: `${share}%`, left: value < 0 ? `${50 - share}%` : "50%", background: `rgb(${hue(value).join(",")})` } });
+    return html("li", {}, html("span", { title: data.tasks[t] }, cut(data.tasks[t], 26)), html("div", { class: "both", "aria-hidden": "true" }, bar), html("span", {}, quantity(value, true)));
+  })));
+  if (order.length > list.length) box.append(html("p", { class: "explain" }, `The other ${count(order.length - list.length, ROW_NOUN)} have coefficients of at most ${quantity(Math.abs(order[list.length][1]))} in size.`));
+  return html("tr", { class: "detail" }, box);
+};
+
+const featureColumns = [
+  { label: "Rank", number: true, class: "optional", sort: (f) => ranks.get(f), cell: (f) => cell(whole(ranks.get(f)), "number optional") },
+  {
+    label: "Feature", sort: (f) => data.features[f],
+    cell: (f, table) => {
+      const button = html("button", { type: "button", title: data.features[f], "aria-expanded": String(table.open.has(f)), onclick: () => table.toggle(f) }, cut(data.features[f], 32));
+      button.addEventListener("focus", () => highlight(f));
+      button.addEventListener("blur", () => highlight(-1));
+      return html("th", { scope: "row", onpointerenter: () => highlight(f), onpointerleave: () => highlight(-1) }, button);
+    },
+  },
+  { label: "Strength", number: true, down: true, note: `Length of the vector of coefficients over all ${ROW_NOUNS}`, sort: (f) => strength(f, now), cell: (f) => cell(meter(strength(f, now) / strongest, quantity(strength(f, now))), "number") },
+];
+if (data.stable) featureColumns.push({
+  label: "Stable in % of halves", number: true, down: true, class: "wrap", note: "Share of the random halves of the data that selected the feature, too", sort: (f) => data.stable[f],
+  cell: (f) => cell(data.stable[f] === null ? "–" : html("span", { class: data.stable[f] >= data.trust.stability.threshold - 1e-9 ? "good" : null }, `${Math.round(100 * data.stable[f])} %`), "number"),
+});
+if (nTasks > 1) featureColumns.push({
+  label: capital(ROW_NOUNS), number: true, down: true, class: "optional", note: `${capital(ROW_NOUNS)} in which the coefficient is not zero`, sort: (f) => (about(f) || { used: null }).used,
+  cell: (f) => cell(about(f) ? whole(about(f).used) : "–", "number optional"),
+});
+featureColumns.push({
+  label: nTasks > 1 ? "Largest" : "Coefficient", class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? `The largest coefficient in size, and its ${ROW_NOUN}` : null, sort: (f) => about(f) && about(f).largest,
+  cell: (f) => {
+    const known = about(f);
+    return html("td", { class: nTasks > 1 ? "optional name" : null, title: known && data.tasks[known.at] }, known ? `${quantity(known.largest, true)}${nTasks > 1 ? ` in ${cut(data.tasks[known.at], 14)}` : ""}` : "–");
+  },
+});
+if (nTasks > 1) featureColumns.push({ label: `Coefficient in each ${ROW_NOUN}`, class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
+
+const features = new PagedTable(byId("feature-table"), {
+  caption: `Selected features with their strength and the coefficient in each ${ROW_NOUN}`, noun: "feature", columns: featureColumns, rows: selectedNow,
+  text: (f) => data.features[f], size: 25, sorted: 2, down: true, detail: details, after: (table) => { drawHeat(table); drawMap(); },
+});
+followers.push(() => { rank(); features.show(); });
+let seenWidth = features.scroll.clientWidth;
+new ResizeObserver(() => {
+  if (features.scroll.clientWidth === seenWidth) return;
+  seenWidth = features.scroll.clientWidth;
+  drawHeat(features);
+}).observe(features.scroll);
+
+if (heatScale && nTasks > 1) {
+  const bar = html("canvas", { width: 240, height: 20, style: { width: "120px", height: "10px" } });
+  const pen = bar.getContext("2d");
+  const paint = () => {
+    pen.clearRect(0, 0, 240, 20);
+    for (let i = 0; i < 240; i++) { pen.fillStyle = colour((i / 239 * 2 - 1) * heatScale); pen.fillRect(i, 0, 1, 20); }
+  };
+  paint();
+  night.addEventListener("change", () => { paint(); mapOrder = null; features.show(); });
+  byId("legend").append(html("span", {}, `coefficient  ${quantity(-heatScale)}`), bar, html("span", {}, quantity(heatScale, true)));
+  byId("legend").hidden = false;
+}

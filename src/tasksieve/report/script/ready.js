@@ -1,0 +1,2 @@
+look(chosen);
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,130 @@
+"""Does sharing between tasks help? The numbers of a comparison, and plain words for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .words import count, quantity
+
+Array = np.ndarray
+
+MODELS = {
+    "shared": "the shared model",
+    "own": "one model per task",
+    "pooled": "one model for all rows",
+    "mean": "the task's mean",
+}
+TITLES = {"shared": "Shared", "own": "One per task", "pooled": "One for all rows", "mean": "Mean only"}
+NAMED = 5  # tasks named in a sentence
+MOST_ROWS = 100  # of the table
+
+
+@dataclass
+class SharingFinding:
+    """A comparison of models by nested cross-validation.
+
+    Attributes
+    ----------
+    tasks : sequence of str
+    models : sequence of str
+        "shared", "own", "pooled", "mean", or some of them.
+    numbers : mapping of str to array of shape (T + 1,)
+        ``rows``, ``loss_...`` and ``score_...`` of each model, ``difference`` (loss of the shared model less that of
+        one model per task), its interval ``low`` and ``high``, ``pvalue``, ``adjusted``; of all tasks together last.
+    loss, score : str
+        What they are: of losses smaller is better, of scores greater.
+    level : float
+        Of the intervals.
+    folds : str
+        How rows were held out, in words.
+    classes : bool
+        Whether classes are predicted.
+    note : str
+        What the figures are about.
+    """
+
+    tasks: Sequence[str]
+    models: Sequence[str]
+    numbers: Mapping[str, Array]
+    loss: str
+    score: str
+    level: float
+    folds: str = ""
+    classes: bool = False
+    note: str = ""
+
+    def _called(self, model: str) -> str:
+        return "the task's class frequencies" if model == "mean" and self.classes else MODELS[model]
+
+    @property
+    def verdict(self) -> str:
+        difference, pvalue = self.numbers["difference"][-1], self.numbers["pvalue"][-1]
+        if not pvalue <= 1.0 - self.level:
+            return "Whether sharing helps cannot be told from these rows"
+        return "Sharing helps" if difference < 0 else "Sharing does harm"
+
+    def sentence(self) -> str:
+        """Whether sharing helps, in plain words."""
+        at = {name: float(values[-1]) for name, values in self.numbers.items()}
+        said = [
+            f"{self.verdict}. On rows that no model had seen, the mean {self.loss} over "
+            f"{count(len(self.tasks), 'task')} is {quantity(at['loss_shared'])} with the shared model and "
+            f"{quantity(at['loss_own'])} with one model per task: a difference of "
+            f"{quantity(at['difference'], sign=True)} ({self.level:.0%} interval {quantity(at['low'], sign=True)} to "
+            f"{quantity(at['high'], sign=True)}, p = {at['pvalue']:.2g})."
+        ]
+        sure = self.numbers["adjusted"][:-1] <= 1.0 - self.level
+        lower = self.numbers["difference"][:-1] < 0
+        said.append(
+            f"Task by task, corrected for their number, the shared model is better in {self._named(sure & lower)} and "
+            f"worse in {self._named(sure & ~lower)}."
+        )
+        others = [name for name in self.models if name not in ("shared", "own")]
+        if others:
+            beside = "; ".join(f"{quantity(at[f'loss_{name}'])} with {self._called(name)}" for name in others)
+            said.append(f"Beside that: {beside}.")
+        if "mean" in self.models and at["loss_shared"] >= at["loss_mean"]:
+            said.append(
+                f"The shared model is no better than {self._called('mean')}: the features explain nothing here."
+            )
+        return " ".join(said)
+
+    def _named(self, chosen: Array) -> str:
+        names = [name for name, mark in zip(self.tasks, chosen, strict=True) if mark]
+        if not names:
+            return "none"
+        return f"{len(names)} ({', '.join(names[:NAMED])}{', ...' if len(names) > NAMED else ''})"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows as text, tasks that gain most first, all tasks together last."""
+        columns = ["Task", "Rows", *(TITLES[name] for name in self.models), "Difference in loss", "p (Holm)"]
+        order = np.argsort(self.numbers["difference"][:-1], kind="stable")[:MOST_ROWS].tolist()
+        names = [*self.tasks, "all tasks"]
+        rows = []
+        for t in [*order, len(self.tasks)]:
+            at = {name: float(values[t]) for name, values in self.numbers.items()}
+            interval = f"{quantity(at['low'], sign=True)} to {quantity(at['high'], sign=True)}"
+            p = at["adjusted"] if t < len(self.tasks) else at["pvalue"]
+            rows.append(
+                [
+                    names[t],
+                    f"{int(at['rows']):,}",
+                    *(quantity(at[f"score_{name}"]) for name in self.models),
+                    f"{quantity(at['difference'], sign=True)} ({interval})",
+                    "–" if np.isnan(p) else f"{p:.2g}",
+                ]
+            )
+        return columns, rows
+
+    def explanation(self) -> str:
+        """What the table shows."""
+        left = len(self.tasks) - MOST_ROWS
+        more = f" {left:,} more tasks are in comparison.csv." if left > 0 else ""
+        return (
+            f"{self.score} of each model on rows that it had not seen, then how much smaller (−) or larger (+) the "
+            f"{self.loss} of the shared model is than that of one model per task, with its {self.level:.0%} interval. "
+            f"{self.note}{more}"
+        )

@@ -1,0 +1,65 @@
+"""All that was found about the findings of a report, and what must be read first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .findings import PermutationFinding, StabilityFinding
+from .sharing import SharingFinding
+from .words import count
+
+NAMED = 5  # stable features that are named first
+
+
+@dataclass
+class Trust:
+    """All that was found about the findings.
+
+    Attributes
+    ----------
+    permutation, stability, sharing : optional
+    methods : str
+        A paragraph for an article.
+    citations : sequence of str
+    """
+
+    permutation: PermutationFinding | None = None
+    stability: StabilityFinding | None = None
+    sharing: SharingFinding | None = None
+    methods: str = ""
+    citations: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def any_found(self) -> bool:
+        return any(part is not None for part in (self.permutation, self.stability, self.sharing))
+
+    def headline(self, features: Sequence[str]) -> str:
+        """What must be read first.
+
+        Parameters
+        ----------
+        features : names of all features
+        """
+        said = []
+        if self.permutation is not None and not self.permutation.found:
+            said.append(
+                f"Nothing found that chance would not give (permutation test, p = {self.permutation.pvalue:.2g})."
+            )
+        if self.stability is not None:
+            n, halves = self.stability.n_stable, 2 * self.stability.n_pairs
+            if n == 0:
+                said.append(
+                    f"No feature is stable: none comes back in at least {self.stability.threshold:.0%} of {halves} "
+                    "random halves of the data."
+                )
+            else:
+                order = np.argsort(-np.where(self.stability.stable, self.stability.probabilities, -1.0), kind="stable")
+                named = ", ".join(str(features[j]) for j in order[: min(n, NAMED)]) + (", ..." if n > NAMED else "")
+                said.append(
+                    f"{count(n, 'feature')} {'is' if n == 1 else 'are'} stable ({named}): found again in at least "
+                    f"{self.stability.threshold:.0%} of {halves} random halves of the data."
+                )
+        return " ".join(said)

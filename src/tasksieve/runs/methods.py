@@ -1,0 +1,137 @@
+"""A paragraph on the methods of a run, to paste into an article, with its numbers filled in; and what to cite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..report.words import count, quantity
+from .findings import read_comparison, read_permutation, read_stability
+from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
+from .quality_file import quality_from
+from .registry import MODELS
+
+MODEL_PAPERS = {
+    "calibrated": "P. Gong, J. Zhou, W. Fan, J. Ye (2014). Efficient multi-task feature learning with calibration. "
+    "KDD.",
+    "owl": "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models.",
+    "multinomial-owl": "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models.",
+    "graph-svm": "C. Widmer, M. Kloft, N. Görnitz, G. Rätsch (2012). Efficient training of graph-regularized multitask "
+    "SVMs. ECML PKDD.",
+}
+SCREENING_PAPER = (
+    "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
+)
+STABILITY_PAPERS = (
+    "N. Meinshausen, P. Bühlmann (2010). Stability selection. Journal of the Royal Statistical Society B 72, 417-473.",
+    "R. D. Shah, R. J. Samworth (2013). Variable selection with error control: another look at stability selection. "
+    "Journal of the Royal Statistical Society B 75, 55-80.",
+)
+PERMUTATION_PAPER = (
+    "B. Phipson, G. K. Smyth (2010). Permutation P-values should never be zero: calculating exact P-values when "
+    "permutations are randomly drawn. Statistical Applications in Genetics and Molecular Biology 9, 39."
+)
+COMPARISON_PAPERS = (
+    "C. Nadeau, Y. Bengio (2003). Inference for the generalization error. Machine Learning 52, 239-281.",
+    "S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
+    "65-70.",
+)
+ASSUMED = {"none": "without assumptions", "unimodal": "assuming unimodality", "r-concave": "assuming r-concavity"}
+
+
+def write_methods(folder: RunFolder) -> None:
+    """``methods.txt``: the paragraph, and what to cite."""
+    paragraph, citations = methods(folder)
+    listed = "\n".join(f"- {line}" for line in citations)
+    (folder / METHODS).write_text(f"{paragraph}\n\nReferences\n{listed}\n", encoding="utf-8")
+
+
+def methods(folder: RunFolder) -> tuple[str, list[str]]:
+    """The paragraph of a run whose results are written, and what to cite, as its files tell."""
+    config, data = folder.read_json(CONFIG), folder.read_json(DATA)
+    versions = folder.read_json(VERSIONS)
+    kind = str(config.get("model", "lasso"))
+    said = [_model(config, data, kind, str(versions.get("tasksieve", "")))]
+    citations = [f"tasksieve developers. tasksieve, version {versions.get('tasksieve', '?')} (software)."]
+    citations.append(MODEL_PAPERS.get(kind, SCREENING_PAPER))
+    if (folder / "model.json").is_file():
+        said += _fit(folder, config, data)
+    permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
+    if permutation is not None:
+        rows = "residuals" if permutation.approximate else "labels"
+        said.append(
+            f"Whether any feature matters was tested with {len(permutation.null):,} permutations of the {rows} "
+            f"({permutation.moved.removeprefix('the ')}; statistic: the smallest penalty strength that selects "
+            f"nothing): p = {permutation.pvalue:.2g}{' (approximate)' if permutation.approximate else ''}."
+        )
+        citations.append(PERMUTATION_PAPER)
+    if stability is not None:
+        said.append(_stability(stability[0]))
+        citations += STABILITY_PAPERS
+    if sharing is not None:
+        at = {name: float(values[-1]) for name, values in sharing.numbers.items()}
+        said.append(
+            f"The shared model was compared with one model per task by nested cross-validation ({sharing.folds}): "
+            f"difference in mean {sharing.loss} over {count(len(sharing.tasks), 'task')} "
+            f"{quantity(at['difference'], sign=True)} ({sharing.level:.0%} interval {quantity(at['low'], sign=True)} "
+            f"to {quantity(at['high'], sign=True)}, p = {at['pvalue']:.2g}); p-values of tasks were adjusted by Holm's "
+            "method."
+        )
+        citations += COMPARISON_PAPERS
+    return " ".join(said), citations
+
+
+def _model(config: dict[str, Any], data: dict[str, Any], kind: str, version: str) -> str:
+    known = MODELS.get(kind)
+    about = known.about if known is not None else kind
+    members = [f"{key} {config[key]}" for key in ("loss", "penalty") if key in config and kind == "any"]
+    model = f"the model “{kind}” ({', '.join(members) or about})"
+    tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"])
+    where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
+    scales = ", standardised within tasks" if config.get("standardize") else ""
+    return f"We used {model} of tasksieve {version} on {where} and {count(d, 'feature')}{scales}."
+
+
+def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> list[str]:
+    content, certificate = folder.read_json("model.json"), folder.read_json(CERTIFICATE)
+    strength = MODELS[str(config.get("model", "lasso"))].strength
+    value = float(content["params"][strength])
+    gap = f"its relative duality gap is {float(certificate['relative_gap']):.1e}"
+    if config.get("command") == "path":
+        return [f"The model was solved for a sequence of penalty strengths; of the last, alpha = {value:.4g}, {gap}."]
+    if not config.get("cv"):
+        return [f"The model was fitted with {strength} = {value:.4g}; {gap}."]
+    rule = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}[
+        str(config.get("selection_rule", "min"))
+    ]
+    folds = str(data.get("cv_folds") or f"{config['cv']} folds")
+    said = [f"The penalty strength (alpha = {value:.4g}) was chosen by cross-validation ({folds}; {rule}); {gap}."]
+    if "cv_quality" in content:
+        quality = quality_from(content["cv_quality"])
+        if np.isfinite(quality.overall[0]):
+            value, error = float(quality.overall[0]), float(quality.overall_errors[0])
+            told = ["mean over tasks"] if len(quality.tasks) > 1 else []
+            told += [f"standard error {error:.2g}"] if np.isfinite(error) else []
+            told += ["the same rows chose alpha"] if quality.optimistic else []
+            more = f" ({'; '.join(told)})" if told else ""
+            said.append(f"Out of fold, {quality.measures[0]} was {value:.3g}{more}.")
+    return said
+
+
+def _stability(found: Any) -> str:
+    n = found.n_stable
+    others = [
+        f"{quantity(bound)} {ASSUMED[name]}"
+        for name, bound in found.bounds.items()
+        if name != found.assumption and np.isfinite(bound)
+    ]
+    more = f" ({'; '.join(others)})" if others else ""
+    return (
+        f"Stability of the selection was assessed by complementary pairs stability selection (Meinshausen and Bühlmann "
+        f"2010; Shah and Samworth 2013) with {found.halves}: on each half the first q = {found.q:,} of p = "
+        f"{found.n_candidates:,} {found.noun}s to enter the regularisation path were selected, and {found.noun}s "
+        f"selected on at least {found.threshold:.0%} of the {2 * found.n_pairs} halves were called stable "
+        f"({count(n, 'feature')}). The expected number of stable {found.noun}s whose selection probability on a half "
+        f"is at most q/p is bounded by {quantity(found.bound)} {ASSUMED[found.assumption]}{more}."
+    )

@@ -1,0 +1,85 @@
+"""What cross-validation says of rows that were held out: ``cv_quality.csv`` and ``out_of_fold.csv``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..fitted.quality import ALL, HeldOutQuality
+from ..tables import TableProblem, write_table
+from ..tables.table import row_number
+from .folder import RunFolder
+
+LEVEL = 0.9
+
+
+def quality_labels(quality: HeldOutQuality, targets: Sequence[str]) -> list[str]:
+    """Names of the tasks: targets, where each is a task."""
+    if len(targets) == len(quality.tasks) and (len(targets) > 1 or quality.tasks.tolist() == [0]):
+        return list(targets)
+    return [str(label) for label in quality.tasks.tolist()]
+
+
+def quality_columns(quality: HeldOutQuality, names: Sequence[str], level: float = LEVEL) -> dict[str, list[Any]]:
+    """One line for each task and measure, those of all tasks together last; None where a number is not defined."""
+    low, high = quality.intervals(level)
+    lines = [*names, *([ALL] if len(names) > 1 else [])]
+    width, n = len(quality.measures), len(lines)
+    values = np.vstack([quality.values, quality.overall])
+    errors = np.vstack([quality.errors, quality.overall_errors])
+    rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())][:n]
+
+    def flat(array: np.ndarray) -> list[Any]:
+        return [None if np.isnan(value) else value for value in array[:n].ravel().tolist()]
+
+    return {
+        "task": [name for name in lines for _ in range(width)],
+        "rows": [count for count in rows for _ in range(width)],
+        "measure": list(quality.measures) * n,
+        "value": flat(values),
+        "error": flat(errors),
+        "low": flat(low),
+        "high": flat(high),
+    }
+
+
+def write_cv_quality(folder: RunFolder, quality: HeldOutQuality, names: Sequence[str]) -> None:
+    """How well rows were predicted that a model had not seen."""
+    write_table(folder / "cv_quality.csv", quality_columns(quality, names))
+
+
+def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> None:
+    """Every row with its name, task, label and the prediction of a model that had not seen it."""
+    found = model.cv_predictions_
+    if isinstance(found, list):  # different classes, and more than two: there is no table of them
+        return
+    columns: dict[str, Any] = {"row": [row_number(row) for row in problem.rows.tolist()]}
+    if problem.ids is not None:
+        columns[problem.ids[0] if problem.ids[0] not in columns else f"{problem.ids[0]} (id)"] = problem.ids[1]
+    if problem.task is not None:
+        columns["task"] = problem.task.tolist()
+    y, names = problem.y, problem.targets
+    for t, name in enumerate(names):
+        suffix = f" ({name})" if len(names) > 1 else ""
+        own = y[:, t] if y.ndim == 2 else y
+        columns[f"observed{suffix}"] = [None if value != value else value for value in own.tolist()]
+        part = found[:, t] if y.ndim == 2 else found
+        for title, values in _titled(model, part):
+            columns[f"{title}{suffix}"] = [None if value != value else value for value in values.tolist()]
+    write_table(folder / "out_of_fold.csv", columns)
+
+
+def _titled(model: Any, part: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """Columns of predictions: numbers, decision values, or probabilities of the classes."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return [("prediction", part)]
+    if part.ndim == 1:
+        return [("decision value", part)]
+    if isinstance(classes, list):  # a pair for each task
+        names = ["first class", "second class"]
+    else:
+        names = [str(label) for label in classes.tolist()]
+    return [(f"probability of {name}", part[:, k]) for k, name in enumerate(names)]

@@ -1,0 +1,92 @@
+"""The findings of a run as a report shows them: beside a model, or alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ..report.content import ReportContent
+from ..report.trust import Trust
+from .findings import read_comparison, read_permutation, read_stability
+from .folder import CONFIG, DATA, VERSIONS, RunFolder
+from .methods import methods
+from .registry import MODELS
+
+SPENT = {
+    "read": "seconds to read the table",
+    "fit": "seconds to fit",
+    "permutations": "seconds for the permutations",
+    "stability": "seconds for the halves",
+    "comparison": "seconds to compare",
+}
+
+
+def run_trust(folder: RunFolder) -> Trust:
+    """What the files of a run say about its findings, and its methods in words."""
+    stability = read_stability(folder)
+    paragraph, citations = methods(folder)
+    return Trust(
+        read_permutation(folder),
+        None if stability is None else stability[0],
+        read_comparison(folder),
+        paragraph,
+        citations,
+    )
+
+
+def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
+    """Seconds, part by part."""
+    return [(title, f"{float(timing[name]):.2f}") for name, title in SPENT.items() if name in timing]
+
+
+def findings_content(folder: RunFolder) -> ReportContent:
+    """Everything a report shows of a run of ``stability`` or ``compare``, which leaves no model."""
+    config, data, trust = folder.read_json(CONFIG), folder.read_json(DATA), run_trust(folder)
+    found = read_stability(folder)
+    names = [] if found is None else found[1]
+    targets = [str(name) for name in config.get("target", [])]
+    shown = ", ".join(targets[:3]) + (", ..." if len(targets) > 3 else "")
+    tasks, d = int(data["tasks"]), int(data["features"])
+    kind = MODELS[str(config["model"])]
+    if config.get("command") == "compare":
+        title = f"Does sharing help to predict {shown}?"
+        asked = (
+            f"Do {tasks:,} tasks predict “{shown}” better together, from {d:,} features, than each alone? "
+            f"{int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
+        )
+    else:
+        title = f"Which features of {shown} would be found again?"
+        where = f" in {tasks:,} tasks" if tasks > 1 else ""
+        asked = (
+            f"Which of {d:,} features would be selected again to predict “{shown}”{where}, on other rows like these? "
+            f"{int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
+        )
+    answered = [trust.headline(names)]
+    if trust.sharing is not None:
+        answered.append(trust.sharing.sentence())
+    return ReportContent(
+        title=title,
+        asked=asked,
+        answered=" ".join(part for part in answered if part),
+        tasks=np.zeros(0, dtype=str),
+        features=np.array(names, dtype=str),
+        coef=scipy.sparse.csr_array((0, len(names))),
+        intercept=np.zeros(0),
+        certificate={},
+        facts=[
+            ("table", str(data["name"])),
+            ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
+            ("tasks", f"{tasks:,}"),
+            ("features", f"{d:,}"),
+            ("model", kind.name),
+            *spent_facts(folder.read_json("timing.json")),
+            ("data digest (sha256)", str(data["sha256"])[:16] + "..."),
+        ],
+        reproduce=str(data.get("reproduce", "")),
+        versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
+        warnings=[str(note) for note in data.get("notes", [])],
+        trust=trust,
+        fitted=False,
+    )

@@ -1,0 +1,282 @@
+"""Does sharing help? Nested cross-validation against the same by hand, invariances, words, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.stats import ttest_1samp
+
+import tasksieve as ts
+from tasksieve.findings.comparison import holm
+from tasksieve.findings.cv_sibling import cv_sibling, for_one_task
+from tasksieve.findings.nested_folds import NestedFolds
+from tasksieve.tasks import read_tasks
+
+LASSO = ts.MultiTaskLassoCV(n_alphas=6, eps=0.1, cv=3)
+NAMES = np.array(["a", "b", "c"])
+
+
+@pytest.fixture
+def rows(rng):
+    X, task = rng.standard_normal((90, 8)), np.tile(NAMES, 30)
+    y = X[:, 0] - X[:, 1] + np.where(task == "c", 3.0, 0.0) + 0.7 * rng.standard_normal(90)
+    return X, y, task
+
+
+def folds_of(X, y, task, **options):
+    data = read_tasks(X, y, task)
+    nest = NestedFolds(data, options.get("groups"), 0)
+    outer = nest.deal(np.ones(len(data.y), dtype=bool), 3, 0)
+    inner = [nest.deal(outer != f, 3, 1, f) for f in range(3)]
+    back = np.arange(len(data.y)) if data.order is None else np.argsort(data.order)
+    return outer[back], [part[back] for part in inner]
+
+
+def splits(fold):
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
+
+
+def test_against_the_same_by_hand(rows):
+    X, y, task = rows
+    found = ts.compare(LASSO, X, y, task, cv=3)
+    outer, inner = folds_of(X, y, task)
+    assert np.bincount(outer).tolist() == [30, 30, 30]
+    losses = {name: np.empty(90) for name in ("shared", "own", "pooled", "mean")}
+    for f in range(3):
+        held, learn = outer == f, outer != f
+        w = learn.astype(float)
+        options = {"n_alphas": 6, "eps": 0.1}
+        shared = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, task, sample_weight=w)
+        losses["shared"][held] = (y - shared.predict(X, task=task))[held] ** 2
+        pooled = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, sample_weight=w)
+        losses["pooled"][held] = (y - pooled.predict(X))[held] ** 2
+        for name in NAMES:
+            own = task == name
+            model = ts.MultiTaskLassoCV(cv=splits(inner[f][own]), **options).fit(X[own], y[own], sample_weight=w[own])
+            both = own & held
+            losses["own"][both] = (y[both] - model.predict(X[both])) ** 2
+            losses["mean"][both] = (y[both] - y[own & learn].mean()) ** 2
+    for name, loss in losses.items():
+        own = [loss[task == t].mean() for t in NAMES]
+        np.testing.assert_allclose(found.quality[name].values[:, 1], own, rtol=1e-8)
+        base = [np.var(y[task == t]) for t in NAMES]
+        np.testing.assert_allclose(found.quality[name].values[:, 0], 1 - np.array(own) / base, rtol=1e-8)
+    difference = losses["shared"] - losses["own"]
+    versus = found.differences["own"]
+    np.testing.assert_allclose(versus.values, [difference[task == t].mean() for t in NAMES], rtol=1e-6)
+    widened = [difference[task == t].std(ddof=1) / np.sqrt(30) * np.sqrt(1 + 3 / 2) for t in NAMES]
+    np.testing.assert_allclose(versus.errors, widened, rtol=1e-6)
+    plain = ttest_1samp(difference[task == "a"], 0.0)
+    assert versus.pvalues[0] > plain.pvalue
+    np.testing.assert_allclose(versus.overall_error, np.sqrt(np.sum(versus.errors**2)) / 3)
+    assert found.score == "R²"
+    assert found.loss == "squared error"
+
+
+def test_nothing_counts_but_rows_and_seed(rows, rng):
+    X, y, task = rows
+    found = ts.compare(LASSO, X, y, task, cv=3)
+
+    def same(other, order=slice(None)):
+        for name in found.models:
+            np.testing.assert_allclose(other.quality[name].values[order], found.quality[name].values, rtol=1e-5)
+        mine, its = found.differences["own"].adjusted, other.differences["own"].adjusted
+        np.testing.assert_allclose(its[order], mine, rtol=1e-4)
+
+    mixed = rng.permutation(90)
+    renamed = np.array(["z", "m", "k"])[np.searchsorted(NAMES, task)]
+    same(ts.compare(LASSO, X[mixed], y[mixed], renamed[mixed], cv=3), [2, 1, 0])
+    listed = [X[task == t] for t in NAMES], [y[task == t] for t in NAMES]
+    same(ts.compare(LASSO, *listed, cv=3, n_jobs=2))
+    same(ts.compare(LASSO, scipy.sparse.csr_array(X), y, task, cv=3))
+    more = np.vstack([X, X[:1]]), np.append(y, np.nan), np.append(task, "a")  # no label, no weight: absent
+    same(ts.compare(LASSO, *more, cv=3))
+    other = ts.compare(LASSO, X, y, task, cv=3, random_state=1)
+    assert not np.allclose(other.quality["shared"].values, found.quality["shared"].values)
+
+
+def test_frames_of_pandas(rows):
+    pandas = pytest.importorskip("pandas")
+    X, y, task = rows
+    given = pandas.DataFrame(X, columns=list("abcdefgh")), pandas.Series(y), pandas.Series(task)
+    found = ts.compare(LASSO, *given, cv=3)
+    frame = found.to_frame()
+    assert frame["task"].tolist() == ["a", "b", "c", "all tasks"]
+    np.testing.assert_allclose(frame["loss_shared"], ts.compare(LASSO, X, y, task, cv=3).to_frame()["loss_shared"])
+    np.testing.assert_allclose(frame["difference"], frame["loss_shared"] - frame["loss_own"])
+    assert (frame["low"] < frame["difference"]).all()
+    assert frame["rows"].tolist() == [30, 30, 30, 90]
+    long = found.to_frame("models")
+    assert len(long) == 4 * 4 * 2
+    assert long["model"].unique().tolist() == ["shared", "own", "pooled", "mean"]
+    with pytest.raises(ValueError, match="'tasks' or 'models'"):
+        found.to_frame("rows")
+
+
+def test_a_shared_matrix_is_held_out_by_rows(rng):
+    X = rng.standard_normal((60, 6))
+    Y = X[:, :2] @ rng.standard_normal((2, 3)) + rng.standard_normal((60, 3))
+    Y[5, 1] = np.nan
+    found = ts.compare(ts.MultiTaskElasticNetCV(n_alphas=5, cv=3), X, Y, cv=3)
+    assert found.quality["own"].n_all_units == 60
+    assert found.quality["own"].n_rows.tolist() == [60, 59, 60]
+    family = np.arange(60) // 4
+    grouped = ts.compare(ts.MultiTaskElasticNetCV(n_alphas=5, cv=3), X, Y, groups=family, cv=3)
+    assert grouped.quality["own"].n_all_units == 15
+    assert "whole groups" in grouped.folds
+
+
+def test_groups_are_never_cut(rows):
+    X, y, task = rows
+    family = np.arange(90) // 6
+    outer, inner = folds_of(X, y, task, groups=family)
+    for fold in (outer, *inner):
+        assert all(len(np.unique(fold[family == g])) == 1 for g in range(15))
+    assert all(np.all(part[outer == f] == -1) for f, part in enumerate(inner))
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "loss"),
+    [
+        (ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), 2, "log loss"),
+        (ts.MultiTaskClassifierCV(n_alphas=4, eps=0.2, cv=3), 3, "log loss"),
+        (ts.MultiTaskClassifierCV("squared_hinge", n_alphas=4, eps=0.1, cv=3), 2, "squared hinge loss"),
+        (ts.GraphSVCCV(np.ones((3, 3)) - np.eye(3), Cs=2, cv=3), 2, "hinge loss"),
+        (ts.GraphSVCCV(loss="logistic", Cs=[0.01, 0.1, 1.0], cv=3), 3, "log loss"),
+        (ts.GraphSVCCV(Cs=2, cv=3), 3, "share of rows missed"),
+    ],
+)
+def test_classes(rows, model, classes, loss):
+    X, y, task = rows
+    y = y - np.where(task == "c", 3.0, 0.0)
+    label = np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))]
+    found = ts.compare(model, X, label, task, cv=3)
+    assert found.loss == loss
+    assert found.score == "Accuracy"
+    shared, mean = found.quality["shared"], found.quality["mean"]
+    assert shared.overall[0] > mean.overall[0] + 0.1
+    assert shared.overall[-1] < mean.overall[-1]
+    assert "class frequencies" in found.summary()
+    if loss == "log loss":
+        assert mean.overall[-1] == pytest.approx(np.log(classes), abs=0.1)
+
+
+def test_pairs_of_classes_are_not_pooled(rows):
+    X, y, task = rows
+    label = np.char.add(np.where(y > np.where(task == "c", 3.0, 0.0), "high", "low"), task)
+    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), X, label, task, cv=3)
+    assert found.models == ("shared", "own", "mean")
+    assert found.quality["own"].overall[0] > 0.6
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ts.MultiTaskPoissonCV(n_alphas=4, eps=0.1, cv=3),
+        ts.MultiTaskQuantileCV(n_alphas=3, eps=0.2, cv=3),
+        ts.CalibratedMultiTaskLassoCV(n_alphas=3, cv=3),
+        ts.MultiTaskGroupLassoCV(feature_groups=np.arange(8) // 2, n_alphas=3, cv=3),
+        ts.MultiTaskOWLCV(n_alphas=3, cv=3),
+        ts.MultiTaskRegressorCV("huber", "linf", n_alphas=3, task_graph="chain", cv=3),
+        ts.GraphSVRCV(np.ones((3, 3)) - np.eye(3), Cs=3, cv=3, loss="squared"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_models(rows, rng, model):
+    X, y, task = rows
+    if isinstance(model, ts.MultiTaskPoissonCV):
+        y = rng.poisson(np.exp(1.0 + X[:, 0])).astype(float)
+    found = ts.compare(model, X, y, task, cv=3)
+    assert found.score == ("D²" if isinstance(model, (ts.MultiTaskPoissonCV, ts.MultiTaskQuantileCV)) else "R²")
+    assert found.quality["mean"].overall[0] < 0.05
+    assert found.quality["shared"].overall[-1] < found.quality["mean"].overall[-1]
+
+
+def test_siblings():
+    found = cv_sibling(ts.MultiTaskElasticNet(alpha=3.0, l1_ratio=0.3, tol=1e-3, task_weights={"a": 2.0}), "compare")
+    assert type(found) is ts.MultiTaskElasticNetCV
+    assert (found.l1_ratio, found.tol) == (0.3, 1e-3)
+    assert for_one_task(found).task_weights is None
+    machine = cv_sibling(ts.GraphSVR(np.eye(2), C=3.0, graph_strength=2.0), "compare")
+    assert type(machine) is ts.GraphSVRCV
+    assert for_one_task(machine).graph is None
+    for name in ts.__all__:
+        if name.endswith("CV"):
+            assert type(cv_sibling(getattr(ts, name[:-2])(), "compare")) is getattr(ts, name)
+
+
+def test_words_and_pictures(rows):
+    X, y, task = rows
+    found = ts.compare(LASSO, X, y, task, cv=3)
+    assert repr(found).startswith("Comparison(3 tasks, mean squared error: shared ")
+    said = found.summary()
+    assert "3 folds of rows within tasks, 3 inside each, seed 0" in said
+    assert f"{found.quality['shared'].overall[1]:.4g} with the shared model" in said
+    assert "models that learn from 2/3 of the rows" in said
+    noise = np.random.default_rng(3).standard_normal(90)
+    nothing = ts.compare(LASSO, X, noise, task, cv=3).summary()
+    assert nothing.startswith("Whether sharing helps cannot be told")
+    assert "features explain nothing here" in nothing
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = found.plot()
+    assert axes.get_xlabel() == "R² on unseen rows"
+    assert sorted(label.get_text() for label in axes.get_yticklabels()) == ["a", "b", "c"]
+    assert len(found.plot(most=2).get_yticklabels()) == 2
+    matplotlib.pyplot.close("all")
+
+
+def test_holm():
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, np.nan, 0.03, 0.5])), [0.04, 0.09, np.nan, 0.09, 0.5])
+
+
+def test_progress_and_interruption(rows):
+    X, y, task = rows
+    heard = []
+
+    def stop(progress):
+        heard.append((progress.label, progress.done, progress.total))
+        if progress.done == 9:
+            raise KeyboardInterrupt
+
+    with ts.watch(stop):
+        found = ts.compare(LASSO, X, y, task, cv=3)
+    assert heard == [("compare", k + 1, 12) for k in range(9)]
+    assert found.interrupted
+    assert (found.n_finished, found.n_folds) == (2, 3)
+    assert found.quality["own"].n_rows.tolist() == [20, 20, 20]
+    assert "Interrupted: only the rows of 2 of 3 folds count." in found.summary()
+    whole = ts.compare(LASSO, X, y, task, cv=3)
+    assert not whole.interrupted
+
+    def at_once(progress):
+        raise KeyboardInterrupt
+
+    with ts.watch(at_once), pytest.raises(KeyboardInterrupt):
+        ts.compare(LASSO, X, y, task, cv=3)
+
+
+def test_refusals(rows):
+    X, y, task = rows
+    with pytest.raises(ValueError, match="has no sibling that chooses its strength"):
+        ts.compare(ts.OnlineMultiTaskRegressor(), X, y, task)
+    with pytest.raises(ValueError, match="an instance of it: MultiTaskLasso"):
+        ts.compare(ts.MultiTaskLasso, X, y, task)
+    with pytest.raises(ValueError, match="makes the folds inside its own folds itself"):
+        ts.compare(ts.MultiTaskLassoCV(cv=ts.TaskKFold(3)), X, y, task)
+    with pytest.raises(ValueError, match="'cv' parameter must be an integer >= 3"):
+        ts.compare(LASSO, X, y, task, cv=2)
+    with pytest.raises(ValueError, match="'level' parameter"):
+        ts.compare(LASSO, X, y, task, level=90)
+    with pytest.raises(ValueError, match="several tasks, and there is one"):
+        ts.compare(LASSO, X, y)
+    few = np.where(np.arange(90) < 4, "d", task)
+    few[:2] = "e"
+    with pytest.raises(ValueError, match=r"Task 'd' has 2 rows that count \(and so have 1 more: 'e'\): too few for 5"):
+        ts.compare(LASSO, X, y, few)
+    label = np.where(task == "b", "yes", np.where(y > 0, "yes", "no"))
+    with pytest.raises(ValueError, match="Task 'b' has rows of one class only"):
+        ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3), X, label, task)
+    with pytest.raises(ValueError, match="Task 'a' has 1 groups that count"):
+        ts.compare(LASSO, X, y, task, groups=np.where(task == "a", 90, np.arange(90)))
