@@ -25,6 +25,7 @@ _HOME = {
     "GraphSVCCV": "graph",
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
+    "KnockoffSelection": "findings.knockoffs",
     "HeldOutQuality": "fitted.quality",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
@@ -65,6 +66,7 @@ _HOME = {
     "compare": "findings.compare",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
+    "split_inference": "findings.split",
     "pfer_bound": "findings.bounds",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
@@ -92,6 +94,10 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.knockoffs import KnockoffSelection as KnockoffSelection
+    from .findings.permutation import permutation_test as permutation_test
+    from .findings.refit import refit as refit
+    from .findings.split import split_inference as split_inference
     from .findings.compare import compare as compare
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -87,11 +88,11 @@ def refit(
     home = match_tasks(model, data)
     positive = bool(getattr(model, "positive", False))
     supports = [np.flatnonzero(state.rows[t]) for t in home]
-    fits = fit_support(model, data, supports, ridge=float(ridge), positive=positive)
+    fits = fit_support(model, data, supports, range(data.n_tasks), ridge=float(ridge), positive=positive)
     coef, intercept = np.zeros_like(state.rows), np.zeros(len(state.rows))
-    for t, (own, found) in zip(home, fits, strict=True):
-        coef[t, own], intercept[t] = found.coef, found.intercept
-    names = [data.tasks.tolist()[k] for k, (_, found) in enumerate(fits) if not found.unique]
+    for k, found in fits.items():
+        coef[home[k], supports[k]], intercept[home[k]] = found.coef, found.intercept
+    names = [data.tasks.tolist()[k] for k, found in fits.items() if not found.unique]
     if names:
         warnings.warn(
             f"{len(names)} task(s) have no unique fit ({some_of(names)}): some of the features are combinations of "
@@ -126,20 +127,31 @@ def match_tasks(model: Any, data: TaskData) -> list[int]:
 
 
 def fit_support(
-    model: Any, data: TaskData, supports: list[Array], *, ridge: float = 0.0, positive: bool = False
-) -> list[tuple[Array, TaskFit]]:
-    """Each task on features of its own, by the loss of the model: (features, fit), in the order of the data."""
+    model: Any,
+    data: TaskData,
+    supports: list[Array],
+    tasks: Iterable[int],
+    *,
+    ridge: float = 0.0,
+    positive: bool = False,
+    skip: bool = False,
+) -> dict[int, TaskFit]:
+    """Some tasks, each on features of its own, by the loss of the model.
+
+    With `skip` tasks that have no finite fit are left out; else they are refused.
+    """
     union = np.unique(np.concatenate([*supports, np.empty(0, dtype=np.int64)])).astype(np.int64)
     columns = data.take(union) if len(union) else np.empty((data.n_rows, 0))
     if not np.all(np.isfinite(columns)):
         data.refuse_not_finite()
-    found = []
-    for t, (flat, own) in enumerate(zip(data.per_task(), supports, strict=True)):
+    found, parts = {}, list(data.per_task())
+    for t in tasks:
+        flat, own = parts[t], supports[t]
         live = np.flatnonzero(data.weights[flat] > 0.0)
         rows = live if data.shared else live + flat.start
         places = np.searchsorted(union, own)
         try:
-            fit = fit_task(
+            found[t] = fit_task(
                 model._loss_of(data),
                 columns[np.ix_(rows, places)],
                 data.y[flat][live],
@@ -150,12 +162,13 @@ def fit_support(
                 positive=positive,
             )
         except NoFit as error:
+            if skip:
+                continue
             name = data.tasks.tolist()[t]
             raise ValueError(
                 f"task {name!r} ({len(own)} features, {len(live)} rows): {error}. Select fewer features, or leave the "
                 "task out."
             ) from None
-        found.append((own, fit))
     return found
 
 

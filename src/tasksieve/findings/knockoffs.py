@@ -1,0 +1,289 @@
+"""Knockoffs: features that beat copies of themselves, with a bound on the share of false ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..design import DenseStorage, one_blas_thread
+from ..fitted.arguments import check_number, default_grid
+from ..fitted.choosing import fold_tolerance
+from ..fitted.deal import read_seed
+from ..fitted.model import FittedModel
+from ..fitted.progress import reporter
+from ..path.walks import PathWalk
+from ..tasks import TaskData, is_task_list, read_feature_weights
+from .canonical import canonical
+from .gaussian_copies import GaussianCopies
+from .path_model import path_model
+
+Array = np.ndarray[Any, Any]
+
+_VALUES, _EPS = 60, 1e-2  # of a path, if it is followed to its end
+
+
+class KnockoffSelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
+    r"""Features that beat copies of themselves, a false one among them with a small share (experimental).
+
+    .. math::
+
+        W_j = \lVert w_j \rVert - \lVert \tilde w_j \rVert, \qquad
+        \tau = \min \Bigl\{ t > 0 : \frac{1 + \#\{j : W_j \le -t\}}{\max(1, \#\{j : W_j \ge t\})}
+        \le \text{fdr} \Bigr\}, \qquad \hat S = \{ j : W_j \ge \tau \}
+
+    Every feature gets a copy that is related to the other features as the feature is, but not to y. The model's path is
+    followed on features and copies together, in random order, until it uses a number of them that depends on nothing
+    but the size of the data; :math:`w_j`, :math:`\tilde w_j` are the coefficients of feature j and of its copy there,
+    in all tasks. A feature that does not matter is as likely to lose against its copy as to win: losses tell how many
+    wins are false. The expected share of features in :math:`\hat S` that have no relation to y in any task, given all
+    other features, is at most ``fdr`` (Candès, Fan, Janson and Lv 2018) *if* rows within tasks are normal with the
+    covariance that was used. That is an assumption about X; with an estimated covariance it holds approximately.
+
+    Experimental: numbers, attributes and defaults may change.
+
+    Parameters
+    ----------
+    model : estimator with ``path``
+        Its ``alpha`` plays no part. Of a ``...CV`` model the one that it repeats. Penalties that name features
+        (`MultiTaskGroupLasso`) cannot have copies.
+    fdr : float, default=0.2
+        Bound of the expected share of false features. To select anything at least 1/fdr features have to be found.
+    covariance : "shrunk" or array of shape (d, d), default="shrunk"
+        Of the features within a task. "shrunk": one correlation matrix for all tasks, pooled within them and shrunk
+        (Ledoit and Wolf), between the standard deviations of each task; it takes two rows a feature. An array is taken
+        as it is, in the units of X.
+    n_draws : int, default=1
+        Copies are random: another draw may select others. With several draws each feature gets an e-value, the mean
+        over draws of ``d 1{W_j >= tau} / (1 + #{W <= -tau})`` at ``fdr/2``, and the e-BH procedure selects (Ren and
+        Barber 2022): less depends on chance.
+    random_state : int, default=0
+        The result depends on nothing else: not on the order of rows, nor on names of tasks.
+
+    Attributes
+    ----------
+    W_ : array of shape (d,)
+        Of each feature, in units in which columns have deviation 1; the mean over draws.
+    threshold_ : float
+        Of ``W_``, or with several draws of ``evalues_``; infinite where nothing is selected.
+    evalues_ : array of shape (d,)
+        With several draws only.
+    n_used_ : int
+        Features and copies that the path was followed to use.
+    n_features_in_, feature_names_in_
+
+    See Also
+    --------
+    StabilitySelection : needs no assumption about X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((400, 50)), np.repeat(np.arange(4), 100)
+    >>> y = X[:, :8].sum(axis=1) + rng.standard_normal(400)
+    >>> found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(X, y, task)
+    >>> found.get_support(indices=True)
+    array([ 0,  1,  2,  3,  4,  5,  6,  7, 22, 49])
+    """
+
+    W_: np.ndarray
+    threshold_: float
+    evalues_: np.ndarray
+    n_used_: int
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        fdr: float = 0.2,
+        covariance: Any = "shrunk",
+        n_draws: int = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.model = model
+        self.fdr = fdr
+        self.covariance = covariance
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+        """Make copies, follow the path, and compare.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight, offset
+            As in the model's `fit`. X is made dense, twice.
+
+        Returns
+        -------
+        self
+        """
+        model = clone(path_model(self.model, type(self).__name__))
+        check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)
+        check_number(self.n_draws, "n_draws", low=1, closed=True, integer=True)
+        seed = read_seed(self.random_state)
+        model._check_parameters()
+        model.tol = fold_tolerance(model.tol, None)
+        data = model._read_with(X, y, task, sample_weight, offset)
+        count = data.n_features
+        self._refuse(model, count)
+        data.refuse_not_finite()
+        order = canonical(data)
+        columns = np.asarray(data.take(np.arange(count)), dtype=np.float64)
+        tasks = sorted(range(len(order.rows)), key=order.seeds.__getitem__)
+        copies = GaussianCopies(columns, self.covariance, order)
+        self.n_used_ = _most_used(data, count, self.fdr)
+        tell = reporter(type(self).__name__, "draw")
+        draws = np.empty((int(self.n_draws), count))
+        for m in range(len(draws)):
+            places = order.stream(seed, *tasks, more=(m, 1)).permutation(2 * count)
+            both = np.empty((len(columns), 2 * count), order="F")
+            both[:, places[:count]], both[:, places[count:]] = columns, copies.draw(seed, m)
+            draws[m] = self._compare(model, data, both, places)
+            if tell is not None:
+                tell(m + 1, len(draws))
+        self._remember_features(X, count)
+        self._select(draws)
+        return self
+
+    def _refuse(self, model: Any, count: int) -> None:
+        if self.fdr * count < 1.0:
+            raise ValueError(
+                f"fdr={self.fdr:g} with {count} feature(s): nothing can be selected, as fewer than 1/fdr = "
+                f"{math.ceil(1.0 / self.fdr)} discoveries say nothing about their share of false ones."
+            )
+        penalty = model._penalty().get("penalty")
+        sizes: list[Any] = [getattr(model, name, None) for name in ("l1", "weights", "feature_groups")]
+        if (penalty is not None and penalty.size() is not None) or any(np.ndim(size) for size in sizes):
+            raise ValueError(
+                f"model: the penalty of {type(model).__name__} has parameters for single features or groups of them, "
+                "which copies do not have. Give one that treats all features alike."
+            )
+        weights = read_feature_weights(model.feature_weights, count)
+        if weights is not None and not np.all(weights):
+            raise ValueError(
+                "feature_weights: features that are never penalised cannot be compared with copies. Give them a weight."
+            )
+
+    def _compare(self, model: Any, data: TaskData, both: Array, places: Array) -> Array:
+        """W of every feature, from the first value of the path at which so many of both kinds are used."""
+        count = len(places) // 2
+        weights = read_feature_weights(model.feature_weights, count)
+        if weights is not None:
+            doubled = np.empty(2 * count)
+            doubled[places] = np.tile(weights, 2)
+            model = clone(model).set_params(feature_weights=doubled)
+        data = replace(data, storage=DenseStorage(both), n_features=2 * count, unsearched=())
+        with one_blas_thread():
+            problem = model._problem(data)
+            alphas = default_grid(model._alpha_max(problem, data), _VALUES, _EPS)
+            lams = model._strengths(data, problem, alphas)
+            goal = model.tol * problem.loss.null.value
+            walk = PathWalk(problem, len(lams), max_iter=model.max_iter, **model._engine_options())
+            done, point = 0, None
+            while done < len(lams) and (point is None or len(point.features) < self.n_used_):
+                found = walk.values(lams[done : done + 1], [goal])
+                point, done = found[-1], done + len(found)
+            assert point is not None
+            sizes, scale = problem.design.norms(point.features), problem.design.scale
+        if scale is not None:
+            sizes = sizes * scale[point.features]
+        # each by its own column, so that a feature and its copy are measured alike
+        norms = np.zeros(2 * count)
+        norms[point.features] = np.linalg.norm(point.rows * sizes, axis=1) / math.sqrt(data.n_bar)
+        return norms[places[:count]] - norms[places[count:]]
+
+    def _select(self, draws: Array) -> None:
+        self.W_ = draws.mean(axis=0)
+        self.__dict__.pop("evalues_", None)
+        if len(draws) == 1:
+            self.threshold_ = knockoff_threshold(self.W_, self.fdr)
+            self._selected = self.threshold_ <= self.W_
+            return
+        count = draws.shape[1]
+        values = np.zeros(count)
+        for own in draws:
+            limit = knockoff_threshold(own, 0.5 * self.fdr)
+            values += count * (own >= limit) / (1.0 + np.count_nonzero(own <= -limit))
+        self.evalues_ = values / len(draws)
+        ranked = np.sort(self.evalues_)[::-1]
+        enough = np.flatnonzero(ranked * self.fdr * np.arange(1, count + 1) >= count * (1.0 - 1e-12))
+        self.threshold_ = float(ranked[enough[-1]]) if len(enough) else math.inf
+        self._selected = self.evalues_ >= self.threshold_
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self, "W_")
+        return self._selected
+
+    def transform(self, X: Any) -> Any:
+        """Keep the columns of the selected features.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d), or list of matrices
+
+        Returns
+        -------
+        matrix of shape (n, number of selected features), or a list of such for a list
+        """
+        if is_task_list(X):
+            return [self.transform(item) for item in X]
+        return super().transform(X)
+
+    def to_frame(self) -> Any:
+        """All features as a pandas data frame, those with the largest W first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            feature (its name, or its number), W, evalue (with several draws), selected.
+        """
+        check_is_fitted(self, "W_")
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("KnockoffSelection.to_frame needs pandas: pip install pandas") from error
+        judged = getattr(self, "evalues_", self.W_)
+        order = np.lexsort((-self.W_, -judged))
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        columns = {"feature": names[order], "W": self.W_[order]}
+        if hasattr(self, "evalues_"):
+            columns["evalue"] = self.evalues_[order]
+        return pandas.DataFrame({**columns, "selected": self._selected[order]})
+
+    def summary(self) -> str:
+        """The finding in plain words."""
+        check_is_fitted(self, "W_")
+        found = int(np.count_nonzero(self._selected))
+        if found:
+            return (
+                f"{found} of {len(self.W_)} features beat their copies. On average at most {self.fdr:.0%} of such a "
+                "list are false, if the rows of X within tasks are normal with the covariance used."
+            )
+        return (
+            f"Nothing selected: at fdr={self.fdr:g} at least {math.ceil(1.0 / self.fdr)} features have to be found "
+            "together, and these were not. That does not say that nothing matters (permutation_test asks that)."
+        )
+
+
+def knockoff_threshold(w: Array, fdr: float) -> float:
+    """The smallest t > 0 with ``(1 + #{W <= -t}) / max(1, #{W >= t}) <= fdr``; infinite if there is none."""
+    candidates = np.unique(np.abs(w[w != 0.0]))
+    for t in candidates.tolist():
+        lost, won = int(np.count_nonzero(w <= -t)), int(np.count_nonzero(w >= t))
+        if 1 + lost <= fdr * max(1, won) * (1.0 + 1e-12):
+            return float(t)
+    return math.inf
+
+
+def _most_used(data: TaskData, count: int, fdr: float) -> int:
+    """Features and copies that the path is followed to use: a function of the size of the data alone."""
+    rows = float(np.mean([np.count_nonzero(data.weights[part] > 0.0) for part in data.per_task()]))
+    return int(min(max(4.0 / fdr, rows), count))

@@ -1,0 +1,349 @@
+"""Select on one half of the rows, estimate on the other: intervals and tests that are honest after selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2, norm
+from scipy.stats import t as student
+from sklearn.base import clone
+
+from ..fitted.arguments import check_choice, check_number, feature_names
+from ..losses import Huber, Loss, RowLoss, Squared, SquareRoot
+from ..tasks import TaskData, is_task_list
+from .halves import SmallTasks, draw_halves
+from .refit import fit_support
+
+Array = np.ndarray[Any, Any]
+
+_RANK = 1e-10  # singular values below this part of the largest are none
+_LEAST_P = 1e-300
+
+
+def split_inference(
+    model: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    level: float = 0.9,
+    random_state: Any = 0,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    small_tasks: SmallTasks = "error",
+) -> Any:
+    r"""Intervals and tests for the features that a model selects, from rows that did not select them.
+
+    The rows are halved within tasks. The model is fitted to one half (a ``...CV`` model chooses its alpha there), and
+    on the other half each task is fitted without a penalty on the features S that it has selected,
+
+    .. math::
+
+        \min_{w, b}\ \sum_i s_i f(y_i, x_{iS} \cdot w + b + o_i),
+
+    with f the loss of the model: least squares, Huber's loss, logistic or Poisson regression. Standard errors are
+    robust (HC2: :math:`H^{-1} \bigl(\sum_i s_i^2 f_i'^2 x_i x_i^\top/(1 - h_i)\bigr) H^{-1}`, and Student's
+    distribution with the degrees of freedom of Bell and McCaffrey), so that neither equal variances nor a true model
+    are assumed: an interval is about the best linear combination of the selected features.
+
+    Parameters
+    ----------
+    model : linear estimator
+        It is cloned; whether it is fitted does not matter.
+    X, y, task
+        As in `fit`.
+    level : float, default=0.9
+        Of the intervals: each covers its coefficient with about this probability.
+    random_state : int, default=0
+        Seed of the halves. Another seed has other halves, and selects other features.
+    sample_weight, offset : array or list in the form of y, or float, optional
+        As in `fit`.
+    groups : array of shape (n,), or list of such, optional
+        Families, patients: rows of a group are in the same half, and errors are those of whole
+        groups (CR2).
+    small_tasks : {"error", "drop"}, default="error"
+        What to do with a task that has too few rows: a half of it needs more than |S| + 2, and classes that S does not
+        separate.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each selected coefficient: feature, task, estimate, std_error, lower, upper, pvalue, row_pvalue. The
+        last one is for the feature in all tasks together: the sum of the tasks' squared normal scores against
+        chi-squared with as many degrees of freedom (if tasks share rows or groups: by its first two moments,
+        estimated). NaN where rows of a task do not determine a coefficient, or its error.
+
+    Notes
+    -----
+    Half of the rows select less than all of them would, and the other half estimates less well than all of them would:
+    that is the price. Intervals from the rows that selected the features would be too short. P-values are for each
+    coefficient by itself, not corrected for their number. With a ``...CV`` model the folds inside the first half depend
+    on the order of the rows.
+
+    References
+    ----------
+    Cox (1975), "A note on data-splitting for the evaluation of significance levels"; Bell and McCaffrey (2002), "Bias
+    reduction in standard errors for linear regression with multi-stage samples".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tasksieve as ts
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((120, 30)), np.repeat(["a", "b"], 60)
+    >>> y = 2 * X[:, 0] + rng.standard_normal(120)
+    >>> table = ts.split_inference(ts.MultiTaskLasso(alpha=0.5), X, y, task)
+    >>> print(table.loc[:1, ["feature", "task", "lower", "upper"]].round(2).to_string(index=False))
+     feature task  lower  upper
+           0    a   1.39   2.14
+           0    b   1.81   2.35
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("split_inference needs pandas: pip install pandas") from error
+    check_number(level, "level", low=0, closed=False, high=1.0)
+    if level == 1.0:
+        raise ValueError("The 'level' parameter must be below 1: an interval that always covers has no end.")
+    check_choice(small_tasks, "small_tasks", ("error", "drop"))
+    if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise ValueError(
+            f"model: {name} does not select features by a penalty; give a linear model such as MultiTaskLasso()."
+        )
+    data = model._read_with(X, y, task, sample_weight, offset)
+    loss = model._loss_of(data)
+    _refuse_loss(loss)
+    halves = draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
+    selecting, estimating = (halves.weights(half, data.weights) for half in (0, 1))
+    # tasks that cannot be halved may help to select
+    selecting = np.where(halves.unit < 0, data.weights, selecting)
+    options: dict[str, Any] = {} if offset is None else {"offset": offset}
+    if groups is not None and hasattr(model, "cv"):
+        options["groups"] = groups
+    chosen = clone(model).fit(X, y, task, _as_given(data, selecting), **options)
+    supports = [np.flatnonzero(own) for own in chosen._learned().rows]
+    kept = _large_enough(data, estimating, supports, small_tasks)
+    found = _estimates(model, loss, data, estimating, halves.unit, supports, kept, small_tasks == "drop")
+    columns = _columns(found, data, float(level))
+    names = feature_names(X[0] if is_task_list(X) else X)
+    if names is not None:
+        columns["feature"] = names[columns["feature"]]
+    columns["task"] = data.tasks[columns["task"]]
+    return pandas.DataFrame(columns)
+
+
+def _refuse_loss(loss: Loss) -> None:
+    known = isinstance(loss, Squared | SquareRoot | Huber) or loss.labels == "counts"
+    if known or (loss.labels == "signs" and loss.probabilities):
+        return
+    what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
+    raise ValueError(
+        "model: split_inference knows errors of least squares, Huber's loss, logistic and Poisson regression, not of "
+        f"{what}. Give a model with one of these losses."
+    )
+
+
+def _as_given(data: TaskData, weights: Array) -> Any:
+    """Flat sample weights in the form of y, as a fit reads them: without what class_weight has put there."""
+    flat = weights if data.class_factors is None else weights / data.class_factors
+    if data.form == "list":
+        return [flat[part] for part in data.per_task()]
+    if data.shared:
+        return flat.reshape(data.n_tasks, data.n_rows).T.copy()
+    if data.order is None:
+        return flat
+    out = np.empty_like(flat)
+    out[data.order] = flat
+    return out
+
+
+def _large_enough(data: TaskData, weights: Array, supports: list[Array], small_tasks: str) -> list[int]:
+    """Tasks with rows enough for their features."""
+    rows = [int(np.count_nonzero(weights[part] > 0.0)) for part in data.per_task()]
+    small = [t for t, own in enumerate(supports) if rows[t] <= len(own) + 2]
+    if small and small_tasks == "error":
+        names = data.tasks.tolist()
+        words = [f"{names[t]!r} has {rows[t]} for {len(supports[t])} features" for t in small[:3]]
+        more = f" and {len(small) - 3} more task(s)" if small[3:] else ""
+        raise ValueError(
+            f"The half that estimates needs more than |S| + 2 rows in each task: task {', '.join(words)}{more}. Select "
+            "fewer features (a larger alpha), or leave such tasks out with small_tasks='drop'."
+        )
+    return [t for t in range(data.n_tasks) if t not in small]
+
+
+@dataclass(frozen=True)
+class _Estimates:
+    """One task: features, estimates, degrees of freedom, and the influence of each unit on each estimate."""
+
+    task: int
+    features: Array
+    coef: Array
+    df: Array
+    units: Array
+    influence: Array  # features x units
+
+    @cached_property
+    def errors(self) -> Array:
+        return np.sqrt(np.sum(np.square(self.influence), axis=1))
+
+    @cached_property
+    def pvalues(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(2.0 * student.sf(np.abs(self.coef / self.errors), self.df))
+
+
+def _estimates(
+    model: Any,
+    loss: Loss,
+    data: TaskData,
+    weights: Array,
+    unit: Array,
+    supports: list[Array],
+    kept: list[int],
+    drop: bool,
+) -> list[_Estimates]:
+    half = data.with_weights(weights)
+    union = np.unique(np.concatenate([*supports, np.empty(0, dtype=np.int64)])).astype(np.int64)
+    columns = data.take(union) if len(union) else np.empty((data.n_rows, 0))
+    found = []
+    for t, fit in fit_support(model, half, supports, kept, skip=drop).items():
+        features = supports[t]
+        flat = np.arange(data.offsets[t], data.offsets[t + 1])
+        flat = flat[weights[flat] > 0.0]
+        rows = flat - data.offsets[t] if data.shared else flat
+        own = columns[np.ix_(rows, np.searchsorted(union, features))]
+        units, place = np.unique(unit[flat], return_inverse=True)
+        sandwich = _sandwich(loss, own, data.y[flat], weights[flat], fit.scores, place, model.fit_intercept)
+        df = np.minimum(sandwich.df, max(len(units) - 1, 1))
+        influence = np.where(sandwich.settled[:, None], sandwich.influence, np.nan)
+        coef = np.where(sandwich.settled, fit.coef, np.nan)
+        found.append(_Estimates(t, features, coef, df, units, influence))
+    return found
+
+
+@dataclass(frozen=True)
+class _Sandwich:
+    """What each unit adds to each coefficient (features x units), degrees of freedom, and which coefficients the rows
+    determine, with an error."""
+
+    influence: Array
+    df: Array
+    settled: Array
+
+
+def _sandwich(
+    loss: Loss, columns: Array, y: Array, weights: Array, scores: Array, unit: Array, fit_intercept: bool
+) -> _Sandwich:
+    """HC2, or CR2 where units have several rows: errors are unbiased where the loss has the variances right, and
+    consistent where it has not.
+
+    With rows scaled so that H = X'X, residuals are ``e = (I - U U') noise`` for a basis U of the columns, and those of
+    a unit g become ``(I - U_g U_g')^(-1/2) e_g``. The degrees of freedom (Bell and McCaffrey 2002) are those of a
+    multiple of chi-squared with the first two moments of the estimated variance; they need no more than U.
+    """
+    slope, bend, variance = y - scores, np.ones(len(y)), np.ones(len(y))
+    if isinstance(loss, RowLoss):
+        slope, second = loss.slope(y, scores), loss.second(y, scores)
+        bend = loss.curvature(y, scores) if second is None else second
+        variance = bend if loss.labels != "values" else variance  # the loss has a formula for it
+    count, n_units = columns.shape[1], int(unit.max()) + 1
+    centred = columns - columns.mean(axis=0) if fit_intercept else columns
+    full = np.column_stack([centred, np.ones(len(y))]) if fit_intercept else centred
+    sizes = np.linalg.norm(full, axis=0)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    full = full / sizes
+    left, values, right = np.linalg.svd(np.sqrt(weights * bend)[:, None] * full, full_matrices=False)
+    used = values > _RANK * values.max(initial=0.0)
+    left = left[:, used]
+    inverse = right[used].T / np.square(values[used]) @ right[used]
+    root = np.sqrt(weights * variance)
+    pull = ((inverse @ full.T) * root / sizes[:, None])[:count]
+    settled = (np.abs(right[~used]) < 1e-6).all(axis=0)[:count]
+    grown, lost = _grown(pull, left, unit)
+    settled &= lost <= 1e-8 * np.sum(np.square(pull), axis=1)
+    parts, df, influence = grown * (weights * slope / root), np.empty(count), np.empty((count, n_units))
+    for j in range(count):
+        influence[j] = np.bincount(unit, parts[j], n_units)
+        lengths = np.bincount(unit, np.square(grown[j]), n_units)
+        shadows = np.zeros((n_units, left.shape[1]))
+        np.add.at(shadows, unit, grown[j][:, None] * left)
+        explained = np.sum(np.square(shadows), axis=1)
+        spread = lengths @ (lengths - 2.0 * explained) + np.sum(np.square(shadows.T @ shadows))
+        df[j] = max((lengths - explained).sum() ** 2 / spread, 1.0) if spread > 0.0 else 1.0
+    return _Sandwich(influence, df, settled)
+
+
+def _grown(pull: Array, left: Array, unit: Array) -> tuple[Array, Array]:
+    """``(I - U_g U_g')^(-1/2) pull_g`` for every unit; and how much of each row of `pull` lies where nothing is left of
+    the residuals, so that they cannot tell an error."""
+    sizes, lost = np.bincount(unit), np.zeros(len(pull))
+    free = 1.0 - np.sum(np.square(left), axis=1)
+    alone = sizes[unit] == 1
+    exact = alone & (free < _RANK)
+    lost += np.sum(np.square(pull[:, exact]), axis=1)
+    grown = pull / np.sqrt(np.where(free < _RANK, 1.0, free))
+    for g in np.flatnonzero(sizes > 1):
+        rows = np.flatnonzero(unit == g)
+        part = left[rows]
+        values, vectors = np.linalg.eigh(np.eye(len(rows)) - part @ part.T)
+        along = pull[:, rows] @ vectors
+        inside = values > _RANK
+        lost += np.sum(np.square(along[:, ~inside]), axis=1)
+        grown[:, rows] = (along[:, inside] / np.sqrt(values[inside])) @ vectors[:, inside].T
+    return grown, lost
+
+
+def _columns(found: list[_Estimates], data: TaskData, level: float) -> dict[str, Array]:
+    """The table, features in their order, tasks within them."""
+    empty = np.empty(0)
+    feature = np.concatenate([own.features for own in found]).astype(np.int64) if found else empty.astype(np.int64)
+    task = np.concatenate([np.full(len(own.features), own.task) for own in found]) if found else empty.astype(np.int64)
+    parts = {
+        "estimate": [own.coef for own in found],
+        "std_error": [own.errors for own in found],
+        "width": [student.isf(0.5 * (1.0 - level), own.df) * own.errors for own in found],
+        "pvalue": [own.pvalues for own in found],
+    }
+    flat = {name: np.concatenate(own) if own else empty for name, own in parts.items()}
+    rows = {int(j): _row_test(int(j), found) for j in np.unique(feature)}
+    table = {
+        "feature": feature,
+        "task": task,
+        "estimate": flat["estimate"],
+        "std_error": flat["std_error"],
+        "lower": flat["estimate"] - flat["width"],
+        "upper": flat["estimate"] + flat["width"],
+        "pvalue": flat["pvalue"],
+        "row_pvalue": np.array([rows[int(j)] for j in feature], dtype=np.float64),
+    }
+    order = np.lexsort((task, feature))
+    return {name: column[order] for name, column in table.items()}
+
+
+def _row_test(feature: int, found: list[_Estimates]) -> float:
+    """Whether a feature matters in any task: p-value of the sum of squared normal scores of the tasks."""
+    scores, influences = [], []
+    for own in found:
+        for k in np.flatnonzero(own.features == feature):
+            p = own.pvalues[k]
+            if np.isfinite(p):
+                scores.append(float(norm.isf(0.5 * max(p, _LEAST_P))))
+                influences.append((own.units, own.influence[k] / own.errors[k]))
+    if not scores:
+        return float("nan")
+    total, spread = float(np.sum(np.square(scores))), 1.0
+    units, place = np.unique(np.concatenate([units for units, _ in influences]), return_inverse=True)
+    if len(units) < len(place):  # tasks have rows or groups in common: their scores are related
+        rows = np.zeros((len(scores), len(units)))
+        cuts = np.cumsum([len(own) for own, _ in influences])[:-1]
+        for own_row, part, (_, influence) in zip(rows, np.split(place, cuts), influences, strict=True):
+            own_row[part] = influence
+        # scores of correlations R: a sum of mean m and variance 2 tr(R^2), as that of a multiple of chi-squared
+        spread = float(np.sum(np.square(rows @ rows.T))) / len(scores)
+    return float(chi2.sf(total / spread, len(scores) / spread))
