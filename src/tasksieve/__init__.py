@@ -94,13 +94,11 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.compare import compare as compare
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
-    from .findings.compare import compare as compare
-    from .findings.permutation import permutation_test as permutation_test
-    from .findings.refit import refit as refit
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
