@@ -25,8 +25,8 @@ _HOME = {
     "GraphSVCCV": "graph",
     "GraphSVR": "graph",
     "GraphSVRCV": "graph",
-    "KnockoffSelection": "findings.knockoffs",
     "HeldOutQuality": "fitted.quality",
+    "KnockoffSelection": "findings.knockoffs",
     "MultiTaskClassifier": "linear",
     "MultiTaskClassifierCV": "linear",
     "MultiTaskElasticNet": "linear",
@@ -65,9 +65,9 @@ _HOME = {
     "checkpoint": "fitted.checkpoint",
     "compare": "findings.compare",
     "permutation_test": "findings.permutation",
+    "pfer_bound": "findings.bounds",
     "refit": "findings.refit",
     "split_inference": "findings.split",
-    "pfer_bound": "findings.bounds",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -94,13 +94,11 @@ _PARTS = (
 if TYPE_CHECKING:
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
+    from .findings.compare import compare as compare
     from .findings.knockoffs import KnockoffSelection as KnockoffSelection
     from .findings.permutation import permutation_test as permutation_test
     from .findings.refit import refit as refit
     from .findings.split import split_inference as split_inference
-    from .findings.compare import compare as compare
-    from .findings.permutation import permutation_test as permutation_test
-    from .findings.refit import refit as refit
     from .findings.stability import StabilitySelection as StabilitySelection
     from .fitted.checkpoint import FoldStore as FoldStore
     from .fitted.checkpoint import checkpoint as checkpoint
