@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ def data(seed: int = 0, kind: str = "values", n: int = 60, d: int = 15) -> tuple
     if kind == "counts":
         return x, rng.poisson(np.exp(0.5 * z)), task
     return x, z + rng.standard_normal(3 * n) * (0.5 + np.abs(x[:, 2])), task
+
+
+def inferred(*arguments: Any, **options: Any) -> pandas.DataFrame:
+    return ts.split_inference(*arguments, **options).to_frame()
 
 
 MODELS = {
@@ -67,7 +72,7 @@ class TestNumbers:
         x, y, task = data(kind=kind)
         model = MODELS[name]
         weight = np.random.default_rng(1).uniform(0.3, 2.0, len(y)) if weighted else np.ones(len(y))
-        found = ts.split_inference(model, x, y, task, level=0.8, sample_weight=weight if weighted else None)
+        found = inferred(model, x, y, task, level=0.8, sample_weight=weight if weighted else None)
         given = model._read_with(x, y, task, weight, None)
         halves = draw_halves(given, 1, 0)
         order = np.argsort(task, kind="stable")
@@ -111,7 +116,7 @@ class TestNumbers:
         x = rng.standard_normal((n, 6)) + rng.standard_normal((40, 6))[family]
         y = 2.0 * x[:, 0] + rng.standard_normal(40)[family] + rng.standard_normal(n)
         model = ts.MultiTaskLasso(0.8)
-        found = ts.split_inference(model, x, y, groups=family)
+        found = inferred(model, x, y, groups=family)
         given = model._read_with(x, y, None, None, None)
         halves = draw_halves(given, 1, 0, groups=family)
         rows = np.flatnonzero(halves.weights(1, np.ones(n)))
@@ -130,14 +135,26 @@ class TestNumbers:
 
     def test_nothing_selected(self) -> None:
         x, y, task = data()
-        found = ts.split_inference(ts.MultiTaskLasso(100.0), x, y, task)
+        found = inferred(ts.MultiTaskLasso(100.0), x, y, task)
         assert len(found) == 0
         assert list(found) == ["feature", "task", "estimate", "std_error", "lower", "upper", "pvalue", "row_pvalue"]
+
+    def test_in_words(self) -> None:
+        x, y, task = data()
+        found = ts.split_inference(MODELS["values"], x, y, task)
+        own = found.to_frame().drop_duplicates("feature")
+        clear = int((own["row_pvalue"] * len(own) <= 0.05).sum())
+        assert clear >= 2
+        assert f"{len(own)} feature(s) were selected on one half" in found.summary()
+        assert f"{clear} of these matter" in found.summary()
+        assert repr(found) == f"SplitInference({len(own)} feature(s), {3 * len(own)} coefficient(s), level=0.9)"
+        nothing = ts.split_inference(ts.MultiTaskLasso(100.0), x, y, task)
+        assert "Nothing was selected" in nothing.summary()
 
     def test_names_of_features(self) -> None:
         x, y, task = data()
         frame = pandas.DataFrame(x, columns=[f"g{j}" for j in range(15)])
-        named, plain = (ts.split_inference(MODELS["values"], own, y, task) for own in (frame, x))
+        named, plain = (inferred(MODELS["values"], own, y, task) for own in (frame, x))
         np.testing.assert_array_equal(named["feature"], [f"g{j}" for j in plain["feature"]])
 
     def test_what_rows_do_not_determine_is_nan(self) -> None:
@@ -149,7 +166,7 @@ class TestNumbers:
         rows = rows[task[rows] == "a"]
         x[rows, 1] = 0.25  # constant in a task where it is to be estimated; labels, and so halves, stay as they are
         x[rows[0], 0], x[rows[1:], 0] = 3.0, 0.0  # told by one row alone
-        found = ts.split_inference(model, x, y, task)
+        found = inferred(model, x, y, task)
         assert {0, 1} <= set(found["feature"])
         for feature in (0, 1):
             table = found[found["feature"] == feature].set_index("task")
@@ -165,15 +182,15 @@ class TestDependsOnTheSeedOnly:
     def test_rows_names_and_forms(self) -> None:
         x, y, task = data()
         model = MODELS["values"]
-        truth = ts.split_inference(model, x, y, task)
+        truth = inferred(model, x, y, task)
         rows = np.random.default_rng(3).permutation(len(y))
-        moved = ts.split_inference(model, x[rows], y[rows], task[rows])
+        moved = inferred(model, x[rows], y[rows], task[rows])
         pandas.testing.assert_frame_equal(moved, truth, rtol=1e-6)
-        renamed = ts.split_inference(model, x, y, np.char.add("task ", task))
+        renamed = inferred(model, x, y, np.char.add("task ", task))
         pandas.testing.assert_frame_equal(renamed.drop(columns="task"), truth.drop(columns="task"), rtol=1e-6)
-        listed = ts.split_inference(model, [x[task == t] for t in "abc"], [y[task == t] for t in "abc"])
+        listed = inferred(model, [x[task == t] for t in "abc"], [y[task == t] for t in "abc"])
         pandas.testing.assert_frame_equal(listed.drop(columns="task"), truth.drop(columns="task"), rtol=1e-6)
-        other = ts.split_inference(model, x, y, task, random_state=1)
+        other = inferred(model, x, y, task, random_state=1)
         assert not other["estimate"].isin(truth["estimate"]).any()
 
     def test_class_weights_count_once(self) -> None:
@@ -181,8 +198,8 @@ class TestDependsOnTheSeedOnly:
         rng = np.random.default_rng(4)
         weight = rng.uniform(0.5, 2.0, len(y))
         model = ts.MultiTaskClassifier(alpha=0.2, class_weight={"yes": 2.0, "no": 1.0})
-        found = ts.split_inference(model, x, y, task, sample_weight=weight)
-        by_weight = ts.split_inference(
+        found = inferred(model, x, y, task, sample_weight=weight)
+        by_weight = inferred(
             ts.MultiTaskClassifier(alpha=0.2), x, y, task, sample_weight=weight * np.where(y == "yes", 2.0, 1.0)
         )
         pandas.testing.assert_frame_equal(found, by_weight, rtol=1e-5)
@@ -194,13 +211,13 @@ class TestBadInput:
         keep = np.concatenate([np.flatnonzero(task != "b"), np.flatnonzero(task == "b")[:8]])
         model = ts.MultiTaskLasso(0.2)
         with pytest.raises(ValueError, match=r"task 'b' has 4 for \d+ features.*small_tasks='drop'"):
-            ts.split_inference(model, x[keep], y[keep], task[keep])
-        found = ts.split_inference(model, x[keep], y[keep], task[keep], small_tasks="drop")
+            inferred(model, x[keep], y[keep], task[keep])
+        found = inferred(model, x[keep], y[keep], task[keep], small_tasks="drop")
         assert set(found["task"]) == {"a", "c"}
         keep = keep[:-7]  # one row: it helps to select
         with pytest.raises(ValueError, match="cannot be halved"):
-            ts.split_inference(model, x[keep], y[keep], task[keep])
-        found = ts.split_inference(model, x[keep], y[keep], task[keep], small_tasks="drop")
+            inferred(model, x[keep], y[keep], task[keep])
+        found = inferred(model, x[keep], y[keep], task[keep], small_tasks="drop")
         assert set(found["task"]) == {"a", "c"}
 
     def test_separated_classes(self) -> None:
@@ -208,28 +225,29 @@ class TestBadInput:
         own = task == "b"
         y[own] = np.where(x[own, 0] > 0.0, "yes", "no")
         with pytest.raises(ValueError, match=r"task 'b'.*does not exist"):
-            ts.split_inference(MODELS["signs"], x, y, task)
-        found = ts.split_inference(MODELS["signs"], x, y, task, small_tasks="drop")
+            inferred(MODELS["signs"], x, y, task)
+        found = inferred(MODELS["signs"], x, y, task, small_tasks="drop")
         assert set(found["task"]) == {"a", "c"}
 
     def test_models_and_numbers(self) -> None:
         x, y, task = data()
         with pytest.raises(ValueError, match="GraphSVR does not select features"):
-            ts.split_inference(ts.GraphSVR(), x, y, task)
+            inferred(ts.GraphSVR(), x, y, task)
         with pytest.raises(ValueError, match="not of the"):
-            ts.split_inference(ts.MultiTaskRegressor(Quantile(0.5, 0.5)), x, y, task)
+            inferred(ts.MultiTaskRegressor(Quantile(0.5, 0.5)), x, y, task)
         with pytest.raises(ValueError, match="more than two classes"):
-            ts.split_inference(ts.MultiTaskClassifier(), x, task)
+            inferred(ts.MultiTaskClassifier(), x, task)
         with pytest.raises(ValueError, match="level"):
-            ts.split_inference(MODELS["values"], x, y, task, level=1.0)
+            inferred(MODELS["values"], x, y, task, level=1.0)
         with pytest.raises(ValueError, match="small_tasks"):
-            ts.split_inference(MODELS["values"], x, y, task, small_tasks="keep")  # type: ignore[arg-type]
+            inferred(MODELS["values"], x, y, task, small_tasks="keep")  # type: ignore[arg-type]
 
     def test_without_pandas(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-        x, y, task = np.zeros((4, 2)), np.arange(4.0), [0, 0, 1, 1]
+        x, y, task = data()
+        found = ts.split_inference(MODELS["values"], x, y, task)
+        monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(ImportError, match="pip install pandas"):
-            ts.split_inference(MODELS["values"], x, y, task)
+            found.to_frame()
 
 
 def coverage(n_sets: int, kind: str) -> tuple[float, float]:
@@ -265,7 +283,7 @@ def coverage(n_sets: int, kind: str) -> tuple[float, float]:
                 y = z + 0.8 * rng.standard_normal(n // 4)[family] + 0.6 * rng.standard_normal(len(z))
             else:  # variances that differ
                 y = z + (0.5 + 0.7 * np.abs(x[:, 0])) * rng.standard_normal(len(z))
-        found = ts.split_inference(model, x, y, **options)
+        found = inferred(model, x, y, **options)
         if not np.isin(true, found["feature"]).all():
             continue  # the truth is another combination then
         truth = coef[found["feature"], found["task"]]

@@ -7,6 +7,7 @@ place. (Nor by its labels alone: two tasks with as many rows of each class would
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -14,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskData
+from .ranks import column_blocks, refined
 
 Array = np.ndarray[Any, Any]
-
-_MOST_COLUMNS = 4096  # read at a time, where it takes that many
-_MOST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -53,57 +52,28 @@ def canonical(data: TaskData) -> Canonical:
         labels, home = np.stack(flat, axis=1), data.task_of_sample
         observed = np.asarray(data.weights > 0.0)
     labels = labels + 0.0  # no negative zeros
-    place = _ranks(home, labels)
-    for columns in _blocks(data):
-        tied = np.flatnonzero(observed & (np.bincount(place)[place] > 1))
-        if not len(tied):
+    place = refined(np.zeros(len(home), dtype=np.int64), [*labels.T[::-1], home])
+    blocks = column_blocks(data)
+    while len(tied := np.flatnonzero(observed & (np.bincount(place)[place] > 1))):
+        block = next(blocks, None)
+        if block is None:
             break
-        # those that are tied spread over the places that they have together
-        place[tied] += _within(place[tied], data.take(columns)[tied] + 0.0)
+        place[tied] = refined(place[tied], list(block[tied].T[::-1]))
     order = np.argsort(place, kind="stable")
     order = order[observed[order]]
     rows = [order[home[order] == k] for k in range(int(home.max()) + 1)]
     return Canonical(rows, _seeds(data, labels, rows))
 
 
-def _ranks(first: Array, keys: Array) -> Array:
-    """The place of each row in the order of its keys, the first of its places where several are alike."""
-    order = np.lexsort((*keys.T[::-1], first))
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(first[order]) != 0) | (np.diff(keys[order], axis=0) != 0).any(axis=1)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.flatnonzero(new)[np.cumsum(new) - 1]
-    return place
-
-
-def _within(place: Array, keys: Array) -> Array:
-    """How far each row comes after the first of those that it was tied with."""
-    rank = _ranks(place, keys)
-    order = np.argsort(place, kind="stable")
-    start = np.empty(len(place), dtype=np.int64)
-    start[order] = np.searchsorted(place[order], place[order])
-    return rank - start
-
-
-def _blocks(data: TaskData) -> Any:
-    """All columns, a few at first."""
-    low, size = 0, 1
-    most = max(1, min(_MOST_COLUMNS, _MOST_BYTES // (8 * max(data.n_rows, 1))))
-    while low < data.n_features:
-        yield np.arange(low, min(low + size, data.n_features))
-        low, size = low + size, min(8 * size, most)
-
-
 def _seeds(data: TaskData, labels: Array, rows: list[Array]) -> list[tuple[int, ...]]:
     """Numbers made of a task's rows: of labels and the first column, of more where two tasks are alike in these."""
     sums = [blake2b(np.ascontiguousarray(labels[own]).tobytes(), digest_size=16) for own in rows]
     alike = list(range(len(rows)))
-    for columns in _blocks(data):
-        block = data.take(columns) + 0.0
+    for block in column_blocks(data):
         for k in alike:
             sums[k].update(np.ascontiguousarray(block[rows[k]]).tobytes())
         digests = [found.digest() for found in sums]
-        counts = {digest: digests.count(digest) for digest in set(digests)}
+        counts = Counter(digests)
         alike = [k for k in alike if counts[digests[k]] > 1]
         if not alike:
             break

@@ -23,13 +23,13 @@ from scipy.sparse.csgraph import connected_components
 from ..fitted.arguments import check_choice
 from ..fitted.deal import read_seed
 from ..tasks import TaskData, read_groups, some_of
+from .ranks import column_blocks, refined
 
 Array = np.ndarray[Any, Any]
 SmallTasks = Literal["error", "drop"]
 
 _NOWHERE = -1  # the unit of samples that are in neither half
 _ATTEMPTS = 1000  # at drawing halves in which every task has rows
-_BLOCK_ENTRIES = 1 << 22  # of X, read at a time to tell rows apart
 
 
 @dataclass(frozen=True)
@@ -205,15 +205,6 @@ def _strata_of_units(unit: Array, ranks: Array, kinds: Array) -> list[Array]:
     return [np.array([u for _, u in sorted(strata[key])]) for key in sorted(strata)]
 
 
-def _column_blocks(data: TaskData) -> Iterator[Array]:
-    """Columns in their order, a few at first, then more at a time."""
-    low, width, most = 0, 1, max(1, _BLOCK_ENTRIES // max(data.n_rows, 1))
-    while low < data.n_features:
-        high = min(low + width, data.n_features)
-        yield data.take(np.arange(low, high)) + 0.0  # no zero has a sign
-        low, width = high, min(2 * width, most)
-
-
 def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
     """The place of each sample in its task, sorted by label, weight, offset and columns; equal ones have the same.
 
@@ -223,28 +214,11 @@ def _ranks(data: TaskData, samples: Array, task: Array) -> Array:
     keys = [data.weights[samples], data.y[samples] + 0.0, task]
     if data.known is not None and len(data.known) == len(data.y):
         keys.insert(0, data.known[samples])
-    ranks = _refined(np.zeros(len(samples), dtype=np.int64), keys)
-    blocks = _column_blocks(data)
+    ranks = refined(np.zeros(len(samples), dtype=np.int64), keys)
+    blocks = column_blocks(data)
     while len(tied := np.flatnonzero(np.bincount(ranks)[ranks] > 1)) and (block := next(blocks, None)) is not None:
-        ranks[tied] = _refined(ranks[tied], list(block[rows[tied]].T[::-1]))
+        ranks[tied] = refined(ranks[tied], list(block[rows[tied]].T[::-1]))
     return ranks - np.searchsorted(task, np.arange(data.n_tasks))[task]
-
-
-def _refined(ranks: Array, keys: list[Array]) -> Array:
-    """Ranks (the number of those before) of members of whole ties, which further keys tell apart, the last of these
-    first."""
-    order = np.lexsort([*keys, ranks])
-    sorted_keys = [key[order] for key in (*keys, ranks)]
-    opens = np.ones(len(order), dtype=bool)  # whether one differs from the one before
-    opens[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
-    new_tie = np.ones(len(order), dtype=bool)
-    new_tie[1:] = sorted_keys[-1][1:] != sorted_keys[-1][:-1]
-    places = np.arange(len(order))
-    start = np.maximum.accumulate(np.where(opens, places, 0))
-    base = np.maximum.accumulate(np.where(new_tie, places, 0))
-    found = np.empty_like(ranks)
-    found[order] = sorted_keys[-1] + start - base
-    return found
 
 
 def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> dict[int, bytes]:
@@ -264,7 +238,7 @@ def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> 
 
     tied = alike()
     if tied:
-        for block in _column_blocks(data):
+        for block in column_blocks(data):
             for column in block.T:
                 for t in tied:
                     found[t].update(column[rows[spans[t]]].tobytes())

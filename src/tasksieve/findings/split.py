@@ -19,8 +19,74 @@ from .refit import fit_support
 
 Array = np.ndarray[Any, Any]
 
+COLUMNS = ("feature", "task", "estimate", "std_error", "lower", "upper", "pvalue", "row_pvalue")
+
 _RANK = 1e-10  # singular values below this part of the largest are none
 _LEAST_P = 1e-300
+
+
+@dataclass(frozen=True, repr=False)
+class SplitInference:
+    """What `split_inference` has found: columns of a table with a row for each selected coefficient.
+
+    Attributes
+    ----------
+    feature : array
+        Its name, or its number.
+    task : array
+    estimate, std_error, lower, upper, pvalue : arrays of float
+        Of the coefficient, in the units of X and y.
+    row_pvalue : array of float
+        Of the feature in all tasks together: the sum of the tasks' squared normal scores against chi-squared with as
+        many degrees of freedom (if tasks share rows or groups: by its first two moments, estimated).
+    level : float
+        Of the intervals.
+    halves : str
+        How the rows were halved.
+    """
+
+    feature: Array
+    task: Array
+    estimate: Array
+    std_error: Array
+    lower: Array
+    upper: Array
+    pvalue: Array
+    row_pvalue: Array
+    level: float
+    halves: str
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def __repr__(self) -> str:
+        features = len(set(self.feature.tolist()))
+        return f"SplitInference({features} feature(s), {len(self)} coefficient(s), level={self.level:g})"
+
+    def to_frame(self) -> Any:
+        """The table as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("SplitInference.to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame({name: getattr(self, name) for name in COLUMNS})
+
+    def summary(self) -> str:
+        """The finding in plain words."""
+        if not len(self):
+            return "Nothing was selected on the one half of the rows: there is nothing to estimate on the other."
+        features, first = np.unique(self.feature, return_index=True)
+        clear = int(np.count_nonzero(self.row_pvalue[first] * len(features) <= 0.05))
+        return (
+            f"{len(features)} feature(s) were selected on one half of the rows. On the other half, which did not "
+            f"select them, {clear} of these matter in some task (p <= 0.05 after Bonferroni's correction). "
+            f"Intervals cover the coefficients of these features with a probability of about {self.level:.0%} each."
+        )
 
 
 def split_inference(
@@ -35,7 +101,7 @@ def split_inference(
     offset: Any = None,
     groups: Any = None,
     small_tasks: SmallTasks = "error",
-) -> Any:
+) -> SplitInference:
     r"""Intervals and tests for the features that a model selects, from rows that did not select them.
 
     The rows are halved within tasks. The model is fitted to one half (a ``...CV`` model chooses its alpha there), and
@@ -71,11 +137,10 @@ def split_inference(
 
     Returns
     -------
-    pandas.DataFrame
-        A row for each selected coefficient: feature, task, estimate, std_error, lower, upper, pvalue, row_pvalue. The
-        last one is for the feature in all tasks together: the sum of the tasks' squared normal scores against
-        chi-squared with as many degrees of freedom (if tasks share rows or groups: by its first two moments,
-        estimated). NaN where rows of a task do not determine a coefficient, or its error.
+    SplitInference
+        A table, with a row for each selected coefficient: feature, task, estimate, std_error, lower, upper, pvalue,
+        row_pvalue; `SplitInference.to_frame` and `SplitInference.summary`. NaN where rows of a task do not determine a
+        coefficient, or its error.
 
     Notes
     -----
@@ -97,15 +162,9 @@ def split_inference(
     >>> X, task = rng.standard_normal((120, 30)), np.repeat(["a", "b"], 60)
     >>> y = 2 * X[:, 0] + rng.standard_normal(120)
     >>> table = ts.split_inference(ts.MultiTaskLasso(alpha=0.5), X, y, task)
-    >>> print(table.loc[:1, ["feature", "task", "lower", "upper"]].round(2).to_string(index=False))
-     feature task  lower  upper
-           0    a   1.39   2.14
-           0    b   1.81   2.35
+    >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
+    (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.39, 1.81]), array([2.14, 2.35]))
     """
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("split_inference needs pandas: pip install pandas") from error
     check_number(level, "level", low=0, closed=False, high=1.0)
     if level == 1.0:
         raise ValueError("The 'level' parameter must be below 1: an interval that always covers has no end.")
@@ -134,7 +193,7 @@ def split_inference(
     if names is not None:
         columns["feature"] = names[columns["feature"]]
     columns["task"] = data.tasks[columns["task"]]
-    return pandas.DataFrame(columns)
+    return SplitInference(**columns, level=float(level), halves=halves.words)
 
 
 def _refuse_loss(loss: Loss) -> None:
