@@ -230,11 +230,15 @@ class TestPvalue:
         assert "Something matters" in found.summary()
         assert repr(found) == f"PermutationTest(pvalue=0.004975, statistic={found.statistic:.6g}, 200 permutations)"
 
-    def test_first_permutations_are_the_same(self) -> None:
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_first_permutations_are_the_same(self, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However many there are, and in whatever portions they are drawn."""
         x, y, task = stacked()
-        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=5)
-        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=9)
-        np.testing.assert_array_equal(few.null, many.null[:5])
+        groups = np.concatenate([np.arange(n) // 2 for n in (9, 14, 11)]) if grouped else None
+        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=9)
+        monkeypatch.setattr("tasksieve.findings.permuted_levels._CHUNK_BYTES", 8 * 2 * 34 * 2)
+        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=5)
+        np.testing.assert_allclose(few.null, many.null[:5], rtol=1e-13)
 
 
 class TestDependsOnTheSeedOnly:
