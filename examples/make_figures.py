@@ -17,6 +17,7 @@ from online_figure import support_settling
 from owl_figure import owl_figure
 from path_figure import path_figure
 from report_figure import screenshot
+from trust import trust_figure
 
 import tasksieve as ts
 
@@ -31,6 +32,7 @@ def main() -> None:
     save(calibrated_figure(), "calibrated.png")
     save(owl_figure(), "owl.png")
     save(benchmark_figure(), "benchmark.png")
+    save(trust_figure(), "trust.png")
 
 
 def certified_path() -> Figure:
@@ -45,7 +47,9 @@ def certified_path() -> Figure:
     return path_figure(path, truth=np.arange(n_features) < n_true)
 
 
-def save(figure: Figure, name: str) -> None:
+def save(figure: Figure | None, name: str) -> None:
+    if figure is None:
+        return
     FOLDER.mkdir(parents=True, exist_ok=True)
     # no date and no version inside, so that the same run gives the same file
     figure.savefig(FOLDER / name, dpi=110, metadata={"Software": None})

@@ -456,6 +456,9 @@ def test_the_commands_of_the_documentation_work(
     table = re.search(r"^```text\n(hospital,.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert table is not None
     (tmp_path / "trial.csv").write_text(table[1])
+    later = re.search(r"^```text\n(patient,.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert later is not None
+    (tmp_path / "later.csv").write_text(later[1])
     commands = re.findall(r"^\$ tasksieve (.*)$", page, re.MULTILINE)
     assert len(commands) >= 8
     for line in commands:
@@ -475,6 +478,12 @@ OPTIONS_IN_DOCS = (
     "--seed",
     "--row-groups",
     "--no-shuffle",
+    "--pairs",
+    "--pfer",
+    "--threshold",
+    "--assumption none",
+    "--permutations",
+    "--outer-folds",
 )
 
 

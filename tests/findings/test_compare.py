@@ -5,23 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
 import tasksieve as ts
-from tasksieve.findings.comparison import holm
+from tasksieve.findings.comparison import holm, t_test
 from tasksieve.findings.cv_sibling import cv_sibling, for_one_task
 from tasksieve.findings.nested_folds import NestedFolds
 from tasksieve.tasks import read_tasks
 
-LASSO = ts.MultiTaskLassoCV(n_alphas=6, eps=0.1, cv=3)
+LASSO = ts.MultiTaskLassoCV(n_alphas=5, eps=0.1, cv=3)
 NAMES = np.array(["a", "b", "c"])
 
 
-@pytest.fixture
-def rows(rng):
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(20150)
     X, task = rng.standard_normal((90, 8)), np.tile(NAMES, 30)
     y = X[:, 0] - X[:, 1] + np.where(task == "c", 3.0, 0.0) + 0.7 * rng.standard_normal(90)
     return X, y, task
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return ts.compare(LASSO, *rows, cv=3)
 
 
 def folds_of(X, y, task, **options):
@@ -37,16 +44,15 @@ def splits(fold):
     return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
 
 
-def test_against_the_same_by_hand(rows):
+def test_against_the_same_by_hand(rows, found):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
     outer, inner = folds_of(X, y, task)
     assert np.bincount(outer).tolist() == [30, 30, 30]
     losses = {name: np.empty(90) for name in ("shared", "own", "pooled", "mean")}
     for f in range(3):
         held, learn = outer == f, outer != f
         w = learn.astype(float)
-        options = {"n_alphas": 6, "eps": 0.1}
+        options = {"n_alphas": 5, "eps": 0.1}
         shared = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, task, sample_weight=w)
         losses["shared"][held] = (y - shared.predict(X, task=task))[held] ** 2
         pooled = ts.MultiTaskLassoCV(cv=splits(inner[f]), **options).fit(X, y, sample_weight=w)
@@ -74,9 +80,8 @@ def test_against_the_same_by_hand(rows):
     assert found.loss == "squared error"
 
 
-def test_nothing_counts_but_rows_and_seed(rows, rng):
+def test_nothing_counts_but_rows_and_seed(rows, found, rng):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
 
     def same(other, order=slice(None)):
         for name in found.models:
@@ -89,21 +94,20 @@ def test_nothing_counts_but_rows_and_seed(rows, rng):
     same(ts.compare(LASSO, X[mixed], y[mixed], renamed[mixed], cv=3), [2, 1, 0])
     listed = [X[task == t] for t in NAMES], [y[task == t] for t in NAMES]
     same(ts.compare(LASSO, *listed, cv=3, n_jobs=2))
-    same(ts.compare(LASSO, scipy.sparse.csr_array(X), y, task, cv=3))
-    more = np.vstack([X, X[:1]]), np.append(y, np.nan), np.append(task, "a")  # no label, no weight: absent
+    # a row without a label is absent
+    more = scipy.sparse.csr_array(np.vstack([X, X[:1]])), np.append(y, np.nan), np.append(task, "a")
     same(ts.compare(LASSO, *more, cv=3))
     other = ts.compare(LASSO, X, y, task, cv=3, random_state=1)
     assert not np.allclose(other.quality["shared"].values, found.quality["shared"].values)
 
 
-def test_frames_of_pandas(rows):
+def test_frames_of_pandas(rows, found):
     pandas = pytest.importorskip("pandas")
     X, y, task = rows
     given = pandas.DataFrame(X, columns=list("abcdefgh")), pandas.Series(y), pandas.Series(task)
-    found = ts.compare(LASSO, *given, cv=3)
-    frame = found.to_frame()
+    frame = ts.compare(LASSO, *given, cv=3).to_frame()
     assert frame["task"].tolist() == ["a", "b", "c", "all tasks"]
-    np.testing.assert_allclose(frame["loss_shared"], ts.compare(LASSO, X, y, task, cv=3).to_frame()["loss_shared"])
+    np.testing.assert_allclose(frame["loss_shared"], found.to_frame()["loss_shared"])
     np.testing.assert_allclose(frame["difference"], frame["loss_shared"] - frame["loss_own"])
     assert (frame["low"] < frame["difference"]).all()
     assert frame["rows"].tolist() == [30, 30, 30, 90]
@@ -127,6 +131,24 @@ def test_a_shared_matrix_is_held_out_by_rows(rng):
     assert "whole groups" in grouped.folds
 
 
+def test_folds_know_no_names_and_no_order(rng):
+    X = np.round(rng.standard_normal((40, 3)))  # many rows are alike in some columns
+    Y = np.round(rng.standard_normal((40, 2)))
+    Y[3, 0] = np.nan
+    family = rng.integers(0, 12, 40)
+    mixed = rng.permutation(40)
+
+    def folds(X, Y, groups):
+        nest = NestedFolds(read_tasks(X, Y), groups, 5)
+        outer = nest.deal(np.ones(80, dtype=bool), 4, 0).reshape(2, 40)
+        inner = nest.deal(outer.ravel() != 1, 3, 1, 1).reshape(2, 40)
+        return outer.max(axis=0), inner.max(axis=0)
+
+    for groups, other in ((None, None), (family, np.array(list("lkjihgfedcba"))[family][mixed])):
+        for one, two in zip(folds(X, Y, groups), folds(X[mixed], Y[mixed], other), strict=True):
+            np.testing.assert_array_equal(one[mixed], two)
+
+
 def test_groups_are_never_cut(rows):
     X, y, task = rows
     family = np.arange(90) // 6
@@ -139,9 +161,9 @@ def test_groups_are_never_cut(rows):
 @pytest.mark.parametrize(
     ("model", "classes", "loss"),
     [
-        (ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), 2, "log loss"),
-        (ts.MultiTaskClassifierCV(n_alphas=4, eps=0.2, cv=3), 3, "log loss"),
-        (ts.MultiTaskClassifierCV("squared_hinge", n_alphas=4, eps=0.1, cv=3), 2, "squared hinge loss"),
+        (ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), 2, "log loss"),
+        (ts.MultiTaskClassifierCV(n_alphas=3, eps=0.3, cv=2, tol=1e-3), 3, "log loss"),
+        (ts.MultiTaskClassifierCV("squared_hinge", n_alphas=3, eps=0.2, cv=2, tol=1e-3), 2, "squared hinge loss"),
         (ts.GraphSVCCV(np.ones((3, 3)) - np.eye(3), Cs=2, cv=3), 2, "hinge loss"),
         (ts.GraphSVCCV(loss="logistic", Cs=[0.01, 0.1, 1.0], cv=3), 3, "log loss"),
         (ts.GraphSVCCV(Cs=2, cv=3), 3, "share of rows missed"),
@@ -165,7 +187,7 @@ def test_classes(rows, model, classes, loss):
 def test_pairs_of_classes_are_not_pooled(rows):
     X, y, task = rows
     label = np.char.add(np.where(y > np.where(task == "c", 3.0, 0.0), "high", "low"), task)
-    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=4, eps=0.1, cv=3), X, label, task, cv=3)
+    found = ts.compare(ts.MultiTaskLogisticRegressionCV(n_alphas=3, eps=0.2, cv=2, tol=1e-3), X, label, task, cv=3)
     assert found.models == ("shared", "own", "mean")
     assert found.quality["own"].overall[0] > 0.6
 
@@ -173,12 +195,12 @@ def test_pairs_of_classes_are_not_pooled(rows):
 @pytest.mark.parametrize(
     "model",
     [
-        ts.MultiTaskPoissonCV(n_alphas=4, eps=0.1, cv=3),
-        ts.MultiTaskQuantileCV(n_alphas=3, eps=0.2, cv=3),
-        ts.CalibratedMultiTaskLassoCV(n_alphas=3, cv=3),
+        ts.MultiTaskPoissonCV(n_alphas=2, eps=0.1, cv=2, tol=1e-3),
+        ts.MultiTaskQuantileCV(n_alphas=2, eps=0.3, cv=2, tol=1e-2),
+        ts.CalibratedMultiTaskLassoCV(n_alphas=2, eps=0.2, cv=2, tol=1e-3),
         ts.MultiTaskGroupLassoCV(feature_groups=np.arange(8) // 2, n_alphas=3, cv=3),
         ts.MultiTaskOWLCV(n_alphas=3, cv=3),
-        ts.MultiTaskRegressorCV("huber", "linf", n_alphas=3, task_graph="chain", cv=3),
+        ts.MultiTaskRegressorCV("huber", "linf", n_alphas=2, eps=0.2, task_graph="chain", cv=2, tol=1e-3),
         ts.GraphSVRCV(np.ones((3, 3)) - np.eye(3), Cs=3, cv=3, loss="squared"),
     ],
     ids=lambda model: type(model).__name__,
@@ -191,6 +213,14 @@ def test_other_models(rows, rng, model):
     assert found.score == ("D²" if isinstance(model, (ts.MultiTaskPoissonCV, ts.MultiTaskQuantileCV)) else "R²")
     assert found.quality["mean"].overall[0] < 0.05
     assert found.quality["shared"].overall[-1] < found.quality["mean"].overall[-1]
+
+
+def test_strings(rng):
+    text = ["".join(letters) for letters in rng.choice(list("ACGT"), (90, 8))]
+    label = np.array([word[2] == "A" or word[5] == "C" for word in text])
+    model = ts.GraphSVCCV(hasher=ts.WeightedDegreeHasher(degree=2, n_features=2**8), Cs=2, cv=2)
+    found = ts.compare(model, text, label, np.arange(90) % 3, cv=3)
+    assert found.quality["pooled"].overall[0] > 0.8
 
 
 def test_siblings():
@@ -206,14 +236,19 @@ def test_siblings():
             assert type(cv_sibling(getattr(ts, name[:-2])(), "compare")) is getattr(ts, name)
 
 
-def test_words_and_pictures(rows):
+def test_words_and_pictures(rows, found):
     X, y, task = rows
-    found = ts.compare(LASSO, X, y, task, cv=3)
+    assert not found.interrupted
     assert repr(found).startswith("Comparison(3 tasks, mean squared error: shared ")
     said = found.summary()
     assert "3 folds of rows within tasks, 3 inside each, seed 0" in said
     assert f"{found.quality['shared'].overall[1]:.4g} with the shared model" in said
     assert "models that learn from 2/3 of the rows" in said
+    alike = ts.compare(LASSO, X, y - np.where(task == "c", 3.0, 0.0), task, cv=3)
+    assert ("One model for all rows does better still" in alike.summary()) == (
+        alike.differences["pooled"].overall_pvalue <= 0.1
+    )
+    assert alike.quality["pooled"].overall[1] < alike.quality["shared"].overall[1]
     noise = np.random.default_rng(3).standard_normal(90)
     nothing = ts.compare(LASSO, X, noise, task, cv=3).summary()
     assert nothing.startswith("Whether sharing helps cannot be told")
@@ -227,11 +262,27 @@ def test_words_and_pictures(rows):
     matplotlib.pyplot.close("all")
 
 
+def test_tests_of_nothing():
+    p = t_test(np.array([0.0, 1.0, np.nan, 1.0]), np.array([0.0, 0.0, 1.0, np.nan]), np.full(4, 9.0))
+    np.testing.assert_array_equal(p, [1.0, 0.0, np.nan, np.nan])
+    np.testing.assert_allclose(t_test(np.ones(1), np.full(1, 0.5), np.full(1, 9.0)), 2 * student.sf(2.0, 9))
+
+
+def test_class_weights_of_classes_that_are_there(rows):
+    X, y, task = rows
+    label = np.where(y > np.median(y), "high", "low")
+    label[task == "a"] = np.where(y > 0, "right", "left")[task == "a"]
+    weights = {"high": 2.0, "left": 1.5}
+    model = ts.MultiTaskLogisticRegressionCV(n_alphas=2, eps=0.3, cv=2, tol=1e-3, class_weight=weights)
+    assert ts.compare(model, X, label, task, cv=3).models == ("shared", "own", "mean")
+
+
 def test_holm():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, np.nan, 0.03, 0.5])), [0.04, 0.09, np.nan, 0.09, 0.5])
 
 
-def test_progress_and_interruption(rows):
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_and_interruption(rows, n_jobs):
     X, y, task = rows
     heard = []
 
@@ -241,20 +292,18 @@ def test_progress_and_interruption(rows):
             raise KeyboardInterrupt
 
     with ts.watch(stop):
-        found = ts.compare(LASSO, X, y, task, cv=3)
+        found = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
     assert heard == [("compare", k + 1, 12) for k in range(9)]
     assert found.interrupted
     assert (found.n_finished, found.n_folds) == (2, 3)
     assert found.quality["own"].n_rows.tolist() == [20, 20, 20]
     assert "Interrupted: only the rows of 2 of 3 folds count." in found.summary()
-    whole = ts.compare(LASSO, X, y, task, cv=3)
-    assert not whole.interrupted
 
     def at_once(progress):
         raise KeyboardInterrupt
 
     with ts.watch(at_once), pytest.raises(KeyboardInterrupt):
-        ts.compare(LASSO, X, y, task, cv=3)
+        ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
 
 
 def test_refusals(rows):

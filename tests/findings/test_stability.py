@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tasksieve as ts
-from tasksieve.findings.half_paths import Grid
+from tasksieve.findings.half_paths import grid_of
 from tasksieve.findings.halves import draw_halves
 from tasksieve.tasks import read_tasks
 
@@ -46,7 +46,7 @@ def test_what_is_found(fitted: ts.StabilitySelection) -> None:
     assert shares.shape == (60,)
     np.testing.assert_array_equal(fitted.get_support(), shares >= fitted.threshold_)
     np.testing.assert_array_equal(fitted.get_support(indices=True), [0, 1])
-    assert shares.sum() * 12 == 12 * fitted.q_  # every half has come to q features
+    assert shares.sum() == pytest.approx(fitted.q_)  # every half has come to q features
     assert fitted.pfer_bound_ == fitted.pfer_bounds_["unimodal"] == ts.pfer_bound(60, fitted.q_, 0.75, 6)
     assert fitted.n_selectable_ == 60
     assert fitted.n_pairs_ == 6
@@ -68,18 +68,21 @@ def test_halves_are_followed_as_a_path_on_their_rows_alone(monkeypatch: pytest.M
         rows = halves.weights(h, data.weights) > 0
         assert rows.sum() == 40
         own, labels = X[rows] - X[rows].mean(axis=0), y[rows] - y[rows].mean()
-        places = np.arange(entries.places[0] - 2, entries.places[-1] + 1)
-        _, coefs, _ = lasso_path(own, labels, alphas=stable._grid.alphas(places), tol=1e-12, max_iter=100_000)
-        first = np.where(coefs.any(axis=1), np.argmax(coefs != 0, axis=1), len(places))
-        strength = [abs(row[k]) if k < len(places) else 0.0 for row, k in zip(coefs, first, strict=True)]
+        alphas = np.unique(entries.alphas)[::-1]
+        assert alphas[0] < np.max(np.abs(own.T @ labels)) / 40
+        _, coefs, _ = lasso_path(own, labels, alphas=alphas, tol=1e-12, max_iter=100_000)
+        first = np.where(coefs.any(axis=1), np.argmax(coefs != 0, axis=1), len(alphas))
+        strength = [abs(row[k]) if k < len(alphas) else 0.0 for row, k in zip(coefs, first, strict=True)]
         order = np.lexsort((-np.array(strength), first))[:q]
         np.testing.assert_array_equal(entries.numbers, order)
-        np.testing.assert_array_equal(entries.places, places[first[order]])
+        np.testing.assert_array_equal(entries.alphas, alphas[first[order]])
 
 
 def test_the_path_by_alpha(fitted: ts.StabilitySelection) -> None:
     path = fitted.stability_path_.toarray()
     assert path.shape == (len(fitted.alphas_), 60)
+    used = [entries.numbers[entries.alphas >= fitted.alphas_[20]] for entries in fitted._entries]
+    np.testing.assert_allclose(path[20], np.mean([np.isin(np.arange(60), own) for own in used], axis=0))
     assert np.all(np.diff(fitted.alphas_) < 0)
     assert np.all(np.diff(path, axis=0) >= 0)
     assert not path[0].any()
@@ -91,7 +94,7 @@ def test_change_is_a_new_fit_without_fitting() -> None:
     wide = select(q=12, assumption="none").fit(X, y, task)
     narrow = wide.change(q=5, threshold=0.8, assumption="r-concave")
     again = select(q=5, threshold=0.8, assumption="r-concave").fit(X, y, task)
-    # the grid of alphas is made for q, so that the order of those that enter at one value may differ
+    # values of alpha are chosen for q, so that the order of those that enter at one value may differ
     assert np.max(np.abs(narrow.selection_probabilities_ - again.selection_probabilities_)) <= 0.25
     assert (narrow.q_, narrow.threshold_, narrow.pfer_bounds_) == (5, again.threshold_, again.pfer_bounds_)
     assert narrow.selection_probabilities_.sum() == pytest.approx(5)
@@ -233,7 +236,7 @@ def test_groups_of_features_are_what_is_counted(inside: Any) -> None:
     stable = select(model, q=4, assumption="none").fit(X, y, task)
     assert stable.n_selectable_ == 20
     assert stable.pfer_bound_ == ts.pfer_bound(20, 4, 0.75, 6, "none")
-    np.testing.assert_array_equal(stable.get_support(indices=True), [0, 1, 2])
+    np.testing.assert_array_equal(stable.change(threshold=1.0).get_support(indices=True), [0, 1, 2])
     by_group = stable.selection_probabilities_.reshape(20, 3)
     np.testing.assert_array_equal(by_group, by_group[:, :1] @ np.ones((1, 3)))
     assert by_group[:, 0].sum() == pytest.approx(4)
@@ -466,13 +469,16 @@ def test_picture(fitted: ts.StabilitySelection) -> None:
         fitted.plot(most=0)
 
 
-def test_grid() -> None:
-    grid = Grid(2.0, 0.1)
-    for alpha in (7.0, 2.0, 1.9999, 0.3, 1e-2):
-        k = grid.first_below(alpha)
-        assert grid.alphas(np.array(k)) < alpha <= grid.alphas(np.array(k - 1)) * (1 + 1e-9)
-    assert Grid.of(1.0, np.zeros(5), 3).step > 0
-    assert Grid.of(0.0, np.zeros(5), 3).top == 1.0
+def test_values_of_alpha() -> None:
+    levels = np.exp(-np.arange(50) / 10.0)
+    alphas = grid_of(2.0, levels, 13)
+    steps = -np.diff(np.log(alphas))
+    assert alphas[0] == pytest.approx(2.0 * np.exp(-0.3))
+    np.testing.assert_allclose(steps[:3], 0.3)  # four steps to the thirteenth level
+    assert np.all(np.diff(steps[3:]) > 0)
+    assert 2e-3 * 0.99 < alphas[-1] < 1e-2
+    assert len(grid_of(1.0, np.zeros(5), 3)) > 0
+    assert len(grid_of(1.0, np.ones(2), 3)) > 0
 
 
 # -- how many are false -----------------------------------------------------------------------------------------------

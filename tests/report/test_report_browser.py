@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from report_examples import example_content
+from trust_examples import example_trust
 
 import tasksieve as ts
 from tasksieve.report import ReportContent, write_report
@@ -379,3 +380,58 @@ def test_from_a_table_to_the_browser(open_report: Opener, tmp_path: Path) -> Non
     page.locator("#alpha").focus()
     page.keyboard.press("Home")
     expect(page.locator("#selected-now")).not_to_have_text(count)
+
+
+# --- can this be trusted? ----------------------------------------------------------------------------------------
+
+
+def test_the_section_on_trust(open_report: Opener) -> None:
+    content = example_content(n_selected=12, n_tasks=4)
+    content.trust = example_trust(content)
+    page = open_report(content)
+    assert page.locator("#plot-null svg rect.bar").count() > 5
+    assert page.locator("#plot-stability .curve").count() == content.coef.shape[1]
+    assert page.locator("#plot-stability .curve.in").count() == 2  # the stable ones
+    first = page.locator("#stable-table tbody tr").first
+    assert first.inner_text().split() == [str(content.features[0]), "97", "%", "yes"]
+    box = page.locator("#plot-stability svg").bounding_box()
+    assert box is not None
+    page.locator("#plot-stability svg").hover(position={"x": box["width"] * 0.5, "y": box["height"] * 0.5})
+    assert page.locator("#stable-table").get_by_text("Stable").count() >= 1
+    # the table of features has the shares, too
+    shares = page.locator("#feature-table thead").get_by_text("Stable in % of halves")
+    assert shares.count() == 1
+    # and sorts by them
+    shares.click()
+    assert page.locator("#feature-table tbody tr").count() == 12
+
+
+def test_methods_can_be_copied(open_report: Opener) -> None:
+    content = example_content(n_selected=3, n_tasks=2)
+    content.trust = example_trust(content)
+    page = open_report(content)
+    page.locator("#methods-tools button").click()
+    expect(page.locator("#methods-tools [role=status]")).to_have_text(re.compile("Copied|Selected"))
+
+
+def test_findings_alone(open_report: Opener) -> None:
+    content = example_content(n_selected=3, n_tasks=2)
+    trust = example_trust(content)
+    alone = ReportContent(
+        title="Alone",
+        asked="?",
+        answered="!",
+        tasks=np.zeros(0, dtype=object),
+        features=content.features,
+        coef=content.coef[:0],
+        intercept=np.zeros(0),
+        certificate={},
+        trust=trust,
+        fitted=False,
+    )
+    page = open_report(alone)
+    assert page.locator("#plot-stability svg").is_visible()
+    assert page.locator("#feature-table").count() == 0
+    for width in (390, 1200):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -12,7 +12,7 @@ from ..fitted.new_rows import quality_on
 from ..fitted.quality import ALL, HeldOutQuality
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
-from ..runs.folder import DATA
+from ..runs.folder import DATA, file_digest
 from ..runs.out_of_fold import quality_columns, quality_labels
 from ..tables import Table, TableError, read_table
 from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
@@ -53,9 +53,8 @@ def run_evaluate(
         quality = judge(saved, told)
     names = quality_labels(quality, saved.targets)
     if not quiet:
-        same = folder.read_json(DATA).get("name") == Path(table).name
-        if same:
-            say(f"note: the run was fitted to a table called {Path(table).name}, too; rows that it has seen flatter it")
+        if folder.read_json(DATA).get("sha256") == file_digest(Path(table)):
+            say(f"note: {Path(table).name} is the table that the run was fitted to: rows that it has seen flatter it")
         if len(told.rows) < content.n_rows:
             n_lost = content.n_rows - len(told.rows)
             say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
@@ -65,7 +64,7 @@ def run_evaluate(
     if rows is not None:
         write_columns(rows, row_columns(saved, content, told, id, quiet))
     if not quiet and out != "-" and rows != "-":
-        print(summary(quality, names, level), flush=True)
+        print(summary(quality, names, level, Path(table).name), flush=True)
     return OK
 
 
@@ -140,7 +139,7 @@ def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
     return quality_on(saved.estimator, told.X, told.y, sample_weight=told.sample_weight, **arguments(told))
 
 
-def summary(quality: HeldOutQuality, names: list[str], level: float) -> str:
+def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:
     """A table for people: a line for each task, ± standard error."""
     several = len(names) > 1
     lines = [["task", "rows", *quality.measures]]
@@ -158,7 +157,7 @@ def summary(quality: HeldOutQuality, names: list[str], level: float) -> str:
     low, high = quality.intervals(level)
     k = len(labels) - 1
     headline = quality.measures[0]
-    told = f"{count(rows[-1] if several else rows[0], 'row')} that the model has not learned from; ± one standard error"
+    told = f"{count(rows[-1] if several else rows[0], 'row')} of {table}; ± one standard error"
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
         told += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"

@@ -82,8 +82,12 @@ def find(job: Job, model: Any) -> Findings | int:
         with job.working_on("comparison"):
             found.comparison = share(job)
         if found.comparison.interrupted:
-            n = found.comparison.n_finished
-            return job.interrupted(f"{n} of {found.comparison.n_folds} outer folds are finished; --resume goes on")
+            write_findings(job, Findings(comparison=found.comparison))
+            n, k = found.comparison.n_finished, found.comparison.n_folds
+            return job.interrupted(
+                f"what the {n} of {k} outer folds finished so far say is in {job.folder / 'comparison.csv'}, --resume "
+                "compares anew"
+            )
     return found
 
 

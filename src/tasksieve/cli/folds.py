@@ -25,6 +25,8 @@ def replaced_folds(asked: dict[str, Any]) -> set[str]:
 
 def check_folds(config: dict[str, Any]) -> None:
     """Refuse options of folds that do not go together."""
+    if not 0 <= config.get("seed", 0) < 2**32:
+        raise UsageError(f"--seed: a whole number from 0 to 2**32 - 1, got {config['seed']}")
     halves = asks_stability(config) or asks_comparison(config)
     if "cv" not in config:
         for key in FOLD_OPTIONS:
@@ -35,8 +37,6 @@ def check_folds(config: dict[str, Any]) -> None:
         for key in ("seed", "row_groups"):
             if key in config and not (halves and key == "seed"):
                 raise UsageError(f"{BY_KEY[key].long} and --no-shuffle: one or the other")
-    if not 0 <= config.get("seed", 0) < 2**32:
-        raise UsageError(f"--seed: a whole number from 0 to 2**32 - 1, got {config['seed']}")
 
 
 def fold_parameters(config: dict[str, Any]) -> dict[str, Any]:

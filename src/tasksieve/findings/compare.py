@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from ..fitted.arguments import check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
@@ -53,7 +55,8 @@ def compare(
     ----------
     model : estimator
         A ``...CV`` model, or one that has such a sibling (`MultiTaskLasso`): then the sibling with the same parameters
-        takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds.
+        takes its place, and ``alpha`` is chosen. Its ``cv`` is the number of inner folds; they choose by its
+        ``scoring``, if it has one.
     X, y, task
         As in `fit`, of two tasks or more. What relates tasks (``task_graph``, ``graph``) or weighs them counts for the
         shared model only.
@@ -141,35 +144,42 @@ def compare(
 
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     results = list[Judged]()
-    try:
-        for found in _each(work, pieces, n_jobs):
-            results.append(found)
-            if tell is not None:
-                f, name = pieces[len(results) - 1]
-                tell(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}")
-    except KeyboardInterrupt:
-        if len(results) < 2 * len(contenders.names):
-            raise
+    with closing(_each(work, pieces, n_jobs)) as found:
+        try:
+            for judged in found:
+                results.append(judged)
+                if tell is not None:
+                    f, name = pieces[len(results) - 1]
+                    tell(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}")
+        except KeyboardInterrupt:
+            if len(results) < 2 * len(contenders.names):
+                raise
     n_finished = len(results) // len(contenders.names)
     groups_word = "rows" if groups is None else "whole groups"
     folds = f"{cv} folds of {groups_word} within tasks, {n_inner} inside each, seed {seed}"
     return _conclude(data, contenders, nest, outer, results, n_finished, cv, level, folds, groups is not None)
 
 
-def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Iterator[Judged]:
-    """Results in the order of the pieces, as they come."""
-    if effective_n_jobs(n_jobs) == 1:
-        return (work(*piece) for piece in pieces)
-    parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[Judged, None, None]:
+    """Results in the order of the pieces, as they come; pieces not begun are left when nobody asks for more."""
+    jobs = effective_n_jobs(n_jobs)
+    if jobs == 1:
+        yield from (work(*piece) for piece in pieces)
+        return
     run = carried(work)
-    found: Iterator[Judged] = parallel(delayed(run)(*piece) for piece in pieces)
-    return found
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        futures = [pool.submit(run, *piece) for piece in pieces]
+        for future in futures:
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _read(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
     """The rows as they are told apart and judged."""
     if getattr(model, "hasher", None) is not None:
-        X = np.unique(np.asarray(read_strings(X)), return_inverse=True)[1][:, None].astype(np.float64)
+        X = np.asarray(read_strings(X))  # letters, as numbers
     targets: Any = "values" if model._targets == "values" else "many classes"
     return read_tasks(X, y, task, sample_weight, targets=targets)
 

@@ -52,7 +52,7 @@ class Differences:
 
     @classmethod
     def of(cls, values: Array, errors: Array, overall_error: float, freedom: Array) -> Differences:
-        overall = float(np.mean(values))
+        overall = float(np.nanmean(values))
         every = np.append(values, overall)
         pvalues = t_test(every, np.append(errors, overall_error), freedom)
         return cls(
@@ -67,8 +67,8 @@ class Differences:
 
 
 def t_test(values: Array, errors: Array, freedom: Array) -> Array:
-    """Two-sided p-values of no difference; 1 where there is none at all."""
-    ratio = np.divide(np.abs(values), errors, out=np.full(len(values), np.inf), where=errors > 0.0)
+    """Two-sided p-values of no difference; 1 where there is none at all, NaN where it is not known."""
+    ratio = np.divide(np.abs(values), errors, out=np.where(errors == 0.0, np.inf, np.nan), where=errors > 0.0)
     found = np.minimum(2.0 * stdtr(freedom, -ratio), 1.0)
     return np.where(values == 0.0, 1.0, found)
 
@@ -176,6 +176,13 @@ class Comparison:
         others = [name for name in self.models if name not in ("shared", "own")]
         beside = "; ".join(f"{self._loss(name):.4g} with {self._words(name)}" for name in others)
         lines.append(f"Beside that: {beside}.")
+        if "pooled" in others:
+            apart = self.differences["pooled"]
+            if apart.overall > 0 and apart.overall_pvalue <= doubt:
+                lines.append(
+                    f"One model for all rows does better still (p = {apart.overall_pvalue:.2g}): the tasks hardly "
+                    "differ."
+                )
         if self._loss("shared") >= self._loss("mean"):
             lines.append(f"The shared model is no better than {self._words('mean')}: features explain nothing here.")
         return "\n".join([*lines, self.note])
@@ -203,33 +210,45 @@ class Comparison:
             import pandas
         except ImportError as error:
             raise ImportError("Comparison.to_frame needs pandas: pip install pandas") from error
+        columns = self.to_dict(kind)
+        return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
+
+    def to_dict(self, kind: str = "tasks") -> dict[str, list[Any]]:
+        """The columns of `to_frame` as lists.
+
+        Parameters
+        ----------
+        kind : {"tasks", "models"}
+
+        Returns
+        -------
+        dict of lists
+        """
+        columns: dict[str, list[Any]]
         if kind == "models":
-            parts = []
+            columns = {}
             for name in self.models:
-                part = self.quality[name].to_frame(self.level)
-                part.insert(2, "model", name)
-                parts.append(part)
-            return pandas.concat(parts, ignore_index=True)
+                part = self.quality[name].to_dict(self.level)
+                for key, values in {"model": [name] * len(part["task"]), **part}.items():
+                    columns.setdefault(key, []).extend(values)
+            order = ("task", "rows", "model", "measure", "value", "error", "low", "high")
+            return {key: columns[key] for key in order}
         if kind != "tasks":
             raise ValueError(f"kind must be 'tasks' or 'models'; got {kind!r}.")
         versus, rows = self.differences["own"], self.quality["shared"].n_rows
         low, high = versus.intervals(self.level)
-        columns: dict[str, Any] = {
-            "task": pandas.Series([*self.tasks.tolist(), ALL], dtype=object),
-            "rows": np.append(rows, rows.sum()),
-        }
+        columns = {"task": [*self.tasks.tolist(), ALL], "rows": [*rows.tolist(), int(rows.sum())]}
         for place, word in ((-1, "loss"), (0, "score")):
             for name in self.models:
                 own = self.quality[name]
-                columns[f"{word}_{name}"] = np.append(own.values[:, place], own.overall[place])
-        columns |= {
-            "difference": np.append(versus.values, versus.overall),
-            "low": low,
-            "high": high,
-            "pvalue": np.append(versus.pvalues, versus.overall_pvalue),
-            "adjusted": np.append(versus.adjusted, np.nan),
+                columns[f"{word}_{name}"] = [*own.values[:, place].tolist(), float(own.overall[place])]
+        return columns | {
+            "difference": [*versus.values.tolist(), versus.overall],
+            "low": low.tolist(),
+            "high": high.tolist(),
+            "pvalue": [*versus.pvalues.tolist(), versus.overall_pvalue],
+            "adjusted": [*versus.adjusted.tolist(), float("nan")],
         }
-        return pandas.DataFrame(columns)
 
     def plot(self, ax: Any = None, *, most: int = 40) -> Any:
         """Draw the score of each task with the shared model and with its own, tasks that gain most on top.

@@ -19,7 +19,7 @@ from ..graph.reading import in_form_of_y
 from ..graph.solver import LOSSES
 from ..losses import Loss
 from ..tasks import TaskLabels
-from .cv_sibling import for_one_task
+from .cv_sibling import for_one_task, with_classes
 
 Array = np.ndarray[Any, Any]
 
@@ -86,8 +86,10 @@ class Contenders:
             model.fit(*self._stacked, sample_weight=weights)
         for t, part in enumerate(labels.per_task()):
             if name == OWN:
-                model = clone(self._alone).set_params(cv=_splits(fold[part]))
-                model.fit(*self._parts[t], sample_weight=weights[part])
+                X, y = self._parts[t]
+                seen = y[weights[part] > 0.0].tolist() if labels.classes is not None else ()
+                model = with_classes(self._alone, set(seen)).set_params(cv=_splits(fold[part]))
+                model.fit(X, y, sample_weight=weights[part])
             if name == MEAN:
                 found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
             else:

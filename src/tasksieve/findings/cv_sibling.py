@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone
@@ -50,8 +51,8 @@ def inner_folds(model: Any, asker: str) -> int:
         return DEFAULT
     if isinstance(cv, ShuffledFolds):
         return cv.n_splits
-    if isinstance(cv, int) and not isinstance(cv, bool) and cv >= 2:
-        return cv
+    if type(cv) is not bool and isinstance(cv, Integral) and int(cv) >= 2:
+        return int(cv)
     raise ValueError(
         f"model: its cv is {cv!r}, but {asker} makes the folds inside its own folds itself: give a whole number >= 2."
     )
@@ -64,3 +65,11 @@ def for_one_task(model: Any) -> Any:
     if isinstance(own.get("task_weights"), str):  # a rule
         changed.pop("task_weights")
     return clone(model).set_params(**changed)
+
+
+def with_classes(model: Any, labels: Any) -> Any:
+    """A copy of the model whose class weights name none but these labels."""
+    own = getattr(model, "class_weight", None)
+    if not isinstance(own, Mapping):
+        return clone(model)
+    return clone(model).set_params(class_weight={label: own[label] for label in own if label in labels})

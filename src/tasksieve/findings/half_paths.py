@@ -4,8 +4,9 @@ A half is a set of row weights: all of them read the same X, through a `SharedRe
 (`path.lockstep`), so that one reading serves many. Where reading is what costs (a file, a storage of the user's own) as
 many walk together as memory allows; elsewhere a few at a time, so that an interruption loses little.
 
-All halves look at values of one geometric grid, each from its own alpha_max on. The accuracy of a value is that of the
-folds of a cross-validation: the error bounds need nothing of a half but that it selects at most q features.
+What a half selects depends on its own rows alone, also the values of alpha that it looks at: the bounds need halves of
+a pair to be independent, and that each selects at most q features. They need no accuracy: that of a value is as in the
+folds of a cross-validation.
 """
 
 from __future__ import annotations
@@ -40,61 +41,33 @@ Array = np.ndarray[Any, Any]
 _MOST = 100  # halves that have threads of their own
 _COMPANY = 10  # of those walk in step where readings cost little
 _AT_ONCE = 4  # values that are asked for together, where a walk finds them so
-_EVEN = 6  # values until a grid has come to where about q features were to be expected; from there steps grow
+_EVEN = 4  # values until about q features are to be expected; from there steps grow
+_USUAL = 10  # values until q features were used
 _WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
-_LEAST_STEP, _MOST_STEP = 0.02, 0.2  # of log alpha
+_LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
 _DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Values of alpha that all halves have in common, at whole numbers k: alpha falls with k, without an end on either
-    side; steps of log alpha are even up to k = 6 and grow from there.
+def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
+    """Decreasing values of alpha below the largest, as far as a path may be followed.
 
-    Attributes
+    Steps of log alpha are even for the first four values, which lead to where about q features enter, and then grow.
+
+    Parameters
     ----------
-    top : float
-        alpha at k = 0.
-    step : float
-        Of log alpha.
+    alpha_max : float
+    levels : array
+        At which strength each feature would enter the empty model, in any unit.
+    q : int
     """
-
-    top: float
-    step: float
-
-    @classmethod
-    def of(cls, alpha_max: float, levels: Array, q: int) -> Grid:
-        """With about so many steps to the level of the q-th feature, as the empty model has it, as `_EVEN` says.
-
-        Parameters
-        ----------
-        alpha_max : float
-        levels : array
-            At which strength each feature would enter alone, in any unit.
-        q : int
-        """
-        highest = np.sort(levels)[::-1]
-        spread = 0.0
-        if len(highest) >= q and highest[q - 1] > 0.0:
-            spread = float(np.log(highest[0] / highest[q - 1]))
-        return cls(alpha_max if alpha_max > 0.0 else 1.0, min(max(spread / _EVEN, _LEAST_STEP), _MOST_STEP))
-
-    def alphas(self, places: Array) -> Array:
-        later = np.maximum(np.asarray(places) - _EVEN, 0)
-        return self.top * np.exp(-self.step * (places + later * later / (2.0 * _EVEN)))
-
-    def first_below(self, alpha: float) -> int:
-        """The first place whose alpha is smaller."""
-        low = min(math.floor(math.log(self.top / alpha) / self.step), 0)
-        while not self.alphas(np.array(low)) < alpha * (1.0 - 1e-12):
-            low += 1
-        return low
-
-    def places(self, first: int) -> Array:
-        """All of them that are looked at from the first one on."""
-        found = np.arange(first, first + math.ceil(_DEEPEST / self.step) + 1)
-        alphas = self.alphas(found)
-        return found[alphas >= alphas[0] * math.exp(-_DEEPEST)]
+    highest = np.sort(levels)[::-1]
+    spread = 0.0
+    if len(highest) >= q and highest[q - 1] > 0.0:
+        spread = float(np.log(highest[0] / highest[q - 1]))
+    step = min(max(spread / _EVEN, _LEAST_STEP), _MOST_STEP)
+    k = np.arange(1, math.ceil(_DEEPEST / step) + 1)
+    fall = step * (k + np.square(np.maximum(k - _EVEN, 0)) / (2.0 * _EVEN))
+    return alpha_max * np.exp(-fall[fall <= _DEEPEST])
 
 
 class Selectable:
@@ -149,14 +122,14 @@ class Entries:
     Attributes
     ----------
     numbers : int array
-    places : int array
-        Of the values of the grid at which they were first used, increasing.
+    alphas : array
+        At which they were first used, not increasing.
     n_open : int
         Values that were not solved as asked.
     """
 
     numbers: Array
-    places: Array
+    alphas: Array
     n_open: int = 0
 
 
@@ -182,13 +155,12 @@ class HalfPaths:
     selectable : Selectable
     q : int
         A path ends when so many were used.
-    grid : Grid
     """
 
-    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int, grid: Grid) -> None:
+    def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int) -> None:
         self._model = copy(model)
         self._model.__dict__["_warn_dependent"] = _say_nothing  # all rows were looked at, and it was said of those
-        self._data, self._selectable, self._q, self._grid = data, selectable, q, grid
+        self._data, self._selectable, self._q = data, selectable, q
 
     def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
@@ -264,7 +236,7 @@ class HalfPaths:
         data, model, own = self._data, self._model, self._selectable
         params = {key: value for key, value in model.get_params(deep=False).items() if key not in IDLE}
         facts = [type(model).__name__, params, sketch(data, n_jobs), data.y, data.offsets, data.form, own.code, self._q]
-        return str(joblib.hash([*facts, self._grid.top, self._grid.step]))
+        return str(joblib.hash(facts))
 
     def _half(
         self, h: int, halves: Halves, shared: SharedReading, threads: int, known_by: str | None, found: Followed
@@ -274,34 +246,34 @@ class HalfPaths:
         def compute() -> dict[str, Array]:
             training = replace(self._data, storage=shared.seat()).with_weights(weights)
             entries = self._walk(training, threads)
-            return {"numbers": entries.numbers, "places": entries.places, "open": np.array(entries.n_open)}
+            return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
 
         arrays = compute() if known_by is None else kept(f"half-{h}", [known_by, weights], compute)
-        found.entries[h] = Entries(arrays["numbers"], arrays["places"], int(arrays["open"]))
+        found.entries[h] = Entries(arrays["numbers"], arrays["alphas"], int(arrays["open"]))
 
     def _walk(self, training: TaskData, threads: int) -> Entries:
         """Down the path from its own alpha_max until q were used."""
         model, own = self._model, self._selectable
         problem = model._problem(training, threads)
         largest = model._alpha_max(problem, training)
-        numbers, places, n_open = list[int](), list[int](), 0
+        numbers, alphas, n_open = list[int](), list[float](), 0
         if largest > 0.0:
-            ahead = self._grid.places(self._grid.first_below(largest))
+            ahead = grid_of(largest, own.levels(problem.null_levels()), self._q)
             walk = self._walk_on(problem, training, threads)
             known = np.zeros(own.size, dtype=bool)
             while len(ahead) and len(numbers) < self._q:
-                points = walk.values(self._grid.alphas(ahead[:_AT_ONCE]))
-                for place, point in zip(ahead.tolist(), points, strict=False):
+                points = walk.values(ahead[:_AT_ONCE])
+                for alpha, point in zip(ahead.tolist(), points, strict=False):
                     n_open += not point.converged
                     fresh = self._fresh(point, problem, known)[: self._q - len(numbers)]
                     numbers += fresh.tolist()
-                    places += [place] * len(fresh)
+                    alphas += [alpha] * len(fresh)
                 ahead = ahead[len(points) :]
-        return Entries(np.array(numbers, dtype=np.int64), np.array(places, dtype=np.int64), n_open)
+        return Entries(np.array(numbers, dtype=np.int64), np.array(alphas), n_open)
 
     def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
-        model, n_values, design = self._model, 2 * _EVEN, problem.design
+        model, n_values, design = self._model, _USUAL, problem.design
         rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
         by_sums = design.n_features <= _WIDEST * rows and serves(problem, n_values)
         if model.screening == "auto" and not by_sums:

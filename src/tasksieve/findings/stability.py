@@ -23,10 +23,13 @@ from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
 from ..tasks import is_task_list
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
-from .half_paths import Entries, Grid, HalfPaths, Selectable, selection_counts
+from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
 
 __all__ = ["StabilitySelection"]
+
+_DRAWN = 50  # values of alpha in a picture
+_ABOVE = 1.02  # where it begins: above the first entry
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
@@ -82,7 +85,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
     stability_path_ : scipy.sparse.csr_array of shape (K, d)
         Share of the halves that have used each feature by the time they come to ``alphas_[k]``, as far as q features.
     alphas_ : ndarray of shape (K,)
-        Decreasing, common to all halves.
+        Decreasing, from above the first entry on any half to the last.
     n_selectable_ : int
         p: features that are penalised, or groups of such.
     groups_ : ndarray of shape (d,)
@@ -113,9 +116,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
     reading it is what costs all halves share every reading. Features that are never penalised (``feature_weights`` of
     0) are in every model, are not counted, and are never called stable.
 
-    Each half is followed down its own path, on a grid of alphas common to all, to a duality gap of at most
-    ``max(tol, 1e-4)`` times the objective of the empty model; of several features that enter at one value those with
-    the larger coefficients count as first.
+    Each half is followed down its own path, at values of alpha that depend on its rows alone, each solved to a duality
+    gap of at most ``max(tol, 1e-4)`` times the objective of the empty model; of several features that enter at one
+    value those with the larger coefficients count as first.
 
     Within a `checkpoint` block finished halves are kept, and used again by the same fit after an interruption; within a
     `watch` block somebody hears of each half.
@@ -217,8 +220,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
         )
         names = feature_names(X[0] if is_task_list(X) else X)
         model._warn_scales(data, problem, names)
-        grid = Grid.of(model._alpha_max(problem, data), selectable.levels(problem.null_levels()), levels.q)
-        paths = HalfPaths(model, data, selectable, levels.q, grid)
+        paths = HalfPaths(model, data, selectable, levels.q)
         spent = problem.design.passes
         del problem
         found = paths.follow(halves, n_jobs, reporter(type(self).__name__, "half"))
@@ -227,7 +229,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
             raise KeyboardInterrupt
         self._remember_features(X, data.n_features)
         self._entries = [entries for pair in pairs for entries in pair if entries is not None]
-        self._grid, self._code = grid, selectable.code
+        self._code = selectable.code
         self.interrupted_, self.n_pairs_ = found.interrupted, len(pairs)
         self.n_selectable_, self.dropped_tasks_, self.halves_ = selectable.count, halves.dropped, halves.words
         self.passes_ = spent + found.passes
@@ -329,23 +331,22 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
 
     def _path(self, q: int) -> tuple[np.ndarray, Any]:
         """Values of alpha, and the share of the halves that have used each feature by then."""
-        own = [Entries(entries.numbers[:q], entries.places[:q]) for entries in self._entries]
-        places = np.concatenate([entries.places for entries in own])
-        numbers = np.concatenate([entries.numbers for entries in own])
-        if not len(places):
-            return self._grid.alphas(np.zeros(1)), scipy.sparse.csr_array((1, len(self._code)))
-        at = np.arange(places.min() - 1, places.max() + 1)  # the first one is where nothing is used
+        numbers = np.concatenate([entries.numbers[:q] for entries in self._entries])
+        entered = np.concatenate([entries.alphas[:q] for entries in self._entries])
+        if not len(numbers):
+            return np.ones(1), scipy.sparse.csr_array((1, len(self._code)))
+        alphas = np.geomspace(_ABOVE * entered.max(), entered.min(), _DRAWN)
+        alphas[-1] = entered.min()
         used = np.unique(numbers)
-        counts = np.zeros((len(at), len(used)))
-        np.add.at(counts, (places - at[0], np.searchsorted(used, numbers)), 1.0)
-        shares = np.cumsum(counts, axis=0) / len(own)
+        first = np.searchsorted(-alphas, -entered)  # the first value that is not larger
+        counts = np.zeros((len(alphas), len(used)))
+        np.add.at(counts, (first, np.searchsorted(used, numbers)), 1.0)
+        shares = np.cumsum(counts, axis=0) / len(self._entries)
         features = np.flatnonzero(np.isin(self._code, used))
         columns = shares[:, np.searchsorted(used, self._code[features])]
-        rows, places_ = np.nonzero(columns)
-        path = scipy.sparse.csr_array(
-            (columns[rows, places_], (rows, features[places_])), shape=(len(at), len(self._code))
-        )
-        return self._grid.alphas(at), path
+        rows, places = np.nonzero(columns)
+        shape = (len(alphas), len(self._code))
+        return alphas, scipy.sparse.csr_array((columns[rows, places], (rows, features[places])), shape=shape)
 
     def _warn_open(self, model: PathEstimator) -> None:
         n_open = sum(entries.n_open for entries in self._entries)

@@ -118,20 +118,31 @@ class HeldOutQuality:
             import pandas
         except ImportError as error:
             raise ImportError("HeldOutQuality.to_frame needs pandas: pip install pandas") from error
+        columns = self.to_dict(level)
+        return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
+
+    def to_dict(self, level: float = 0.9) -> dict[str, list[Any]]:
+        """The columns of `to_frame` as lists.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+
+        Returns
+        -------
+        dict of lists
+        """
         low, high = self.intervals(level)
-        names = [*self.tasks.tolist(), ALL]
-        width = len(self.measures)
-        return pandas.DataFrame(
-            {
-                "task": pandas.Series([name for name in names for _ in range(width)], dtype=object),
-                "rows": np.repeat(np.append(self.n_rows, self.n_rows.sum()), width),
-                "measure": list(self.measures) * len(names),
-                "value": np.vstack([self.values, self.overall]).ravel(),
-                "error": np.vstack([self.errors, self.overall_errors]).ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
-            }
-        )
+        names, width = [*self.tasks.tolist(), ALL], len(self.measures)
+        return {
+            "task": [name for name in names for _ in range(width)],
+            "rows": np.repeat(np.append(self.n_rows, self.n_rows.sum()), width).tolist(),
+            "measure": list(self.measures) * len(names),
+            "value": np.vstack([self.values, self.overall]).ravel().tolist(),
+            "error": np.vstack([self.errors, self.overall_errors]).ravel().tolist(),
+            "low": low.ravel().tolist(),
+            "high": high.ravel().tolist(),
+        }
 
     def __repr__(self) -> str:
         figures = [

@@ -122,10 +122,8 @@ class StabilityFinding:
     def sentence(self) -> str:
         """How many are stable, in plain words."""
         d, halves = len(self.stable), 2 * self.n_pairs
-        rule = (
-            f"among the first {count(self.q, self.noun)} to be used in at least {self.threshold:.0%} of {halves} "
-            "random halves of the data"
-        )
+        first = f"among the first {self.q:,} {self.noun}s" if self.q > 1 else f"the first {self.noun}"
+        rule = f"{first} to be used in at least {self.threshold:.0%} of {halves} random halves of the data"
         if self.n_stable == 0:
             best = float(np.max(self.probabilities, initial=0.0))
             return (

@@ -174,7 +174,7 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
                 else ""
             )
             if quality.overall is not None and np.isfinite(quality.overall[1]):
-                spread = f"± {quantity(quality.overall[1])}" + (f"; {spread}" if spread else "")
+                spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             found.append((quantity(known.mean()), quality.measure, spread))
     if content.alphas is not None:
         chosen = content.chosen % len(content.alphas)
@@ -196,11 +196,15 @@ def trust_tiles(trust: Trust) -> list[tuple[str, str, str]]:
     found = []
     if trust.stability is not None:
         stability = trust.stability
-        remark = f"at most {quantity(stability.bound)} by chance, on average" if np.isfinite(stability.bound) else ""
+        remark = f"at most {stability.bound:.2g} by chance, on average" if np.isfinite(stability.bound) else ""
         found.append((f"{stability.n_stable:,}", "stable features", remark))
     if trust.permutation is not None:
         remark = f"{len(trust.permutation.null):,} shuffles of the labels"
         found.append((f"p = {trust.permutation.pvalue:.2g}", "does anything matter?", remark))
+    if trust.sharing is not None:
+        sharing = trust.sharing
+        difference, p = float(sharing.numbers["difference"][-1]), float(sharing.numbers["pvalue"][-1])
+        found.append((quantity(difference, sign=True), f"{sharing.loss} by sharing", f"p = {p:.2g}"))
     return found
 
 

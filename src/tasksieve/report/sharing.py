@@ -66,16 +66,21 @@ class SharingFinding:
             return "Whether sharing helps cannot be told from these rows"
         return "Sharing helps" if difference < 0 else "Sharing does harm"
 
-    def sentence(self) -> str:
-        """Whether sharing helps, in plain words."""
+    def headline(self) -> str:
+        """Whether sharing helps, all tasks together."""
         at = {name: float(values[-1]) for name, values in self.numbers.items()}
-        said = [
+        return (
             f"{self.verdict}. On rows that no model had seen, the mean {self.loss} over "
             f"{count(len(self.tasks), 'task')} is {quantity(at['loss_shared'])} with the shared model and "
             f"{quantity(at['loss_own'])} with one model per task: a difference of "
             f"{quantity(at['difference'], sign=True)} ({self.level:.0%} interval {quantity(at['low'], sign=True)} to "
             f"{quantity(at['high'], sign=True)}, p = {at['pvalue']:.2g})."
-        ]
+        )
+
+    def sentence(self) -> str:
+        """The same, task by task, and against the other models."""
+        at = {name: float(values[-1]) for name, values in self.numbers.items()}
+        said = [self.headline()]
         sure = self.numbers["adjusted"][:-1] <= 1.0 - self.level
         lower = self.numbers["difference"][:-1] < 0
         said.append(
@@ -86,6 +91,8 @@ class SharingFinding:
         if others:
             beside = "; ".join(f"{quantity(at[f'loss_{name}'])} with {self._called(name)}" for name in others)
             said.append(f"Beside that: {beside}.")
+        if "pooled" in self.models and at["loss_pooled"] < min(at["loss_shared"], at["loss_own"]):
+            said.append("One model for all rows does best here: the tasks may hardly differ.")
         if "mean" in self.models and at["loss_shared"] >= at["loss_mean"]:
             said.append(
                 f"The shared model is no better than {self._called('mean')}: the features explain nothing here."

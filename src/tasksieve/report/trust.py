@@ -62,4 +62,6 @@ class Trust:
                     f"{count(n, 'feature')} {'is' if n == 1 else 'are'} stable ({named}): found again in at least "
                     f"{self.stability.threshold:.0%} of {halves} random halves of the data."
                 )
+        if self.sharing is not None:
+            said.append(f"{self.sharing.verdict} (p = {float(self.sharing.numbers['pvalue'][-1]):.2g}).")
         return " ".join(said)

@@ -163,22 +163,11 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
 
 def write_comparison(folder: RunFolder, found: Any, names: Sequence[str]) -> None:
     """``comparison.csv`` (one line for each task, those of their mean last) and ``comparison.json``."""
-    versus, rows = found.differences["own"], found.quality["shared"].n_rows
-    low, high = versus.intervals(found.level)
-    columns: dict[str, Any] = {"task": [*names, "all tasks"], "rows": [*rows.tolist(), int(rows.sum())]}
-    for place, word in ((-1, "loss"), (0, "score")):
-        for model in found.models:
-            own = found.quality[model]
-            columns[f"{word}_{model}"] = [*own.values[:, place].tolist(), float(own.overall[place])]
-    columns |= {
-        "difference": [*versus.values.tolist(), float(versus.overall)],
-        "low": low.tolist(),
-        "high": high.tolist(),
-        "pvalue": [*versus.pvalues.tolist(), float(versus.overall_pvalue)],
-        "adjusted": [*versus.adjusted.tolist(), math.nan],
+    columns = {
+        name: [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+        for name, values in found.to_dict().items()
     }
-    for name, values in columns.items():
-        columns[name] = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    columns["task"] = [*names, columns["task"][-1]]
     write_table(folder / "comparison.csv", columns)
     facts = {
         "loss": str(found.loss),

@@ -59,11 +59,10 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
         said += _fit(folder, config, data)
     permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
     if permutation is not None:
-        rows = "residuals" if permutation.approximate else "labels"
         said.append(
-            f"Whether any feature matters was tested with {len(permutation.null):,} permutations of the {rows} "
-            f"({permutation.moved.removeprefix('the ')}; statistic: the smallest penalty strength that selects "
-            f"nothing): p = {permutation.pvalue:.2g}{' (approximate)' if permutation.approximate else ''}."
+            f"Whether any feature matters was tested with {len(permutation.null):,} permutations of {permutation.moved}"
+            f" (statistic: the smallest penalty strength that selects nothing): p = {permutation.pvalue:.2g}"
+            f"{' (approximate)' if permutation.approximate else ''}."
         )
         citations.append(PERMUTATION_PAPER)
     if stability is not None:
@@ -122,7 +121,7 @@ def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> lis
 def _stability(found: Any) -> str:
     n = found.n_stable
     others = [
-        f"{quantity(bound)} {ASSUMED[name]}"
+        f"{bound:.2g} {ASSUMED[name]}"
         for name, bound in found.bounds.items()
         if name != found.assumption and np.isfinite(bound)
     ]
@@ -133,5 +132,5 @@ def _stability(found: Any) -> str:
         f"{found.n_candidates:,} {found.noun}s to enter the regularisation path were selected, and {found.noun}s "
         f"selected on at least {found.threshold:.0%} of the {2 * found.n_pairs} halves were called stable "
         f"({count(n, 'feature')}). The expected number of stable {found.noun}s whose selection probability on a half "
-        f"is at most q/p is bounded by {quantity(found.bound)} {ASSUMED[found.assumption]}{more}."
+        f"is at most q/p is bounded by {found.bound:.2g} {ASSUMED[found.assumption]}{more}."
     )

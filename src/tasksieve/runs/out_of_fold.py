@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..fitted.quality import ALL, HeldOutQuality
+from ..fitted.quality import HeldOutQuality
 from ..tables import TableProblem, write_table
 from ..tables.table import row_number
 from .folder import RunFolder
@@ -24,24 +25,12 @@ def quality_labels(quality: HeldOutQuality, targets: Sequence[str]) -> list[str]
 
 def quality_columns(quality: HeldOutQuality, names: Sequence[str], level: float = LEVEL) -> dict[str, list[Any]]:
     """One line for each task and measure, those of all tasks together last; None where a number is not defined."""
-    low, high = quality.intervals(level)
-    lines = [*names, *([ALL] if len(names) > 1 else [])]
-    width, n = len(quality.measures), len(lines)
-    values = np.vstack([quality.values, quality.overall])
-    errors = np.vstack([quality.errors, quality.overall_errors])
-    rows = [*quality.n_rows.tolist(), int(quality.n_rows.sum())][:n]
-
-    def flat(array: np.ndarray) -> list[Any]:
-        return [None if np.isnan(value) else value for value in array[:n].ravel().tolist()]
-
+    columns, width = quality.to_dict(level), len(quality.measures)
+    columns["task"] = [name for name in [*names, columns["task"][-1]] for _ in range(width)]
+    n = width * (len(names) + (len(names) > 1))  # of one task the mean over tasks says nothing new
     return {
-        "task": [name for name in lines for _ in range(width)],
-        "rows": [count for count in rows for _ in range(width)],
-        "measure": list(quality.measures) * n,
-        "value": flat(values),
-        "error": flat(errors),
-        "low": flat(low),
-        "high": flat(high),
+        key: [None if isinstance(value, float) and math.isnan(value) else value for value in values[:n]]
+        for key, values in columns.items()
     }
 
 

@@ -63,13 +63,10 @@ def findings_content(folder: RunFolder) -> ReportContent:
             f"Which of {d:,} features would be selected again to predict “{shown}”{where}, on other rows like these? "
             f"{int(data['rows']):,} rows of {data['name']} were used. The model is {kind.name}: {kind.about}."
         )
-    answered = [trust.headline(names)]
-    if trust.sharing is not None:
-        answered.append(trust.sharing.sentence())
     return ReportContent(
         title=title,
         asked=asked,
-        answered=" ".join(part for part in answered if part),
+        answered=trust.headline(names) if trust.sharing is None else trust.sharing.headline(),
         tasks=np.zeros(0, dtype=str),
         features=np.array(names, dtype=str),
         coef=scipy.sparse.csr_array((0, len(names))),

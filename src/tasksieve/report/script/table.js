@@ -84,6 +84,6 @@ class PagedTable {
 }
 
 const cell = (content, kind) => html("td", { class: kind }, content);
-const meter = (share, text, kind = "") => html("div", { class: "meter" },
+const meter = (share, text, kind = "", spread = false) => html("div", { class: "meter" },
   html("div", { class: "track", "aria-hidden": "true" }, html("i", { class: kind || null, style: { width: `${(100 * Math.max(0, Math.min(1, share))).toFixed(1)}%` } })),
-  html("span", { class: "amount" }, text));
+  html("span", { class: spread ? "amount spread" : "amount" }, text));

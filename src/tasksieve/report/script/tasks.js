@@ -9,14 +9,16 @@ if (hasCoefficients(chosen)) for (let f = 0; f < nFeatures; f++) for (let t = 0;
   if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
 }
 const withError = (quality, t) => quantity(quality.values[t])
-  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${Number(quality.errors[t].toPrecision(2))}` : "");
+  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "");
 const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, cut(data.tasks[t], 32))) }];
 if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
-for (const quality of data.quality) {
+// what was predicted unseen comes first, and on a small screen alone
+const qualities = data.quality.length ? [data.quality[data.headline], ...data.quality.filter((_, i) => i !== data.headline)] : [];
+for (const quality of qualities) {
   const best = Math.max(1, ...quality.values.filter((value) => value !== null));
   taskColumns.push({
-    label: quality.measure, number: true, down: false, class: "wrap", sort: (t) => quality.values[t],
-    cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : ""), "number"),
+    label: quality.measure, number: true, down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
+    cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : "", Boolean(quality.errors)), qualities[0].unseen && !quality.unseen ? "number optional" : "number"),
   });
 }
 taskColumns.push(
@@ -29,7 +31,7 @@ taskColumns.push(
 );
 new PagedTable(byId("task-table"), {
   caption: `${capital(ROW_NOUNS)}: rows, quality of fit, features in use`, noun: ROW_NOUN, columns: taskColumns, rows: () => [...data.tasks.keys()], text: (t) => data.tasks[t],
-  size: nTasks <= 25 ? 25 : 10, sorted: data.quality.length ? 2 + data.headline : 0, down: false,
+  size: nTasks <= 25 ? 25 : 10, sorted: data.quality.length ? 2 : 0, down: false,
 });
 
 // Many tasks: how their quality is distributed.

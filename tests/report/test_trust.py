@@ -1,0 +1,142 @@
+"""What a report says of how far its findings can be trusted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_examples import example_content
+from trust_examples import example_sharing, example_stability, example_trust
+
+from tasksieve.report.findings import PermutationFinding, StabilityFinding
+from tasksieve.report.packing import pack
+from tasksieve.report.page import render, tiles
+from tasksieve.report.sharing import SharingFinding
+from tasksieve.report.trust import Trust
+
+
+def test_the_permutation_test_in_words() -> None:
+    null = np.linspace(1.0, 2.0, 100)
+    found = PermutationFinding(2.5, null, 1 / 101)
+    assert found.sentence().startswith("Yes, something matters. In none of 100 shuffles")
+    assert "not which feature" in found.sentence()
+    nothing = PermutationFinding(1.5, null, 51 / 101, "rows of Y", approximate=True)
+    assert nothing.sentence().startswith("Nothing can be told from chance. In 50 of 100 shuffles of rows of Y")
+    assert "approximate" in nothing.sentence()
+
+
+def test_stability_in_words() -> None:
+    found = example_stability(10, stable=[2, 5])
+    assert found.sentence().startswith("2 of 10 features are stable: among the first 3 features")
+    assert "at least 75% of 100 random halves" in found.sentence()
+    told = found.guarantee()
+    assert "selected on a half no more often than by lot (3 of 10), at most 0.46 are called stable" in told
+    assert "if chance selections are unimodal (without any assumption at most 1.8)" in told  # none where there is none
+    assert "can be marked in its place" in found.caution()
+    none = example_stability(10, stable=[])
+    assert none.sentence().startswith("No feature is stable: none of the 10")
+    assert "Nothing is guaranteed" in replace(found, bound=math.nan).guarantee()
+
+
+@pytest.mark.parametrize(
+    ("difference", "pvalue", "said"),
+    [(-0.5, 0.01, "Sharing helps"), (0.5, 0.01, "Sharing does harm"), (-0.5, 0.3, "cannot be told")],
+)
+def test_sharing_in_words(difference: float, pvalue: float, said: str) -> None:
+    found = example_sharing(difference, pvalue)
+    assert said in found.sentence()
+    assert "better in 1 (north) and worse in none" in found.sentence()
+    columns, rows = found.table()
+    assert columns[2:6] == ["Shared", "One per task", "One for all rows", "Mean only"]
+    assert [row[0] for row in rows] == ["north", "south", "all tasks"]  # the largest gain first
+    assert all(len(row) == len(columns) for row in rows)
+
+
+def test_what_explains_nothing_is_said() -> None:
+    found = example_sharing(-0.5, 0.01)
+    numbers = {**found.numbers, "loss_mean": found.numbers["loss_shared"] - 0.1}
+    assert "explain nothing here" in replace(found, numbers=numbers).sentence()
+
+
+def test_the_page_says_it_first_and_in_order() -> None:
+    content = example_content()
+    content.trust = example_trust(content)
+    page = render(content)
+    titles = ["Can this be trusted?", "Does anything matter?"]
+    titles += ["Which features would be found again?", "Does sharing help?"]
+    places = [page.index(f">{title}</h") for title in titles]
+    assert places == sorted(places)
+    assert places[-1] < page.index('id="path"') < page.index('id="methods-text"')
+    assert "We did this." in page
+    assert "Somebody (2020)." in page
+    assert "Stable in % of halves" in page
+    names = [name for _, name, _ in tiles(content, pack(content))]
+    assert names[:3] == ["features selected", "stable features", "does anything matter?"]
+
+
+def test_without_findings_there_is_no_such_section() -> None:
+    content = example_content()
+    page = render(content)
+    assert "Can this be trusted?" not in page
+    assert 'id="methods-text"' not in page
+    assert "Stable in % of halves</th>" not in page
+    content.trust = Trust(methods="We did this.")  # a run always has its methods
+    page = render(content)
+    assert 'id="methods-text"' in page
+    assert 'id="trust"' not in page
+
+
+def test_findings_alone_make_a_page() -> None:
+    content = example_content()
+    trust = example_trust(content)
+    alone = replace(
+        content,
+        coef=content.coef[:0],
+        tasks=content.tasks[:0],
+        intercept=content.intercept[:0],
+        quality=[],
+        alphas=None,
+        path_coefs=[],
+        cv_scores=None,
+        n_selected=None,
+        rejection_ratios=None,
+        relative_gaps=None,
+        seconds=None,
+        certificate={},
+        trust=trust,
+        fitted=False,
+    )
+    page = render(alone)
+    assert 'id="trust"' in page
+    for part in ('id="features"', 'id="tasks"', 'id="certificate"', "No feature is selected"):
+        assert part not in page, part
+
+
+def test_names_are_escaped_in_the_new_section() -> None:
+    content = example_content(n_selected=3, n_tasks=2)
+    content.features = np.array([f"<b>{name}" for name in content.features], dtype=object)
+    content.trust = replace(example_trust(content), methods="<script>alert(1)</script>")
+    page = render(content)
+    assert "<b>gene" not in page
+    assert "<script>alert" not in page
+
+
+def test_lengths_are_checked() -> None:
+    content = example_content()
+    content.trust = Trust(stability=example_stability(3, stable=[0]))
+    with pytest.raises(ValueError, match=r"trust.stability.probabilities has 3 entries"):
+        render(content)
+
+
+def test_what_must_be_read_first() -> None:
+    names = [f"x{j}" for j in range(10)]
+    stability = example_stability(10, stable=[2, 5])
+    assert Trust(stability=stability).headline(names).startswith("2 features are stable (x2, x5): found again")
+    nothing = Trust(PermutationFinding(1.0, np.ones(9), 1.0), example_stability(10, stable=[]))
+    assert nothing.headline(names).startswith("Nothing found that chance would not give")
+    assert "No feature is stable" in nothing.headline(names)
+    assert Trust().headline(names) == ""
+    assert isinstance(stability, StabilityFinding)
+    assert isinstance(example_sharing(-1.0, 0.01), SharingFinding)
