@@ -132,8 +132,8 @@ def split_inference(
         Families, patients: rows of a group are in the same half, and errors are those of whole
         groups (CR2).
     small_tasks : {"error", "drop"}, default="error"
-        What to do with a task that has too few rows: a half of it needs more than |S| + 2, and classes that S does not
-        separate.
+        What to do with a task that has too few rows: a half of it needs more than two rows beyond its features, and
+        classes that these do not separate.
 
     Returns
     -------
