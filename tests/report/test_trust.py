@@ -10,6 +10,7 @@ import pytest
 from report_examples import example_content
 from trust_examples import example_sharing, example_stability, example_trust
 
+import tasksieve as ts
 from tasksieve.report.findings import PermutationFinding, StabilityFinding
 from tasksieve.report.packing import pack
 from tasksieve.report.page import render, tiles
@@ -128,6 +129,29 @@ def test_lengths_are_checked() -> None:
     content.trust = Trust(stability=example_stability(3, stable=[0]))
     with pytest.raises(ValueError, match=r"trust.stability.probabilities has 3 entries"):
         render(content)
+
+
+def test_findings_of_the_library_in_a_report_of_a_model() -> None:
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((60, 12)), np.repeat(["a", "b"], 30)
+    y = X[:, 2] + 0.5 * rng.standard_normal(60)
+    model = ts.MultiTaskLassoCV(n_alphas=5, cv=3).fit(X, y, task=task)
+    stable = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=5)
+    with pytest.raises(ValueError, match="stability is not fitted"):
+        ts.report.content_from_model(model, stability=stable)
+    stable.fit(X, y, task=task)
+    test = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=19)
+    versus = ts.compare(model, X, y, task, cv=3)
+    content = ts.report.content_from_model(model, X, y, task, stability=stable, permutation=test, comparison=versus)
+    assert content.answered.startswith("1 feature is stable (x2): found again in at least")
+    assert content.trust is not None
+    assert content.trust.stability is not None
+    np.testing.assert_array_equal(content.trust.stability.stable, stable.get_support())
+    assert content.headline is not None
+    assert content.headline.unseen
+    page = render(content)
+    for title in ("Does anything matter?", "Which features would be found again?", "Does sharing help?"):
+        assert title in page
 
 
 def test_what_must_be_read_first() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tasksieve as ts
+from tasksieve.report.from_findings import permutation_finding, sharing_finding, stability_finding
 from tasksieve.runs import RunError, RunFolder
 from tasksieve.runs.findings import (
     read_comparison,
@@ -38,7 +39,7 @@ def test_a_permutation_test_comes_back(rows: tuple[Any, ...], tmp_path: Path) ->
     X, y, task = rows
     found, folder = ts.permutation_test(ts.MultiTaskLasso(), X, y, task, n_permutations=30), folder_at(tmp_path / "r")
     assert read_permutation(folder) is None
-    write_permutation(folder, found)
+    write_permutation(folder, permutation_finding(found))
     again = read_permutation(folder)
     assert again is not None
     assert (again.statistic, again.pvalue, again.moved) == (found.statistic, found.pvalue, found.moved)
@@ -53,7 +54,7 @@ def test_stability_comes_back(rows: tuple[Any, ...], tmp_path: Path) -> None:
     found = ts.StabilitySelection(model, n_pairs=5).fit(X, y, task=task)
     folder = folder_at(tmp_path / "r")
     names = [f"x{j}" for j in range(12)]
-    write_stability(folder, found, names)
+    write_stability(folder, stability_finding(found), names)
     again = read_stability(folder)
     assert again is not None
     finding, told = again
@@ -71,7 +72,7 @@ def test_a_comparison_comes_back(rows: tuple[Any, ...], tmp_path: Path) -> None:
     X, y, task = rows
     found = ts.compare(ts.MultiTaskLassoCV(n_alphas=5, cv=3), X, y, task, cv=3)
     folder = folder_at(tmp_path / "r")
-    write_comparison(folder, found, ["a", "b"])
+    write_comparison(folder, sharing_finding(found))
     again = read_comparison(folder)
     assert again is not None
     assert list(again.tasks) == ["a", "b"]
@@ -119,7 +120,7 @@ def test_spoilt_stability_is_refused(
     X, y, task = rows
     folder = folder_at(tmp_path / "r")
     found = ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=5).fit(X, y, task=task)
-    write_stability(folder, found, [f"x{j}" for j in range(12)])
+    write_stability(folder, stability_finding(found), [f"x{j}" for j in range(12)])
     spoil(folder)
     with pytest.raises(RunError, match=r"stability\.(json|npz) is not readable"):
         read_stability(folder)

@@ -11,6 +11,9 @@ from sklearn.base import clone
 
 import tasksieve
 
+from ..report.findings import PermutationFinding, StabilityFinding
+from ..report.from_findings import permutation_finding, sharing_finding, stability_finding
+from ..report.sharing import SharingFinding
 from ..report.words import count
 from ..runs.findings import (
     read_comparison,
@@ -36,9 +39,9 @@ STRONGEST = 10  # stable features that are named
 class Findings:
     """What was found; None where it was not asked for."""
 
-    permutation: Any = None
-    stability: Any = None
-    comparison: Any = None
+    permutation: PermutationFinding | None = None
+    stability: StabilityFinding | None = None
+    sharing: SharingFinding | None = None
 
 
 def run_findings(command: str, table: str | None, given: dict[str, Any]) -> int:
@@ -73,20 +76,27 @@ def find(job: Job, model: Any) -> Findings | int:
         plain = clone(model)
         if config["permutations"]:
             with job.working_on("permutations"):
-                found.permutation = permute(plain, job.problem, config)
+                test = permute(plain, job.problem, config)
+            found.permutation = permutation_finding(test)
         with job.working_on("stability"):
-            found.stability = halve(plain, job.problem, config)
-        if found.stability.interrupted_:
-            return keep_halves(job, found.stability)
+            selection = halve(plain, job.problem, config)
+        found.stability = stability_finding(selection)
+        if selection.interrupted_:
+            write_findings(job, found)
+            return job.interrupted(
+                f"the {selection.n_pairs_} pairs of halves finished so far are counted in "
+                f"{job.folder / 'stability.csv'}, --resume goes on"
+            )
     if asks_comparison(config):
         with job.working_on("comparison"):
-            found.comparison = share(job)
-        if found.comparison.interrupted:
-            write_findings(job, Findings(comparison=found.comparison))
-            n, k = found.comparison.n_finished, found.comparison.n_folds
+            comparison = share(job)
+        targets = job.problem.targets
+        found.sharing = sharing_finding(comparison, targets if len(targets) > 1 else None)
+        if comparison.interrupted:
+            write_findings(job, found)
             return job.interrupted(
-                f"what the {n} of {k} outer folds finished so far say is in {job.folder / 'comparison.csv'}, --resume "
-                "compares anew"
+                f"what the {comparison.n_finished} of {comparison.n_folds} outer folds finished so far say is in "
+                f"{job.folder / 'comparison.csv'}, --resume compares anew"
             )
     return found
 
@@ -133,15 +143,6 @@ def share(job: Job) -> Any:
     )
 
 
-def keep_halves(job: Job, found: Any) -> int:
-    """Stopped: the pairs finished until then are a finding of their own."""
-    write_stability(job.folder, found, job.problem.encoding.feature_names)
-    return job.interrupted(
-        f"the {found.n_pairs_} pairs of halves finished so far are counted in {job.folder / 'stability.csv'}, --resume "
-        "goes on"
-    )
-
-
 # --- results -----------------------------------------------------------------------------------------------------
 
 
@@ -150,10 +151,8 @@ def write_findings(job: Job, found: Findings) -> None:
         write_permutation(job.folder, found.permutation)
     if found.stability is not None:
         write_stability(job.folder, found.stability, job.problem.encoding.feature_names)
-    if found.comparison is not None:
-        targets = job.problem.targets
-        tasks = [str(label) for label in found.comparison.tasks.tolist()]
-        write_comparison(job.folder, found.comparison, targets if len(targets) > 1 else tasks)
+    if found.sharing is not None:
+        write_comparison(job.folder, found.sharing)
 
 
 def data_line(job: Job) -> str:

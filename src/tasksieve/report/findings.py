@@ -97,6 +97,8 @@ class StabilityFinding:
         What competes: "feature", or "group".
     dropped : sequence of str
         Tasks too small to be halved, which were left out.
+    groups : sequence of str, optional
+        The group of each feature, where groups compete.
     """
 
     probabilities: Array
@@ -114,6 +116,7 @@ class StabilityFinding:
     halves: str = ""
     noun: str = "feature"
     dropped: Sequence[str] = ()
+    groups: Sequence[str] | None = None
 
     @property
     def n_stable(self) -> int:

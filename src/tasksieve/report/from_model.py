@@ -16,6 +16,7 @@ from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
 from ..versions import versions
 from .content import Array, FitQuality, ReportContent
+from .from_findings import trust_of
 from .members import member_tables
 from .rows import coefficient_rows, multinomial, row_labels
 from .words import capital, count, plural, small
@@ -32,6 +33,9 @@ def content_from_model(
     along: RegularizationPath | None = None,
     held_out: tuple[Any, ...] | None = None,
     n_alphas: int = 50,
+    permutation: Any = None,
+    stability: Any = None,
+    comparison: Any = None,
     feature_names: Sequence[Any] | None = None,
     task_names: Sequence[Any] | None = None,
     title: str | None = None,
@@ -58,6 +62,12 @@ def content_from_model(
         Rows that were not used to fit: how well each task is predicted.
     n_alphas : int, default=50
         0: no path is computed.
+    permutation : PermutationTest, optional
+        What `permutation_test` has found: does anything matter?
+    stability : fitted StabilitySelection, optional
+        Which features would be found again?
+    comparison : Comparison, optional
+        What `compare` has found: does sharing help?
     feature_names, task_names : sequences, optional
         By default the model's ``feature_names_in_`` (or x0, x1, ...) and ``tasks_``.
     title, asked, answered : str, optional
@@ -139,6 +149,7 @@ def content_from_model(
         warnings=[] if path is None else _path_warnings(path),
         **_along(path),
         chosen=chosen,
+        trust=trust_of(permutation, stability, comparison),
     )
     if path is not None:
         content.path_coefs = list(content.path_coefs)
@@ -147,6 +158,8 @@ def content_from_model(
         content.tables = member_tables(model, content.features.tolist(), tasks.tolist())
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
+    if answered is None and content.trust is not None:
+        content.answered = f"{content.trust.headline(content.features.tolist())} {content.answered}".strip()
     return content
 
 

@@ -9,28 +9,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..fitted.quality import ALL
 from ..report.findings import ASSUMPTIONS, PermutationFinding, StabilityFinding
 from ..report.sharing import SharingFinding
 from ..tables import TableError, read_arrays, write_arrays, write_table
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import COMPARISON, PERMUTATION, STABILITY, RunError, RunFolder
 
-# Of the features on the stability path so many are kept, those selected most often: more cannot be told apart.
-MOST_CURVES = 200
-
-
 # --- does anything matter? ---------------------------------------------------------------------------------------
 
 
-def write_permutation(folder: RunFolder, found: Any) -> None:
-    """``permutation.json``, of a `PermutationTest`."""
+def write_permutation(folder: RunFolder, found: PermutationFinding) -> None:
+    """``permutation.json``."""
     folder.write_json(
         PERMUTATION,
         {
-            "statistic": float(found.statistic),
-            "pvalue": float(found.pvalue),
-            "moved": str(found.moved),
-            "approximate": bool(found.approximate),
+            "statistic": found.statistic,
+            "pvalue": found.pvalue,
+            "moved": found.moved,
+            "approximate": found.approximate,
             "null": [float(value) for value in found.null],
         },
     )
@@ -60,46 +57,42 @@ def read_permutation(folder: RunFolder) -> PermutationFinding | None:
 # --- which features would be found again? ------------------------------------------------------------------------
 
 
-def write_stability(folder: RunFolder, found: Any, names: Sequence[str]) -> None:
-    """``stability.csv`` (every feature), ``stability.json`` and ``stability.npz``, of a `StabilitySelection`."""
-    shares = np.asarray(found.selection_probabilities_, dtype=np.float64)
-    stable = np.asarray(found.get_support())
-    order = np.lexsort((np.arange(len(shares)), -np.where(np.isnan(shares), -1.0, shares)))
-    columns: dict[str, Any] = {"feature": [names[j] for j in order.tolist()]}
-    if hasattr(found, "groups_"):
-        columns["group"] = [str(found.groups_[j]) for j in order.tolist()]
+def write_stability(folder: RunFolder, found: StabilityFinding, names: Sequence[str]) -> None:
+    """``stability.csv`` (every feature, those found most often first), ``stability.json`` and ``stability.npz``."""
+    shares = found.probabilities
+    order = np.argsort(-np.where(np.isnan(shares), -1.0, shares), kind="stable").tolist()
+    columns: dict[str, Any] = {"feature": [names[j] for j in order]}
+    if found.groups is not None:
+        columns["group"] = [found.groups[j] for j in order]
     columns["selection_probability"] = [None if math.isnan(share) else share for share in shares[order].tolist()]
-    columns["stable"] = ["yes" if mark else "no" for mark in stable[order].tolist()]
+    columns["stable"] = ["yes" if mark else "no" for mark in found.stable[order].tolist()]
     write_table(folder / "stability.csv", columns)
-    kept = np.sort(order[: max(MOST_CURVES, int(np.count_nonzero(stable)))])
-    kept = kept[np.nan_to_num(shares[kept]) > 0.0]
-    path = scipy.sparse.csr_array(found.stability_path_)[:, kept]
     packed, ends = pack_names(list(names))
     write_arrays(
         folder / "stability.npz",
         {
             "probabilities": shares,
-            "stable": stable.astype(np.uint8),
-            "alphas": np.asarray(found.alphas_, dtype=np.float64),
-            "path_features": kept.astype(np.int64),
+            "stable": found.stable.astype(np.uint8),
+            "alphas": found.alphas,
+            "path_features": found.path_features,
             "feature_names": packed,
             "feature_ends": ends,
-            **pack_rows(path),
+            **pack_rows(scipy.sparse.csr_array(found.path)),
         },
     )
     folder.write_json(
         STABILITY,
         {
-            "threshold": float(found.threshold_),
-            "n_pairs": int(found.n_pairs_),
-            "q": int(found.q_),
-            "n_candidates": int(found.n_selectable_),
-            "assumption": str(found.assumption),
-            "bound": _or_none(found.pfer_bound_),
-            "bounds": {name: _or_none(bound) for name, bound in found.pfer_bounds_.items()},
-            "halves": str(found.halves_),
-            "dropped_tasks": [str(label) for label in found.dropped_tasks_],
-            "noun": "group" if hasattr(found, "groups_") else "feature",
+            "threshold": found.threshold,
+            "n_pairs": found.n_pairs,
+            "q": found.q,
+            "n_candidates": found.n_candidates,
+            "assumption": found.assumption,
+            "bound": _or_none(found.bound),
+            "bounds": {name: _or_none(bound) for name, bound in found.bounds.items()},
+            "halves": found.halves,
+            "dropped_tasks": list(found.dropped),
+            "noun": found.noun,
         },
     )
 
@@ -161,24 +154,25 @@ def _stability(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[
 # --- does sharing help? ------------------------------------------------------------------------------------------
 
 
-def write_comparison(folder: RunFolder, found: Any, names: Sequence[str]) -> None:
+def write_comparison(folder: RunFolder, found: SharingFinding) -> None:
     """``comparison.csv`` (one line for each task, those of their mean last) and ``comparison.json``."""
-    columns = {
-        name: [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-        for name, values in found.to_dict().items()
-    }
-    columns["task"] = [*names, columns["task"][-1]]
+    columns: dict[str, list[Any]] = {"task": [*found.tasks, ALL]}
+    for name, values in found.numbers.items():
+        columns[name] = [None if math.isnan(value) else value for value in values.tolist()]
+    columns["rows"] = [int(count) for count in columns["rows"]]
     write_table(folder / "comparison.csv", columns)
-    facts = {
-        "loss": str(found.loss),
-        "score": str(found.score),
-        "level": float(found.level),
-        "folds": str(found.folds),
-        "n_folds": int(found.n_folds),
-        "classes": bool(found.classes),
-    }
     folder.write_json(
-        COMPARISON, {**facts, "models": list(found.models), "note": str(found.note), "columns": columns}
+        COMPARISON,
+        {
+            "loss": found.loss,
+            "score": found.score,
+            "level": found.level,
+            "folds": found.folds,
+            "classes": found.classes,
+            "models": list(found.models),
+            "note": found.note,
+            "columns": columns,
+        },
     )
 
 

@@ -1,0 +1,81 @@
+"""What the library has found about findings, in the terms of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .findings import PermutationFinding, StabilityFinding
+from .sharing import SharingFinding
+from .trust import Trust
+
+# Of the features on the stability path so many are kept, those selected most often: more cannot be told apart.
+MOST_CURVES = 200
+
+
+def trust_of(permutation: Any = None, stability: Any = None, comparison: Any = None) -> Trust | None:
+    """A `PermutationTest`, a fitted `StabilitySelection` and a `Comparison` for a report; None without any of them."""
+    if permutation is None and stability is None and comparison is None:
+        return None
+    return Trust(
+        None if permutation is None else permutation_finding(permutation),
+        None if stability is None else stability_finding(stability),
+        None if comparison is None else sharing_finding(comparison),
+    )
+
+
+def permutation_finding(found: Any) -> PermutationFinding:
+    """Of a `PermutationTest`."""
+    return PermutationFinding(
+        float(found.statistic), np.asarray(found.null), float(found.pvalue), str(found.moved), bool(found.approximate)
+    )
+
+
+def stability_finding(found: Any) -> StabilityFinding:
+    """Of a fitted `StabilitySelection`."""
+    if not hasattr(found, "selection_probabilities_"):
+        raise ValueError("stability is not fitted: call fit of the StabilitySelection before writing a report.")
+    shares = np.asarray(found.selection_probabilities_, dtype=np.float64)
+    stable = np.asarray(found.get_support())
+    order = np.argsort(-np.nan_to_num(shares), kind="stable")
+    kept = np.sort(order[: max(MOST_CURVES, int(np.count_nonzero(stable)))])
+    kept = kept[np.nan_to_num(shares[kept]) > 0.0]
+    grouped = hasattr(found, "groups_")
+    return StabilityFinding(
+        probabilities=shares,
+        stable=stable,
+        threshold=float(found.threshold_),
+        n_pairs=int(found.n_pairs_),
+        q=int(found.q_),
+        n_candidates=int(found.n_selectable_),
+        assumption=str(found.assumption),
+        bound=float(found.pfer_bound_),
+        bounds={name: float(bound) for name, bound in found.pfer_bounds_.items()},
+        path=scipy.sparse.csr_array(found.stability_path_)[:, kept].toarray(),
+        alphas=np.asarray(found.alphas_, dtype=np.float64),
+        path_features=kept.astype(np.int64),
+        halves=str(found.halves_),
+        noun="group" if grouped else "feature",
+        dropped=[str(label) for label in found.dropped_tasks_],
+        groups=[str(name) for name in found.groups_] if grouped else None,
+    )
+
+
+def sharing_finding(found: Any, tasks: Sequence[str] | None = None) -> SharingFinding:
+    """Of a `Comparison`; ``tasks`` are names in place of its labels."""
+    columns = found.to_dict()
+    names = [str(name) for name in (columns["task"][:-1] if tasks is None else tasks)]
+    return SharingFinding(
+        tasks=names,
+        models=list(found.models),
+        numbers={name: np.asarray(values, dtype=np.float64) for name, values in columns.items() if name != "task"},
+        loss=str(found.loss),
+        score=str(found.score),
+        level=float(found.level),
+        folds=str(found.folds),
+        classes=bool(found.classes),
+        note=str(found.note),
+    )
