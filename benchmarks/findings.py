@@ -54,11 +54,11 @@ def coverage(report: Report, sets: int, seed: int) -> None:
             coef[true] = 0.8 * rng.choice([-1.0, 1.0], (len(true), n_tasks))
             noise = (0.5 + 0.7 * np.abs(X[:, 0])) * rng.standard_normal(len(task))
             y = np.einsum("ij,ij->i", X, coef.T[task]) + noise
-            frame = ts.split_inference(model, X, y, task, random_state=k)
-            features, tasks = frame["feature"].to_numpy(), frame["task"].to_numpy()
+            found = ts.split_inference(model, X, y, task, random_state=k)
+            features, tasks = found.feature, found.task
             if np.isin(true, features).all():  # else the truth is another combination
                 truth = coef[features, tasks]
-                hit = (frame["lower"].to_numpy() <= truth) & (truth <= frame["upper"].to_numpy())
+                hit = (found.lower <= truth) & (truth <= found.upper)
                 _keep(split, hit, ~np.isin(features, true))
             chosen = model.fit(X, y, task).get_support(indices=True)
             if np.isin(true, chosen).all():

@@ -230,11 +230,15 @@ class TestPvalue:
         assert "Something matters" in found.summary()
         assert repr(found) == f"PermutationTest(pvalue=0.004975, statistic={found.statistic:.6g}, 200 permutations)"
 
-    def test_first_permutations_are_the_same(self) -> None:
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_first_permutations_are_the_same(self, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However many there are, and in whatever portions they are drawn."""
         x, y, task = stacked()
-        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=5)
-        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, n_permutations=9)
-        np.testing.assert_array_equal(few.null, many.null[:5])
+        groups = np.concatenate([np.arange(n) // 2 for n in (9, 14, 11)]) if grouped else None
+        many = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=9)
+        monkeypatch.setattr("tasksieve.findings.permuted_levels._CHUNK_BYTES", 8 * 2 * 34 * 2)
+        few = ts.permutation_test(ts.MultiTaskLasso(), x, y, task, groups=groups, n_permutations=5)
+        np.testing.assert_allclose(few.null, many.null[:5], rtol=1e-13)
 
 
 class TestDependsOnTheSeedOnly:
@@ -391,6 +395,28 @@ class TestSize:
         found = rejections(1000, count=99, free=free)
         most = 0.1 + 3.5 * np.sqrt(0.09 / 1000) + (0.02 if free else 0.0)  # with covariates it is approximate
         assert 0.1 - 3.5 * np.sqrt(0.09 / 1000) - (0.02 if free else 0.0) <= found / 1000 <= most
+
+
+def family_rejections(n_sets: int, grouped: bool) -> float:
+    """The same for rows of families, in two tasks, that resemble each other in X and in y."""
+    count = 0
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        family, task = np.tile(np.repeat(np.arange(12), 3), 2), np.repeat([0, 1], 36)
+        x = rng.standard_normal((72, 20)) + 2.0 * rng.standard_normal((12, 20))[family]
+        y = rng.standard_normal(72) + 2.0 * rng.standard_normal(12)[family]
+        groups = family if grouped else None
+        found = ts.permutation_test(ts.MultiTaskLasso(n_jobs=1), x, y, task, groups=groups, n_permutations=99)
+        count += found.pvalue <= 0.1
+    return count / n_sets
+
+
+@pytest.mark.slow
+def test_families_are_to_be_named() -> None:
+    """Measured: 0.087 with groups, 0.847 without."""
+    with_groups, without = family_rejections(1000, True), family_rejections(150, False)
+    assert abs(with_groups - 0.1) <= 3.5 * np.sqrt(0.09 / 1000)
+    assert without > 0.5
 
 
 class TestBadInput:

@@ -250,6 +250,16 @@ class TestBadInput:
             found.to_frame()
 
 
+def test_columns_by_name() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 5))
+    found = ts.split_inference(ts.MultiTaskLasso(0.2), x, 2.0 * x[:, 1] + rng.standard_normal(80))
+    assert found.columns == found.to_frame().columns.tolist()
+    np.testing.assert_array_equal(found["estimate"], found.estimate)
+    with pytest.raises(KeyError, match="'size' is no column; there are feature, task"):
+        found["size"]
+
+
 def coverage(n_sets: int, kind: str) -> tuple[float, float]:
     """Of 90 % intervals, and how often the row tests at 0.1 find a feature that is nothing."""
     n, n_tasks, d, true = {"signs": 200}.get(kind, 80), 4, 24, np.array([0, 3, 6])

@@ -11,6 +11,7 @@ from scipy.special import stdtr, stdtrit
 from ..fitted.quality import ALL, HeldOutQuality
 from ..plotting import dumbbells
 from ..tasks import some_of
+from .columns import Columns
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +84,7 @@ def holm(pvalues: Array) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Columns):
     """What `compare` has found.
 
     Attributes
@@ -214,7 +215,7 @@ class Comparison:
         return pandas.DataFrame({**columns, "task": pandas.Series(columns["task"], dtype=object)})
 
     def to_dict(self, kind: str = "tasks") -> dict[str, list[Any]]:
-        """The columns of `to_frame` as lists.
+        """The columns of `to_frame` as lists; ``found["pvalue"]`` is a column of "tasks".
 
         Parameters
         ----------

@@ -213,20 +213,23 @@ def _by_groups(
     if max(len(part) for part in own.rows) > 1 and len(members) == 1:
         raise ValueError(f"groups: all rows belong to {some_of(names.tolist())}; it takes two groups to permute them.")
 
-    def shuffler(alike: list[dict[int, list[int]]], stream: np.random.Generator) -> Callable[[Array], None]:
-        blocks = {k: np.array([rows[k] for rows in alike]) for k in alike[0]}  # groups x rows
-
-        def shuffle(sources: Array) -> None:
-            for p in range(len(sources)):
-                order = stream.permutation(len(alike))
-                for block in blocks.values():
-                    sources[p, block] = stream.permuted(block[order], axis=1)
-
-        return shuffle
-
     found = []
     for kind, alike in kinds.items():
         if len(alike) > 1:
-            parts = tuple(k for k, _ in kind)
-            found.append(shuffler(alike, own.stream(seed, *parts, more=tuple(count for _, count in kind))))
+            parts, counts = tuple(k for k, _ in kind), tuple(count for _, count in kind)
+            # one stream for the groups and one for their rows: so that permutations may be drawn in any portions
+            streams = [own.stream(seed, *parts, more=(*counts, which)) for which in range(1 + len(parts))]
+            found.append(_group_shuffler([np.array([rows[k] for rows in alike]) for k in parts], streams))
     return found
+
+
+def _group_shuffler(blocks: list[Array], streams: list[np.random.Generator]) -> Callable[[Array], None]:
+    """Of groups with as many rows in each task, a block (groups x rows) for each: the groups change places, and so do
+    rows within them."""
+
+    def shuffle(sources: Array) -> None:
+        order = streams[0].permuted(np.tile(np.arange(len(blocks[0])), (len(sources), 1)), axis=1)
+        for block, stream in zip(blocks, streams[1:], strict=True):
+            sources[:, block] = stream.permuted(block[order], axis=2)
+
+    return shuffle

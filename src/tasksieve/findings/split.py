@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Huber, Loss, RowLoss, Squared, SquareRoot
 from ..tasks import TaskData, is_task_list
+from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
 
@@ -26,7 +27,7 @@ _LEAST_P = 1e-300
 
 
 @dataclass(frozen=True, repr=False)
-class SplitInference:
+class SplitInference(Columns):
     """What `split_inference` has found: columns of a table with a row for each selected coefficient.
 
     Attributes
@@ -63,6 +64,10 @@ class SplitInference:
         features = len(set(self.feature.tolist()))
         return f"SplitInference({features} feature(s), {len(self)} coefficient(s), level={self.level:g})"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The columns of the table, which ``found["estimate"]`` has as well."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
     def to_frame(self) -> Any:
         """The table as a pandas data frame.
 
@@ -74,7 +79,7 @@ class SplitInference:
             import pandas
         except ImportError as error:
             raise ImportError("SplitInference.to_frame needs pandas: pip install pandas") from error
-        return pandas.DataFrame({name: getattr(self, name) for name in COLUMNS})
+        return pandas.DataFrame(self.to_dict())
 
     def summary(self) -> str:
         """The finding in plain words."""
@@ -132,8 +137,8 @@ def split_inference(
         Families, patients: rows of a group are in the same half, and errors are those of whole
         groups (CR2).
     small_tasks : {"error", "drop"}, default="error"
-        What to do with a task that has too few rows: a half of it needs more than |S| + 2, and classes that S does not
-        separate.
+        What to do with a task that has too few rows: a half of it needs more than two rows beyond its features, and
+        classes that these do not separate.
 
     Returns
     -------
