@@ -132,6 +132,21 @@ def test_ids_weights_and_other_names(cli: CommandLine, fitted: tuple[Path, Path]
     assert "1 of 60 rows" in result.err
 
 
+def test_related_rows_count_as_one(cli: CommandLine, fitted: tuple[Path, Path], tmp_path: Path) -> None:
+    run, test = fitted
+    data = pd.read_csv(test)
+    twice = pd.concat([data, data], ignore_index=True)  # the same rows again say nothing new
+    twice["person"] = np.tile(np.arange(len(data)), 2)
+    twice.to_csv(tmp_path / "twice.csv", index=False)
+    cli("evaluate", run, test, "-o", tmp_path / "once.csv")
+    cli("evaluate", run, tmp_path / "twice.csv", "-o", tmp_path / "rows.csv")
+    cli("evaluate", run, tmp_path / "twice.csv", "--row-groups", "person", "-o", tmp_path / "people.csv")
+    once, rows, people = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("once", "rows", "people"))
+    np.testing.assert_allclose(people.value, once.value)
+    np.testing.assert_allclose(people.error, once.error)
+    assert (rows.error < 0.8 * once.error).all()
+
+
 def test_a_stream_and_a_value_of_a_path(cli: CommandLine, tmp_path: Path) -> None:
     train, test = regression_csv(tmp_path / "train.csv"), regression_csv(tmp_path / "test.csv", seed=1)
     columns = ("-x", "a", "-x", "b")

@@ -137,6 +137,9 @@ def evaluate(
         str | None, typer.Option("--task", "-t", help="Task column, where it has another name here.")
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    row_groups: Annotated[
+        str | None, typer.Option(help="Column that related rows share: they count as one in the uncertainty.")
+    ] = None,
     id: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
     ] = None,
@@ -154,7 +157,8 @@ def evaluate(
     from .evaluate import run_evaluate
 
     return run_evaluate(
-        run, table, out, predictions, alpha, target or [], task, weights, id, missing, unknown, level,
+        run, table, out, predictions, alpha, target or [], task, weights, row_groups, id, missing,
+        unknown, level,
         format, separator, max_memory, quiet,
     )  # fmt: skip
 

@@ -31,6 +31,7 @@ def run_evaluate(
     target: list[str],
     task: str | None,
     weights: str | None,
+    row_groups: str | None,
     id: str | None,
     missing: Literal["error", "drop", "mean"],
     unknown: Literal["error", "zero"],
@@ -49,7 +50,7 @@ def run_evaluate(
     saved = chosen_model(folder, alpha, max_memory)
     with working("predicting", quiet):
         content = read_table(table, format, separator)
-        told = read_rows(saved, content, target, task, weights, missing, unknown)
+        told = read_rows(saved, content, target, task, weights, row_groups, missing, unknown)
         quality = judge(saved, told)
     names = quality_labels(quality, saved.targets)
     if not quiet:
@@ -77,6 +78,7 @@ def read_rows(
     target: list[str],
     task: str | None,
     weights: str | None,
+    row_groups: str | None,
     missing: Literal["error", "drop", "mean"],
     unknown: Literal["error", "zero"],
 ) -> LabelledRows:
@@ -99,6 +101,7 @@ def read_rows(
         task=named,
         offset=saved.facts.get("offset"),
         weights=weights,
+        groups=row_groups,
         missing=missing,
         fill=saved.fill,
         unknown=unknown,
@@ -136,7 +139,9 @@ def arguments(told: LabelledRows) -> dict[str, Any]:
 
 
 def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
-    return quality_on(saved.estimator, told.X, told.y, sample_weight=told.sample_weight, **arguments(told))
+    return quality_on(
+        saved.estimator, told.X, told.y, sample_weight=told.sample_weight, groups=told.groups, **arguments(told)
+    )
 
 
 def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:

@@ -9,7 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from .encode import Encoding
-from .problem import Missing, prepare_rows, read_target, read_weights, refuse_missing, tidy_labels
+from .problem import (
+    Missing,
+    prepare_rows,
+    read_labels_column,
+    read_target,
+    read_weights,
+    refuse_missing,
+    tidy_labels,
+)
 from .table import NAMED_PLACES, Array, Table, TableError, row_number
 
 
@@ -21,7 +29,7 @@ class LabelledRows:
     ----------
     X : matrix of shape (n, d)
     y : array of shape (n,), or (n, T) for several targets
-    task, sample_weight, offset : arrays of shape (n,), optional
+    task, sample_weight, offset, groups : arrays of shape (n,), optional
     rows : int array of shape (n,)
         Rows of the table in use.
     """
@@ -31,6 +39,7 @@ class LabelledRows:
     task: Array | None
     sample_weight: Array | None
     offset: Array | None
+    groups: Array | None
     rows: Array
 
 
@@ -43,23 +52,25 @@ def prepare_labelled(
     task: str | None = None,
     offset: str | None = None,
     weights: str | None = None,
+    groups: str | None = None,
     missing: Missing = "error",
     fill: Array | None = None,
     unknown: Literal["error", "zero"] = "error",
 ) -> LabelledRows:
     """The rows of a table, read as those of the fit were, with their labels.
 
-    A row without its (only) label or its weight is an error, or left out unless ``missing="error"``; of several
-    targets empty cells are labels that were not observed.
+    A row without its (only) label, its weight or its group is an error, or left out unless ``missing="error"``; of
+    several targets empty cells are labels that were not observed.
     """
     columns = [table.require(name, "--target") for name in targets]
     X, labels, offsets, rows = prepare_rows(
         table, encoding, task=task, offset=offset, missing=missing, fill=fill, unknown=unknown
     )
-    needed = [*(targets if len(targets) == 1 else ()), *([] if weights is None else [weights])]
+    needed = dict.fromkeys(targets if len(targets) == 1 else (), "--target")
+    needed |= {name: flag for name, flag in ((weights, "--weights"), (groups, "--row-groups")) if name is not None}
     empty = np.zeros(table.n_rows, dtype=bool)
-    for name in needed:
-        empty |= table.require(name, "--weights" if name == weights else "--target").missing
+    for name, flag in needed.items():
+        empty |= table.require(name, flag).missing
     if len(targets) > 1:
         empty |= np.all([column.missing for column in columns], axis=0)
     elif missing == "error" and empty.any():
@@ -80,6 +91,9 @@ def prepare_labelled(
         None if labels is None else labels[kept],
         None if weights is None else read_weights(table, weights)[rows],
         None if offsets is None else offsets[kept],
+        None
+        if groups is None
+        else tidy_labels(read_labels_column(table.columns[groups], groups, table.source, "--row-groups")[rows]),
         rows,
     )
 
