@@ -74,7 +74,12 @@ def test_the_page_says_it_first_and_in_order() -> None:
     assert "Somebody (2020)." in page
     assert "Stable in % of halves" in page
     names = [name for _, name, _ in tiles(content, pack(content))]
-    assert names[:3] == ["features selected", "stable features", "does anything matter?"]
+    assert names[:4] == [
+        "features selected",
+        "R² on the rows learnt from",
+        "stable features",
+        "does anything matter?",
+    ]
 
 
 def test_without_findings_there_is_no_such_section() -> None:

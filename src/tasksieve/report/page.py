@@ -158,11 +158,6 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     found = []
     if content.fitted:
         found.append((f"{n_selected:,}", "features selected", f"of {n_features:,}"))
-    if content.trust is not None:
-        found += trust_tiles(content.trust)
-    if content.fitted:
-        noun = content.row_noun if n_tasks == 1 else plural(content.row_noun)
-        found.append((f"{n_tasks:,}", noun, _rows_remark(content)))
     quality = content.headline
     if quality is not None:
         values = np.asarray(quality.values, dtype=float)
@@ -174,6 +169,11 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             found.append((quantity(known.mean()), quality.measure, spread))
+    if content.trust is not None:
+        found += trust_tiles(content.trust)
+    if content.fitted:
+        noun = content.row_noun if n_tasks == 1 else plural(content.row_noun)
+        found.append((f"{n_tasks:,}", noun, _rows_remark(content)))
     if content.alphas is not None:
         chosen = content.chosen % len(content.alphas)
         share = content.alphas[chosen] / np.max(content.alphas)

@@ -87,11 +87,14 @@ def _chosen(saved: SavedModel, path: SavedPath) -> int:
 
 def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> str:
     n_tasks, d = int(data["tasks"]), int(data["features"])
-    who = {True: "each target its own task", False: f"{n_tasks} tasks"}[len(saved.targets) > 1]
-    targets = f"{len(saved.targets)} targets" if len(saved.targets) > 1 else f"“{saved.targets[0]}”"
+    several = len(saved.targets) > 1
+    targets = f"{len(saved.targets)} targets" if several else f"“{saved.targets[0]}”"
     told = f" (column “{saved.task}”)" if saved.task else ""
     subject = f"Which of {d:,} features are needed to predict {targets}"
-    subject += f" in {who}{told} together?" if n_tasks > 1 else "?"
+    if several:
+        subject += " together, each of them a task?"
+    else:
+        subject += f" in {n_tasks} tasks{told} together?" if n_tasks > 1 else "?"
     model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].about}."
     if config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."

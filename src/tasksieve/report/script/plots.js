@@ -31,7 +31,7 @@ const logTicks = (low, high, most) => {
   });
   let found = tries.find((ticks) => ticks.length <= most);
   if (!found) { const every = Math.ceil(tries[2].length / most); found = tries[2].filter((_, i) => i % every === 0); }
-  return found.length > 1 ? found : [low, high];
+  return found.length > 1 ? found : [low, high].map((value) => Number(value.toPrecision(3)));
 };
 const tickText = (value) => {
   const size = Math.abs(value);
