@@ -91,6 +91,7 @@ def test_a_report_can_be_drawn_again(cli: CommandLine, tmp_path: Path) -> None:
     assert "5 pairs of complementary halves" in paragraph
     assert "20 permutations of the labels within tasks" in paragraph
     assert "3 tasks with 90 rows in all and 20 features" in paragraph
+    assert paragraph.startswith("We used the multi-task lasso (squared loss")
     assert "Shah, R. J. Samworth (2013)" in text
     assert paragraph[:100] in page
     (run / "stability.json").write_text("{}")

@@ -61,7 +61,12 @@ def test_a_table_for_each_class(rows):
     labels = np.array(["low", "mid", "high"])[np.digitize(z, [-1.0, 1.0])]
     model = ts.MultiTaskClassifier(alpha=0.05).fit(X, labels, task=task)
     content = content_from_model(model, X, labels, task, n_alphas=3)
-    assert [table.title for table in content.tables] == ["Class “high”", "Class “low”", "Class “mid”"]
+    quality, *classes = content.tables
+    assert [table.title for table in classes] == ["Class “high”", "Class “low”", "Class “mid”"]
+    assert quality.title == "How well each task is fitted"  # its rows are not those of the coefficients
+    assert [row[0] for row in quality.rows] == ["a", "b", "c"]
+    right = model.predict(X, task=task) == labels
+    assert float(quality.rows[0][2]) == pytest.approx(right[task == "a"].mean(), abs=1e-3)
     assert content.coef.shape == (9, 6)
     assert content.tasks[0] == "high / a"
     np.testing.assert_array_equal(content.coef.toarray()[1], model.coef_[0, 1])

@@ -91,6 +91,9 @@ class ReportContent:
     cv_scores : array of shape (K, folds), optional
         With `cv_measure`, what they are, in words (smaller is better).
     quality : sequence of FitQuality
+        For each row of coefficients.
+    by_task : sequence of FitQuality
+        For each task, where rows of coefficients are classes, or classes of tasks.
     warnings : sequence of str
         What the reader must know: missing values dropped, no convergence.
     row_noun : str
@@ -124,6 +127,7 @@ class ReportContent:
     cv_scores: Array | None = None
     cv_measure: str = ""
     quality: Sequence[FitQuality] = ()
+    by_task: Sequence[FitQuality] = ()
     warnings: Sequence[str] = ()
     row_noun: str = "task"
     tables: Sequence[ExtraTable] = ()
@@ -133,4 +137,11 @@ class ReportContent:
     @property
     def headline(self) -> FitQuality | None:
         """The quality to see first: on rows that the model had not seen, if that is known."""
-        return next((part for part in self.quality if part.unseen), self.quality[-1] if self.quality else None)
+        every = [*self.by_task, *self.quality]
+        return next((part for part in every if part.unseen), every[-1] if every else None)
+
+    @property
+    def shown(self) -> int | None:
+        """Which part of `quality` the rows of coefficients are ordered by: the first of unseen rows, or the last."""
+        unseen = [i for i, part in enumerate(self.quality) if part.unseen]
+        return unseen[0] if unseen else len(self.quality) - 1 if self.quality else None

@@ -15,11 +15,11 @@ from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
 from ..versions import versions
-from .content import Array, FitQuality, ReportContent
+from .content import Array, ExtraTable, FitQuality, ReportContent
 from .from_findings import trust_of
 from .members import member_tables
 from .rows import coefficient_rows, multinomial, row_labels
-from .words import capital, count, plural, small
+from .words import capital, count, plural, quantity, small
 
 
 def content_from_model(
@@ -145,6 +145,7 @@ def content_from_model(
         cv_scores=scores,
         cv_measure="" if scores is None else model.cv_measure,
         quality=[part for part in quality if len(part.values) == len(rows)],
+        by_task=[part for part in quality if len(part.values) != len(rows)],
         row_noun="score" if several and len(own) > 1 else "class" if by_class or several else "task",
         warnings=[] if path is None else _path_warnings(path),
         **_along(path),
@@ -155,7 +156,10 @@ def content_from_model(
         content.path_coefs = list(content.path_coefs)
         content.path_coefs[chosen] = content.coef  # the same up to the tolerance; the model's own is shown
     if not by_class:
-        content.tables = member_tables(model, content.features.tolist(), tasks.tolist())
+        content.tables = [
+            *quality_tables(content.by_task, tasks.tolist()),
+            *member_tables(model, content.features.tolist(), tasks.tolist()),
+        ]
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
     if answered is None and content.trust is not None:
@@ -200,6 +204,24 @@ def task_quality(
         )
     name, values, counts = scores_by_task(model, X, y, task, sample_weight, offset)
     return FitQuality(f"{name} on {where}", values, counts)
+
+
+def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[ExtraTable]:
+    """A table of the tasks, where the rows of coefficients are something else."""
+    parts = [part for part in parts if len(part.values) == len(tasks)]
+    if not parts:
+        return []
+    parts = sorted(parts, key=lambda part: not part.unseen)
+    rows = []
+    for t, name in enumerate(tasks):
+        cells = [f"{int(parts[0].rows[t]):,}"]
+        for part in parts:
+            error = "" if part.errors is None or not np.isfinite(part.errors[t]) else f" ± {part.errors[t]:.2g}"
+            cells.append(quantity(part.values[t]) + error)
+        rows.append([str(name), *cells])
+    title = "How well each task is predicted" if parts[0].unseen else "How well each task is fitted"
+    note = f"{parts[0].note} ± is one standard error." if parts[0].note else ""
+    return [ExtraTable(title, note, ["Task", "Rows", *(part.measure for part in parts)], rows)]
 
 
 def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
@@ -393,7 +415,7 @@ def _answered(model: Any, content: ReportContent) -> str:
     n_features = content.coef.shape[1]
     selected = len(np.unique(content.coef.indices[content.coef.data != 0]))
     sentences = [f"{selected:,} of {count(n_features, 'feature')}."]
-    for quality in sorted(content.quality, key=lambda part: not part.unseen):
+    for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):
         known = quality.values[np.isfinite(quality.values)]
         if known.size:
             percent = "ccuracy" in quality.measure

@@ -105,7 +105,7 @@ def pack(content: ReportContent) -> Packed:
             }
             for quality in content.quality
         ],
-        "headline": next((i for i, quality in enumerate(content.quality) if quality is content.headline), None),
+        "headline": content.shown,
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
         "stable": None,

@@ -168,11 +168,9 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         values = np.asarray(quality.values, dtype=float)
         known = values[np.isfinite(values)]
         if known.size:
-            spread = (
-                f"from {quantity(known.min())} to {quantity(known.max())} over {plural(content.row_noun)}"
-                if known.size > 1
-                else ""
-            )
+            noun = "task" if any(part is quality for part in content.by_task) else content.row_noun
+            spread = f"from {quantity(known.min())} to {quantity(known.max())} over {plural(noun)}"
+            spread = spread if known.size > 1 else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             found.append((quantity(known.mean()), quality.measure, spread))

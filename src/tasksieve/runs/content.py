@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
-from ..report.from_model import out_of_fold, standardised_fact
+from ..report.from_model import out_of_fold, quality_tables, standardised_fact
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from .folder import DATA, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel, load_model
@@ -59,12 +59,14 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     unseen = out_of_fold(model.cv_quality_) if hasattr(model, "cv_quality_") else []
     every = [*([] if learnt is None else [learnt]), *unseen]
     content.quality = [part for part in every if len(part.values) == len(labels)]
-    # rows of coefficients are classes, not tasks: one line says it
-    others = [part for part in every if len(part.values) != len(labels)]
+    content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
     content.facts = [
         *content.facts,
-        *((part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in others),
+        *((part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in content.by_task),
     ]
+    if content.by_task and hasattr(model, "tasks_"):
+        names = saved.targets if len(saved.targets) > 1 else [str(label) for label in model.tasks_.tolist()]
+        content.tables = [*quality_tables(content.by_task, names), *content.tables]
     if path is not None:
         content.alphas, content.path_coefs = path.alphas, path.coefs
         content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import write_bytes
 from ..report.words import count, quantity
 from .findings import read_comparison, read_permutation, read_stability
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
@@ -19,6 +20,21 @@ MODEL_PAPERS = {
     "multinomial-owl": "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models.",
     "graph-svm": "C. Widmer, M. Kloft, N. Görnitz, G. Rätsch (2012). Efficient training of graph-regularized multitask "
     "SVMs. ECML PKDD.",
+}
+MODEL_WORDS = {
+    "lasso": "the multi-task lasso (squared loss, L2,1 penalty: all tasks share their features)",
+    "elastic-net": "the multi-task elastic net (squared loss, L2,1 and ridge penalties)",
+    "logistic": "multi-task logistic regression (L2,1 penalty: all tasks share their features)",
+    "huber": "a robust multi-task lasso (Huber loss, L2,1 penalty)",
+    "quantile": "multi-task quantile regression (smoothed pinball loss, L2,1 penalty)",
+    "poisson": "multi-task Poisson regression (L2,1 penalty: all tasks share their features)",
+    "group-lasso": "the multi-task group lasso (squared loss; groups of features over all tasks)",
+    "any": "a multi-task model with {loss} loss and {penalty} penalty",
+    "calibrated": "the calibrated multi-task lasso (square-root loss, L2,1 penalty; Gong et al. 2014)",
+    "owl": "a multi-task model with squared loss and a sorted penalty (Group OWL; Bao et al. 2025)",
+    "multinomial-owl": "multinomial logistic regression with a sorted penalty (Group OWL; Bao et al. 2025)",
+    "sparse-group": "the multi-task sparse group lasso ({loss} loss)",
+    "graph-svm": "support vector machines for tasks on a graph (Widmer et al. 2012)",
 }
 SCREENING_PAPER = (
     "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
@@ -44,7 +60,7 @@ def write_methods(folder: RunFolder) -> None:
     """``methods.txt``: the paragraph, and what to cite."""
     paragraph, citations = methods(folder)
     listed = "\n".join(f"- {line}" for line in citations)
-    (folder / METHODS).write_text(f"{paragraph}\n\nReferences\n{listed}\n", encoding="utf-8")
+    write_bytes(folder / METHODS, f"{paragraph}\n\nReferences\n{listed}\n".encode())
 
 
 def methods(folder: RunFolder) -> tuple[str, list[str]]:
@@ -82,14 +98,12 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
 
 
 def _model(config: dict[str, Any], data: dict[str, Any], kind: str, version: str) -> str:
-    known = MODELS.get(kind)
-    about = known.about if known is not None else kind
-    members = [f"{key} {config[key]}" for key in ("loss", "penalty") if key in config and kind == "any"]
-    model = f"the model “{kind}” ({', '.join(members) or about})"
+    loss, penalty = str(config.get("loss", "squared")), str(config.get("penalty", "l21"))
+    model = MODEL_WORDS.get(kind, kind).format(loss=loss, penalty=penalty)
     tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"])
     where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
     scales = ", standardised within tasks" if config.get("standardize") else ""
-    return f"We used {model} of tasksieve {version} on {where} and {count(d, 'feature')}{scales}."
+    return f"We used {model}, as implemented in tasksieve {version}, on {where} and {count(d, 'feature')}{scales}."
 
 
 def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> list[str]:
