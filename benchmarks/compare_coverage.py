@@ -27,6 +27,7 @@ import tasksieve as ts
 
 FOLDS, LEVEL = 5, 0.9
 PATH = {"n_alphas": 30, "eps": 0.05}
+CLASS_PATH = {"n_alphas": 10, "eps": 0.1, "tol": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Kind:
 KINDS = (
     Kind("same features", 8, 50, 200, 10, True),
     Kind("own features", 4, 60, 60, 5, False),
-    Kind("same features, two classes", 4, 80, 40, 4, True, True),
+    Kind("two classes", 4, 80, 20, 4, True, True),
 )
 
 
@@ -97,14 +98,18 @@ class Data:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--sets", type=int, default=10, help="data sets of each kind")
+    parser.add_argument("--only", choices=[kind.name for kind in KINDS], help="one kind of data (default: all)")
     parser.add_argument("--nested", action="store_true", help="the nested estimate, too (numbers only)")
     args = parser.parse_args()
-    report = Report("compare_coverage_nested" if args.nested else "compare_coverage", args)
+    name = "compare_coverage_nested" if args.nested else "compare_coverage"
+    report = Report(name if args.only is None else f"{name}_{args.only.replace(' ', '_')}", args)
     warnings.simplefilter("ignore")
     rows = []
     for kind in KINDS:
-        if not (args.nested and kind.classes):
-            rows += simulate(kind, 1 if args.quick else args.sets, args.seed, args.nested)
+        if args.only in (None, kind.name) and not (args.nested and kind.classes):
+            found = simulate(kind, 1 if args.quick else args.sets, args.seed, args.nested)
+            report.raw(kind=kind.name, rows=found)
+            rows += found
     report.table(
         f"Coverage of {LEVEL:.0%} intervals, {FOLDS} outer folds",
         ["data", "of", "intervals", "tasks", "mean over tasks", "difference found", "with the wrong sign"],
@@ -118,6 +123,7 @@ def main() -> None:
 def simulate(kind: Kind, n_sets: int, seed: int, nested: bool) -> list[list[str]]:
     """Rows of the table."""
     found: dict[tuple[str, str], list[tuple[np.ndarray, ...]]] = {}
+    size = f"{kind.n_tasks} x {kind.n_rows} x {kind.n_features}"
     for k in range(n_sets):
         data = Data(kind, seed + 1000 * KINDS.index(kind) + k)
         say(f"{kind.name}: {k + 1} of {n_sets}")
@@ -135,7 +141,7 @@ def simulate(kind: Kind, n_sets: int, seed: int, nested: bool) -> list[list[str]
         if "-" in of:
             tested = [f"{told[:, :-1].mean():.0%}", f"{(told & wrong)[:, :-1].mean():.1%}"]
         cover = f"{inside[:, :-1].mean():.1%}", f"{inside[:, -1].mean():.1%}"
-        out.append([f"{kind.name} ({len(sets)} sets)", of, name, *cover, *tested])
+        out.append([f"{kind.name}, {size}, {len(sets)} sets", of, name, *cover, *tested])
     return out
 
 
@@ -147,7 +153,7 @@ def compared(data: Data) -> dict[str, Any]:
     """`ts.compare`: values, standard errors of rows, truth, degrees of freedom, factors by name."""
     kind = data.kind
     Remembered.found.clear()
-    model = LogisticCV(**PATH) if kind.classes else LassoCV(**PATH)
+    model = LogisticCV(**CLASS_PATH) if kind.classes else LassoCV(**PATH)
     result = ts.compare(model, data.X, data.y, data.task, cv=FOLDS, pooled=False)
     truth = np.zeros((2, kind.n_tasks))
     step = kind.n_tasks + 1

@@ -32,7 +32,6 @@ from ..path.gram import serves
 from ..path.lockstep import Lockstep
 from ..path.problem import Problem
 from ..path.solve import Value
-from ..penalties import Groups
 from ..tasks import TaskData
 from .halves import Halves
 
@@ -93,8 +92,9 @@ class Selectable:
         penalty, penalised = problem.penalty, problem.penalty.penalised
         self.groups: Array | None = None
         code = np.arange(problem.design.n_features)
-        if isinstance(penalty, Groups):
-            self.groups, code = penalty._read
+        blocks = penalty.named_blocks()
+        if blocks is not None:
+            self.groups, code = blocks
         self.code = np.where(penalised, code, -1)
         self.count = len(np.unique(self.code[penalised]))
         self.size = problem.design.n_features if self.groups is None else len(self.groups)

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from ..fitted.arguments import check_choice, check_number, feature_names
-from ..losses import Huber, Loss, RowLoss, Squared, SquareRoot
+from ..losses import Loss, RowLoss
 from ..tasks import TaskData, is_task_list
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
@@ -202,8 +202,7 @@ def split_inference(
 
 
 def _refuse_loss(loss: Loss) -> None:
-    known = isinstance(loss, Squared | SquareRoot | Huber) or loss.labels == "counts"
-    if known or (loss.labels == "signs" and loss.probabilities):
+    if loss.estimates:
         return
     what = "more than two classes" if loss.labels == "one-hot" else f"the {loss.label}"
     raise ValueError(

@@ -75,6 +75,8 @@ class Loss(Described):
     probabilities = False
     #: labels and predictions multiplied by a > 0 multiply the loss by a to this power; 0: they have no common units
     degree = 0
+    #: without a penalty its coefficients estimate those of a regression, errors of which are known
+    estimates = False
 
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation."""

@@ -227,6 +227,7 @@ class Huber(Clipped):
     """
 
     label = "Huber loss"
+    estimates = True
     translates = True
 
     delta: float = 1.35

@@ -22,6 +22,7 @@ class Logistic(RowLoss):
     """
 
     label = "logistic loss"
+    estimates = True
     labels = "signs"
     smoothness = 0.25
     vanishing = True

@@ -51,6 +51,7 @@ class Poisson(RowLoss):
     """
 
     label = "Poisson deviance"
+    estimates = True
     labels = "counts"
     smoothness = np.inf
     differentiable = True

@@ -41,6 +41,7 @@ class SquareRoot(Loss):
     """
 
     label = "root mean squared error"
+    estimates = True
     degree = 1
     rooted = True
 

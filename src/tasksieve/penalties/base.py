@@ -235,9 +235,14 @@ class RowPenalty(Described):
         is a slice."""
         return [slice(low, min(low + size, len(self.weights))) for low in range(0, len(self.weights), size)]
 
-    def names_of(self, features: Array) -> Array | None:
-        """Names of the blocks that hold these features, where blocks have names; asked without data."""
+    def named_blocks(self) -> tuple[Array, Array] | None:
+        """Names of the blocks, and the number of each feature's, where blocks have names; asked without data."""
         return None
+
+    def names_of(self, features: Array) -> Array | None:
+        """Names of the blocks that hold these features."""
+        found = self.named_blocks()
+        return None if found is None else np.asarray(found[0][np.unique(found[1][features])])
 
     @property
     def penalised(self) -> Array:

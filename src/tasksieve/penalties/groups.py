@@ -85,9 +85,8 @@ class Groups(RowPenalty):
     def size(self) -> int | None:
         return len(self._read[1])
 
-    def names_of(self, features: Array) -> Array | None:
-        names, code = self._read
-        return np.asarray(names[np.unique(code[features])])
+    def named_blocks(self) -> tuple[Array, Array] | None:
+        return self._read
 
     def check(self, n_features: int) -> None:
         """Refuse what makes no sense for so many features."""
