@@ -329,3 +329,13 @@ def test_tall_data_too(data, monkeypatch):
         for part, more in ((y, {"offset": offset}), (y - offset, {}))
     ]
     np.testing.assert_allclose(*scored, rtol=1e-3)
+
+
+def test_lists_of_different_lengths():
+    rng = np.random.default_rng(0)
+    X = [rng.standard_normal((n, 4)) for n in (8, 12)]
+    y = [rng.standard_normal(len(part)) for part in X]
+    offset = [np.full(8, 0.5), np.full(12, -1.0)]
+    found = ts.MultiTaskLasso(0.05).fit(X, y, offset=offset)
+    plain = ts.MultiTaskLasso(0.05).fit(X, [y[0] - 0.5, y[1] + 1.0])
+    np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-4)

@@ -7,15 +7,13 @@ place. (Nor by its labels alone: two tasks with as many rows of each class would
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from ..tasks import TaskData
-from .ranks import column_blocks, refined
+from .ranks import column_blocks, content_names, refined
 
 Array = np.ndarray[Any, Any]
 
@@ -62,26 +60,5 @@ def canonical(data: TaskData) -> Canonical:
     order = np.argsort(place, kind="stable")
     order = order[observed[order]]
     rows = [order[home[order] == k] for k in range(int(home.max()) + 1)]
-    return Canonical(rows, _seeds(data, labels, rows))
-
-
-def _seeds(data: TaskData, labels: Array, rows: list[Array]) -> list[tuple[int, ...]]:
-    """Numbers made of a task's rows: of labels and the first column, of more where two tasks are alike in these."""
-    sums = [blake2b(np.ascontiguousarray(labels[own]).tobytes(), digest_size=16) for own in rows]
-    alike = list(range(len(rows)))
-    for block in column_blocks(data):
-        for k in alike:
-            sums[k].update(np.ascontiguousarray(block[rows[k]]).tobytes())
-        digests = [found.digest() for found in sums]
-        counts = Counter(digests)
-        alike = [k for k in alike if counts[digests[k]] > 1]
-        if not alike:
-            break
-    seen: dict[bytes, int] = {}
-    seeds = []
-    for digest in (found.digest() for found in sums):
-        number = seen.setdefault(digest, 0)  # tasks with the very same rows take turns
-        seen[digest] += 1
-        words = np.frombuffer(digest, dtype="<u4")
-        seeds.append((*(int(word) for word in words), number))
-    return seeds
+    names = content_names(data, [np.ascontiguousarray(labels[own]).tobytes() for own in rows], rows)
+    return Canonical(rows, [tuple(np.frombuffer(name, dtype=">u4").tolist()) for name in names])

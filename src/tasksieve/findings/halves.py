@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from ..fitted.arguments import check_choice
 from ..fitted.deal import read_seed
 from ..tasks import TaskData, read_groups, some_of
-from .ranks import column_blocks, refined
+from .ranks import column_blocks, content_names, refined
 
 Array = np.ndarray[Any, Any]
 SmallTasks = Literal["error", "drop"]
@@ -228,32 +228,9 @@ def _task_digests(data: TaskData, samples: Array, task: Array, ranks: Array) -> 
     samples, task = samples[order], task[order]
     spans = {int(t): slice(*np.searchsorted(task, [t, t + 1])) for t in np.unique(task)}
     rows = samples % data.n_rows if data.shared else samples
-    found = {t: hashlib.sha256((data.y[samples[span]] + 0.0).tobytes()) for t, span in spans.items()}
-
-    def alike() -> list[int]:
-        count: dict[bytes, int] = {}
-        for hashed in found.values():
-            count[hashed.digest()] = count.get(hashed.digest(), 0) + 1
-        return [t for t, hashed in found.items() if count[hashed.digest()] > 1]
-
-    tied = alike()
-    if tied:
-        for block in column_blocks(data):
-            for column in block.T:
-                for t in tied:
-                    found[t].update(column[rows[spans[t]]].tobytes())
-                tied = alike()
-                if not tied:
-                    break
-            if not tied:
-                break
-    number: dict[bytes, int] = {}
-    names = {}
-    for t in sorted(found, key=lambda t: data.weights[samples[spans[t]]].tobytes()):
-        own = found[t].digest()
-        names[t] = own + number.setdefault(own, 0).to_bytes(4, "big")
-        number[own] += 1
-    return names
+    tasks = sorted(spans, key=lambda t: data.weights[samples[spans[t]]].tobytes())
+    labels = [(data.y[samples[spans[t]]] + 0.0).tobytes() for t in tasks]
+    return dict(zip(tasks, content_names(data, labels, [rows[spans[t]] for t in tasks]), strict=True))
 
 
 def _small_tasks(data: TaskData, samples: Array, unit: Array) -> list[int]:

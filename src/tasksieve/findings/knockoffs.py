@@ -90,7 +90,7 @@ class KnockoffSelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
     >>> y = X[:, :8].sum(axis=1) + rng.standard_normal(400)
     >>> found = ts.KnockoffSelection(ts.MultiTaskLasso()).fit(X, y, task)
     >>> found.get_support(indices=True)
-    array([ 0,  1,  2,  3,  4,  5,  6,  7, 22, 49])
+    array([ 0,  1,  2,  3,  4,  5,  6,  7, 22])
     """
 
     W_: np.ndarray

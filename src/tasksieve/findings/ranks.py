@@ -1,8 +1,10 @@
-"""Rows ranked by what they hold: columns of X are read only as long as some cannot be told apart."""
+"""Rows, and sets of rows, told apart by what they hold: columns of X are read only as long as some are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,3 +40,25 @@ def refined(ranks: Array, keys: list[Array]) -> Array:
     found = np.empty_like(ranks)
     found[order] = sorted_keys[-1] + start - base
     return found
+
+
+def content_names(data: TaskData, first: Sequence[bytes], rows: Sequence[Array]) -> list[bytes]:
+    """A name for each of several sets of rows that its content gives it: a hash of what comes first, and of as many
+    columns as tell it from all others; those that are the same in everything are numbered."""
+    found = [hashlib.sha256(part) for part in first]
+
+    def alike() -> list[int]:
+        digests = [hashed.digest() for hashed in found]
+        counts = Counter(digests)
+        return [k for k, digest in enumerate(digests) if counts[digest] > 1]
+
+    columns = (column for block in column_blocks(data) for column in block.T)
+    while (tied := alike()) and (column := next(columns, None)) is not None:
+        for k in tied:
+            found[k].update(column[rows[k]].tobytes())
+    seen: Counter[bytes] = Counter()
+    names = []
+    for digest in (hashed.digest() for hashed in found):
+        names.append(digest + seen[digest].to_bytes(4, "big"))
+        seen[digest] += 1
+    return names

@@ -21,7 +21,7 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
     labels : TaskLabels
     """
     total, shape = int(labels.offsets[-1]), _shape(labels)
-    if np.ndim(offset) == 0 and not isinstance(offset, list | tuple):
+    if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
         flat = np.full(total, _numbers(offset, "offset"))
     elif labels.form == "list":
         parts = matching_list(np.diff(labels.offsets).tolist(), offset, "offset")
@@ -62,7 +62,7 @@ def observed_offset(offset: Any, labels: TaskLabels) -> Any:
 def add_offset(scores: Any, offset: Any) -> Any:
     """Scores as a model gives them, an array or a list of arrays, with an offset in the same form (or one per row)."""
     if isinstance(scores, list):
-        if np.ndim(offset) == 0 and not isinstance(offset, list | tuple):
+        if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
             return [add_offset(part, offset) for part in scores]
         parts = matching_list([len(part) for part in scores], offset, "offset")
         return [_added(part, own, f"offset[{t}]") for t, (part, own) in enumerate(zip(scores, parts, strict=True))]
