@@ -318,14 +318,12 @@ class Floating:
         lo, hi = (np.ldexp(np.maximum(b, 0.0), 2 * power + scale) for b in (found.lo, found.hi))
         return Box(np.where(nothing, 0.0, np.maximum(down(lo), 0.0)), np.where(nothing, 0.0, up(hi)))
 
-    def free_column(self, column: Array, centred: bool) -> Box | None:
-        """A column that costs nothing, shifted if the constant is one, too (the space is the same); None if it is
-        nothing."""
+    def free_column(self, column: Array, centred: bool) -> Box:
+        """A column that costs nothing, by a power of two, and shifted if the constant is one, too: the space is the
+        same."""
         x = self.numbers(column)
         if centred:
             x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
-        if not np.any(x.lo) and not np.any(x.hi):
-            return None
         power = -int(np.frexp(np.abs(x.hi).max())[1])
         return Box(np.ldexp(x.lo, power), np.ldexp(x.hi, power)) if abs(power) < 500 else x
 
@@ -569,7 +567,7 @@ class Exact:
             found = found - first * first / _exact_sum(weights.lo)
         return Box(found)
 
-    def free_column(self, column: Array, centred: bool) -> Box | None:
+    def free_column(self, column: Array, centred: bool) -> Box:
         return self.numbers(column)
 
     def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
@@ -593,6 +591,21 @@ class Exact:
             if k not in free:
                 found[k] = (a[k][n] - sum((a[k][j] * found[j] for j in range(k + 1, n)), Fraction(0))) / a[k][k]
         return [Box(c) for c in found]
+
+
+def _independent(columns: Array) -> list[int]:
+    """Columns none of which is a combination of those before it: pivots of the matrix of products, in integers."""
+    whole = [_integers(column)[0] for column in columns.T]
+    rows = [[Fraction(int(np.dot(a, b))) for b in whole] for a in whole] if len(columns) else []
+    kept = []
+    for k, pivot in enumerate(rows):
+        if pivot[k] == 0:
+            continue
+        kept.append(k)
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / pivot[k]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], pivot, strict=True)]
+    return kept
 
 
 def _power(exponent: int) -> Fraction:
@@ -1236,17 +1249,17 @@ class Problem:
     # -- dual: the exact projection --------------------------------------------------------------------------
 
     def free_columns(self, t: int) -> list[Box]:
-        """Columns Z that cost nothing; those that are nothing in this task, or come twice, are left out."""
+        """Columns Z that cost nothing. Those that are combinations of others in this task (dummies of a category,
+        what is constant) are left out: what is orthogonal to the others is orthogonal to them."""
         if t not in self._free_columns:
             raw = self.tasks[t].matrix.columns(self.free)
-            found, seen = [], set()
-            if self.centred:
-                found.append(self.numbers(t, 1.0))
-            for j in range(len(self.free)):
-                column = self.arith.free_column(raw[:, j], self.centred)
-                if column is not None and raw[:, j].tobytes() not in seen:
-                    found.append(column)
-                    seen.add(raw[:, j].tobytes())
+            if not np.isfinite(raw).all():
+                raise Mismatch("X holds NaN or infinite numbers")
+            all_of_them = np.hstack([np.ones((len(raw), int(self.centred))), raw])
+            kept = _independent(all_of_them[self.tasks[t].weight > 0.0])
+            found = [self.numbers(t, 1.0)] if self.centred and 0 in kept else []
+            places = [k for k in kept if k or not self.centred]
+            found += [self.arith.free_column(all_of_them[:, k], self.centred) for k in places]
             self._free_columns[t] = found
         return self._free_columns[t]
 

@@ -82,18 +82,29 @@ def test_equal_constant_and_free_columns() -> None:
     both(fitted(x, y, feature_weights=np.where(np.isin(np.arange(8), [0, 1, 2, 3, 5]), 0.0, 1.0)))
 
 
-def test_dependent_dummies_are_left_to_exact_arithmetic() -> None:
-    """Three indicators that add up to the constant: their equations are singular, which floats cannot tell. The
-    floating verifier then takes the task's vector as 0, which is sound, and says so; fractions solve them."""
+def test_free_columns_that_depend_on_each_other() -> None:
+    """Three indicators that add up to the constant: integers find that the equations are singular."""
     rng = np.random.default_rng(4)
     x = [np.hstack([np.eye(3)[rng.permutation(np.arange(12) % 3)], rng.standard_normal((12, 4))]) for _ in range(2)]
     y = [block[:, 3] + block[:, 0] + 0.3 * rng.standard_normal(12) for block in x]
     case = fitted(x, y, feature_weights=np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]))
-    raw = case.save(margin=1e-8)
-    assert verify(raw, **case.data(), exact=True).proved
-    floating = verify(raw, **case.data())
-    assert not floating.proved
-    assert "has no projection orthogonal to what costs nothing" in floating.words
+    both(case)
+
+
+def test_a_vector_without_a_projection_counts_as_zero() -> None:
+    """All rows of a task at their bounds: nothing can be moved, and the sum is not 0."""
+    case = make_case("huber", "l21", 4, rows=8, d=4)
+    header, arrays = case.content()
+    dual = arrays["dual"].copy()
+    n = len(case.y[0])
+    dual[0, :n] = np.where(np.arange(n) < 3, -1.35, 1.35)
+    for exact in (False, True):
+        verdict = verify(pack(header, {**arrays, "dual": dual}), **case.data(), exact=exact)
+        assert "task 0: its vector has no projection orthogonal to what costs nothing" in verdict.words
+        dual[0, 0] = 1.36
+        verdict = verify(pack(header, {**arrays, "dual": dual}), **case.data(), exact=exact)
+        assert "task 0: its vector" in verdict.words
+        dual[0, 0] = -1.35
 
 
 def holds(found: Box, truth: Box) -> None:
