@@ -24,6 +24,7 @@ import math
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -2167,13 +2168,13 @@ def _cell(word: str, recipe: dict[str, Any], missing: set[str], where: str) -> f
         wanted = recipe["equals"]
         if isinstance(wanted, str):
             return float(word == wanted)
-        return float(_word_number(word, where) == wanted)
-    return _word_number(word, where)
+        return float(_word_number(word, where + repr(recipe["source"])) == wanted)
+    return _word_number(word, where + repr(recipe["source"]))
 
 
 def _word_number(word: str, where: str) -> float:
     try:
-        found = float(word)
+        found = float(word if "_" not in word else "no")
     except ValueError:
         raise Mismatch(f"{where}: {word!r} is not a number") from None
     if not math.isfinite(found):
@@ -2187,51 +2188,51 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     if table is None:
         raise Unreadable("the certificate does not say how a table was read: give arrays (--matrix, --y, --task)")
     recipes, missing = table["columns"], set(table["missing"])
-    wanted = {key: table.get(key) for key in ("target", "task", "weight", "offset")}
+    targets = table["target"] if isinstance(table["target"], list) else [table["target"]]
+    others = {key: table[key] for key in ("task", "weight", "offset") if table.get(key) is not None}
     x: list[list[float | None]] = []
-    rest: dict[str, list[str | None]] = {key: [] for key, name in wanted.items() if name is not None}
+    words: dict[str, list[str | None]] = {name: [] for name in [*targets, *others.values()]}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, delimiter=table["separator"])
             names = next(rows, [])
-            place = {name: k for k, name in enumerate(names)}
-            needed = [recipe["source"] for recipe in recipes] + [name for name in wanted.values() if name is not None]
-            for name in needed:
-                if names.count(name) != 1:
-                    raise Mismatch(f"{path} has {names.count(name)} columns {name!r}, the certificate needs one")
-            sources = [place[recipe["source"]] for recipe in recipes]
-            needed_places = [place[n] for key, n in wanted.items() if key != "target" and n is not None]
+            place, counts = {name: k for k, name in enumerate(names)}, Counter(names)
+            for name in [*(recipe["source"] for recipe in recipes), *words]:
+                if counts[name] != 1:
+                    raise Mismatch(f"{path} has {counts[name]} columns {name!r}, the certificate needs one")
             for number, row in enumerate(rows, start=2):
                 if not row:
                     continue
                 if len(row) != len(names):
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
-                entries = [
-                    _cell(row[k], recipe, missing, f"{path}, row {number}, column {recipe['source']!r}")
-                    for k, recipe in zip(sources, recipes, strict=True)
-                ]
-                if None in entries or any(row[k] in missing for k in needed_places):
+                where = f"{path}, row {number}, column "
+                entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
+                if None in entries or any(row[place[name]] in missing for name in others.values()):
                     if table["drop"]:
                         continue
                     raise Mismatch(f"{path}, row {number}: a value is missing, and nothing fills it")
                 x.append(entries)
-                for key in rest:
-                    word = row[place[wanted[key]]]
-                    rest[key].append(None if word in missing else word)
+                for name, column in words.items():
+                    column.append(None if row[place[name]] in missing else row[place[name]])
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mismatch(f"{path} is not the table of the certificate: {error}") from None
+
+    def numbers(name: str) -> Array:
+        where = f"{path}, column {name!r}"
+        return np.array([np.nan if word is None else _word_number(word, where) for word in words[name]])
+
+    def labels(name: str, known: list[Any]) -> Array:
+        return np.array([None if word is None else _tidy(word, known) for word in words[name]], dtype=object)
+
+    classes = cert["classes"]
+    ys = [numbers(name) if classes is None else labels(name, _flat(classes)) for name in targets]
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
-    numbers = {key: key != "task" and not (key == "target" and cert["classes"] is not None) for key in rest}
-    for key, words in rest.items():
-        name = {"target": "y", "weight": "sample_weight"}.get(key, key)
-        if numbers[key]:
-            where = f"{path}, column {wanted[key]!r}"
-            found[name] = np.array([np.nan if word is None else _word_number(word, where) for word in words])
-        else:
-            labels = cert.tasks if key == "task" else _flat(cert["classes"])
-            found[name] = np.array([None if w is None else _tidy(w, labels) for w in words], dtype=object)
+    found["y"] = np.stack(ys, axis=1) if isinstance(table["target"], list) else ys[0]
+    for key, name in others.items():
+        column = labels(name, cert.tasks) if key == "task" else numbers(name)
+        found["sample_weight" if key == "weight" else key] = column
     return found
 
 
@@ -2271,7 +2272,7 @@ def _check_table(header: dict[str, Any]) -> None:
         and isinstance(table.get("separator"), str)
         and len(table["separator"]) == 1
         and isinstance(table.get("drop"), bool)
-        and isinstance(table.get("target"), str)
+        and (isinstance(table.get("target"), str) or (_texts(table.get("target")) and header["shared"]))
         and all(isinstance(table.get(key), text) for key in ("task", "weight", "offset"))
     )
     if not sound:

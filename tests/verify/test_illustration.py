@@ -1,4 +1,4 @@
-"""The verifier in R of docs/howto/check-it-yourself.md, line by line in Python: its formulas, as R cannot be run here."""
+"""The verifier in R of docs/howto/check-it-yourself.md, line by line in Python: R cannot be run here."""
 
 from __future__ import annotations
 

@@ -254,6 +254,33 @@ def test_a_table_by_its_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str
         read_table(read_certificate(pack({**header, "table": table}, arrays)), str(data))
 
 
+def test_a_table_with_a_target_for_each_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = make_case("squared", "l21", 3, rows=8, d=2, shared=True)
+    header, arrays = case.content(1e-6)
+    columns = [{"source": "u"}, {"source": "v"}]
+    header["table"] = {"columns": columns, "target": ["a", "b"], "missing": [""], "drop": False, "separator": ";"}
+    file, data = tmp_path / "certificate.npz", tmp_path / "table.csv"
+    file.write_bytes(pack(header, arrays))
+    rows = np.column_stack([case.x[0], case.y[0], case.y[1]])
+    data.write_text("u;v;a;b\n" + "".join(";".join(map(repr, row)) + "\n" for row in rows.tolist()))
+    assert main([str(file), str(data)]) == 0
+    data.write_text(data.read_text().replace("u;v;a;b", "u;v;b;a"))
+    assert main([str(file), str(data)]) == 1
+    assert "task 0: y, weights or offsets are not those" in capsys.readouterr().out
+
+
+def test_numbers_of_any_kind_have_one_digest() -> None:
+    from scipy import sparse
+
+    case = make_case("squared", "l21", 2, rows=9, d=4)
+    case.x = [np.round(x) + 0.0 for x in case.x]
+    case.coef, case.intercept = np.zeros_like(case.coef), np.array([y.mean() for y in case.y])
+    raw = case.save(1e-6)
+    forms = [lambda x: x, lambda x: np.where(x == 0.0, -0.0, x), lambda x: x.astype(np.float32), np.asfortranarray, sparse.csr_matrix]
+    for form in [*forms, lambda x: x.astype(np.int8), lambda x: x.astype(np.int64)]:
+        assert verify(raw, [form(x) for x in case.x], case.y).proved
+
+
 def test_commands_that_cannot_be_read(raw: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, data = tmp_path / "certificate.npz", tmp_path / "data.npz"
     file.write_bytes(raw)
