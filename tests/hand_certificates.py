@@ -153,8 +153,8 @@ class Case:
             q = p[:, 0]
             if name == "clipped":
                 low, high = self.bounds(t)
-                margin = 0.01 * np.abs(q).max()
-                h = ((q - low >= margin) & (high - q >= margin)).astype(float)
+                h = np.minimum(q - low, high - q)
+                h = np.where(np.isinf(h), 1.0, np.maximum(h, 0.0))
             else:
                 pi = self.sign(t) * q if name == "logistic" else q
                 h = pi * (1 - pi) if name == "logistic" else self.y[t] - q if name == "poisson" else np.ones(n)

@@ -182,7 +182,8 @@ class Box:
     def total(self) -> Box:
         """Of all entries: each bound by `math.fsum`, which rounds once, or exactly."""
         if _is_float(self.lo):
-            return Box(down(_fsum(self.lo)), up(_fsum(self.hi)))
+            lo, hi = _fsum(self.lo), _fsum(self.hi)
+            return Box(lo if lo == 0.0 else down(lo), hi if hi == 0.0 else up(hi))  # a sum that rounds to 0 is 0
         lo = _exact_sum(self.lo)
         return Box(lo, lo if self.point else _exact_sum(self.hi))
 
@@ -326,6 +327,8 @@ class Floating:
     def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
         """With R about the inverse and c about the solution: if ``|I - R H| <= e < 1`` (largest row sum), H is
         regular, and the solution is within ``|R (right - H c)| / (1 - e)`` of c."""
+        if all(b.lo == 0.0 == b.hi for b in right):
+            return right
         try:
             about = np.array([[0.5 * (h.lo + h.hi) for h in row] for row in matrix])
             inverse = np.linalg.inv(about)
@@ -1283,8 +1286,9 @@ class Problem:
         natural = self._natural(t, p)
         if self.loss == "clipped":
             low, high = self.bounds(t)
-            margin = 0.01 * np.abs(p).max(initial=0.0)
-            h = arith.numbers(((p - low >= margin) & (high - p >= margin)).astype(np.float64))
+            ends = [arith.numbers(np.where(np.isinf(b), 0.0, b)) for b in (low, high)]
+            above, below = choose(np.isinf(low), one, natural - ends[0]), choose(np.isinf(high), one, ends[1] - natural)
+            h = choose(np.isinf(low), below, choose(np.isinf(high), above, above.at_most(below))).positive()
         else:
             h = natural * (one - natural) if self.loss == "logistic" else natural if self.loss == "poisson" else one
         columns = self.free_columns(t)
@@ -1299,8 +1303,7 @@ class Problem:
             sign = arith.numbers(self.y[t]) if self.loss == "logistic" else one
             natural = natural + move if self.loss == "poisson" else natural - sign * move
         if self.loss == "clipped":
-            ends = [arith.numbers(np.where(np.isinf(b), 0.0, b)).lo for b in (low, high)]
-            inside = (np.isinf(low) | (natural.lo >= ends[0])) & (np.isinf(high) | (natural.hi <= ends[1]))
+            inside = (np.isinf(low) | (natural.lo >= ends[0].lo)) & (np.isinf(high) | (natural.hi <= ends[1].lo))
         elif self.loss == "logistic":
             inside = (natural.lo >= 0) & (natural.hi <= 1)
         else:
@@ -1503,8 +1506,13 @@ def refine(problem: Problem, readings: Readings, which: int, point: Dual, featur
 
 
 def _total_up(x: Any, axis: int) -> Any:
-    """Sums of non-negative numbers, from above."""
-    return up(x.sum(axis=axis) * (1.0 + gamma(x.shape[axis] + 4))) if _is_float(x) else x.sum(axis=axis)
+    """Sums of non-negative numbers, from above; of zeros 0."""
+    total = x.sum(axis=axis)
+    return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(x.shape[axis] + 4)))) if _is_float(x) else total
+
+
+def _square_up(x: Any) -> Any:
+    return np.where(x == 0.0, 0.0, up(x * x)) if _is_float(x) else x * x
 
 
 class Penalty:
@@ -1541,7 +1549,7 @@ class Penalty:
         arith = self.problem.arith
         rows = self.place[features]
         w, rows = w[rows >= 0], rows[rows >= 0]
-        if not len(rows):
+        if not len(rows) or self.name == "none":
             return arith.one(0.0)
         sizes = abs(w)
         norms = arith.sqrt(sizes.square().sum(1))
@@ -1576,21 +1584,21 @@ class Penalty:
             return _total_up(x, 1)
         if self.name == "groups":
             if self.inside == "rows":
-                x = self.problem.arith.sqrt(Box(_total_up(up(x * x), 1))).hi[:, None]
+                x = self.problem.arith.sqrt(Box(_total_up(_square_up(x), 1))).hi[:, None]
             if self.inside is not None:
                 x = np.maximum(up(x - self.l.lo), 0 * x)
-            squares = _total_up(up(x * x), 1)
+            squares = _total_up(_square_up(x), 1)
             units, place = np.unique(self.units[rows], return_inverse=True)
             return self._by_unit(squares, place, len(units))[place]
         if self.name == "rows":
             x = np.maximum(up(x - self.l_rows.lo[rows][:, None]), 0 * x)
-        return _total_up(up(x * x), 1)
+        return _total_up(_square_up(x), 1)
 
     def _by_unit(self, values: Any, place: Array, count: int) -> Any:
         """Sums of non-negative numbers of rows over the units they are in, from above."""
         total = self.problem.arith.numbers(np.zeros(count)).lo
         np.add.at(total, place, values)
-        return up(total * (1.0 + gamma(len(values) + 4))) if _is_float(total) else total
+        return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(len(values) + 4)))) if _is_float(total) else total
 
     def within(self, size: Any, rows: Array, c: Any) -> Array:
         """Which rows are proved to be in the dual ball when multiplied by c."""
