@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..proof.certificate import Certificate
 from ..tasks import label_array
 from .parameters import unfitted
 from .restore import DataFacts, set_state
@@ -227,7 +226,7 @@ class RegularizationPath:
 
     def certificate(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
-    ) -> Certificate:
+    ) -> Any:
         """The proof of all values, for anybody to check.
 
         Parameters
@@ -251,10 +250,7 @@ class RegularizationPath:
         """
         if self._estimator is None or not len(self):
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
-        found: Certificate = self._estimator._certificate_of_path(
-            self, self._points, X, y, task, sample_weight, offset
-        )
-        return found
+        return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
 
     def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.

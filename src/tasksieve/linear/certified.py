@@ -19,7 +19,7 @@ from ..verify import Task
 
 Array = np.ndarray[Any, Any]
 
-_TIGHTER = (1e-1, 1e-2, 1e-3, 1e-5)  # than the gap that was claimed: how well a value is solved again for its dual point
+_TIGHTER = (1e-1, 1e-2, 1e-3, 1e-5)  # than the gap claimed: how well a value is solved again
 
 
 class CertifiedModel:
@@ -69,8 +69,8 @@ class CertifiedModel:
         found: tuple[Array, Array] | None = getattr(self, "_proven", None)
         if found is None:
             raise AttributeError(
-                "proven_zero_ and proven_nonzero_ are known once certificate(X, y, ...) was called: the proof needs the "
-                "data, and a model does not keep them."
+                "proven_zero_ and proven_nonzero_ are known once certificate(X, y, ...) was called: the proof needs "
+                "the data, and a model does not keep them."
             )
         return found
 
@@ -88,7 +88,7 @@ class Statement:
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> None:
         form_of(model._member)  # refused before any work
-        if offset is not None and np.ndim(offset) == 2 and model._targets == "classes" and task is None and np.ndim(y) == 1:
+        if np.ndim(offset) == 2 and np.ndim(y) == 1:
             raise ValueError("offset: a certificate holds one number per row, not one for each class.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has said it
