@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .exits import State, guarded
+from .exits import State, UsageError, guarded
 from .options import command
 
 app = typer.Typer(
@@ -167,6 +167,33 @@ def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: 
     from .report import run_report
 
     return run_report(run, max_memory, quiet)
+
+
+@app.command()
+@guarded
+def verify(
+    run: Annotated[str, typer.Argument(help="Folder of a run, or a certificate.npz.", show_default=False)],
+    data: Annotated[
+        str | None, typer.Option("--data", help="The file of data; by default the table of the run.")
+    ] = None,
+    value: Annotated[int | None, typer.Option("--value", help="A value of the path, counted from 0.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All values of the path; by default the one chosen.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Rational arithmetic: trust no floating point. Slow.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say whether the data prove what a run claims.
+
+    The same check without tasksieve: verify.py, one file that needs nothing but NumPy.
+
+    Exit codes: 0 proved, 1 not proved, 2 could not be read.
+    """
+    State.debug = debug
+    if value is not None and every:
+        raise UsageError("--value, --all: one or the other")
+    from .verify import run_verify
+
+    return run_verify(run, data, value, every, exact, quiet)
 
 
 @app.command()

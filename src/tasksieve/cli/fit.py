@@ -18,6 +18,7 @@ from .exits import NOT_CONVERGED, OK
 from .findings import Findings, find, write_findings
 from .findings import summary as findings_summary
 from .progress import working
+from .proof_file import write_proof
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
 from .trust import asks_comparison, asks_stability
@@ -46,6 +47,8 @@ def solve(job: Job) -> int:
         write_results(job.folder, job.config, job.kind, job.problem, fitted)
         write_findings(job, found)
         write_methods(job.folder)
+    with working("writing the certificate", job.quiet):
+        write_proof(job, fitted)
 
     def told() -> list[str]:
         own = summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"])

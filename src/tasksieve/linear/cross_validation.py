@@ -105,7 +105,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
 
     def _stated(self) -> tuple[PathEstimator, float]:
         """The model whose problem the certificate is about, and the strength chosen."""
-        return self.path_._estimator, self.alpha_
+        model: Any = self.path_._estimator
+        return model, self.alpha_
 
     def _candidates(self) -> list[PathEstimator]:
         """The models compared, each along its own path: one, or one per value of another parameter."""
