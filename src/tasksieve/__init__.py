@@ -63,6 +63,7 @@ _HOME = {
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "compare": "findings.compare",
+    "grade": "linear.grading",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
     "pfer_bound": "findings.bounds",
@@ -83,10 +84,12 @@ _PARTS = (
     "online",
     "path",
     "penalties",
+    "proof",
     "report",
     "screening",
     "solvers",
     "tasks",
+    "verify",
 )
 
 if TYPE_CHECKING:
@@ -138,6 +141,7 @@ if TYPE_CHECKING:
     from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
+    from .linear.grading import grade as grade
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .report import write_report as write_report

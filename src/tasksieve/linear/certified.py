@@ -164,17 +164,16 @@ class Statement:
         return found
 
     def certificate(self, points: Sequence[tuple[float, Array, Array, Array, float]]) -> Certificate:
-        model, options = self.model, self.model._penalty()
-        strength = model._strength()
-        answers = []
-        for alpha, features, rows, intercept, gap in points:
-            if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
-                raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
-            lam = alpha * strength
-            ridge = lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
-            dual = self.dual_of(alpha, features, rows, intercept)
-            answers.append(Answer(lam, ridge, features, rows, intercept, dual, gap))
+        answers = [self.answer(*point) for point in points]
         return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*points[k]))
+
+    def answer(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float = np.inf) -> Answer:
+        """Coefficients at a strength, with the dual point that is theirs."""
+        if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
+            raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
+        options, lam = self.model._penalty(), alpha * self.model._strength()
+        ridge = lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
+        return Answer(lam, ridge, features, rows, intercept, self.dual_of(alpha, features, rows, intercept), gap)
 
     def dual_of(self, alpha: float, features: Array, rows: Array, intercept: Array) -> Array:
         units = self.problem.units
