@@ -64,9 +64,11 @@ _HOME = {
     "checkpoint": "fitted.checkpoint",
     "compare": "findings.compare",
     "grade": "linear.grading",
+    "load_problem": "problem_file",
     "permutation_test": "findings.permutation",
     "refit": "findings.refit",
     "pfer_bound": "findings.bounds",
+    "save_problem": "problem_file",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -144,6 +146,8 @@ if TYPE_CHECKING:
     from .linear.grading import grade as grade
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
+    from .problem_file import load_problem as load_problem
+    from .problem_file import save_problem as save_problem
     from .report import write_report as write_report
     from .tasks import TaskMoments as TaskMoments
 

@@ -66,7 +66,7 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
     if "coefficient" in table.columns:
         tasks = _words(table, "task") if "task" in table.columns else [labels[0]] * len(features)
         if "task" not in table.columns and len(labels) > 1:
-            raise TableError(f"{table.source}: there are {len(labels)} tasks; a column 'task' must name that of each row")
+            raise TableError(f"{table.source}: there are {len(labels)} tasks; a column 'task' must name them")
         entries = zip(tasks, features, _numbers(table, "coefficient"), strict=True)
     else:
         found = [name for name in table.columns if name != "feature"]

@@ -238,10 +238,10 @@ def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, 
         constants = constants.T.ravel() if constants.ndim == 2 else constants
     rows = rows[None] if rows.ndim == 1 else rows
     if rows.shape != (outputs, data.n_features):
-        names = ", ".join(repr(label) for label in data.tasks.tolist()[:5])
+        names = ", ".join(repr(label) for label in data.tasks.tolist()[:5]) + ", ..." * (data.n_tasks > 5)
         raise ValueError(
-            f"coef has shape {np.shape(coef)}, but there are {outputs} rows of coefficients (tasks {names}"
-            f"{', ...' if data.n_tasks > 5 else ''}) and {data.n_features} features: shape {(outputs, data.n_features)}."
+            f"coef has shape {np.shape(coef)}, but there are {outputs} rows of coefficients (tasks {names}) and "
+            f"{data.n_features} features: shape {(outputs, data.n_features)}."
         )
     constants = np.full(outputs, float(constants)) if constants.ndim == 0 else constants.ravel()
     if constants.shape != (outputs,):
