@@ -51,7 +51,7 @@ def penalty_of(name: str, d: int, rng: Any) -> tuple[Any, dict[str, Any], dict[s
         return ts.penalties.Sorted(weights), {"name": "sorted"}, {"sorted_weights": weights}
     inside = None if name == "groups" else name.partition("-")[2]
     labels = rng.integers(0, max(2, d // 3), d)
-    names, labels = np.unique(labels, return_inverse=True)
+    labels = np.unique(labels, return_inverse=True)[1]
     weights = np.sqrt(np.bincount(labels).astype(float))
     penalty = ts.penalties.Groups(labels, inside=inside, mix=0.3) if inside else ts.penalties.Groups(labels)
     words = {"name": "groups", "group": 0.7 if inside else 1.0, "l1": 0.3 if inside else 0.0, "inside": inside}
@@ -142,7 +142,7 @@ def make_case(
         known["offset"] = np.concatenate(offset)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.alpha = strength * model.alpha_max(np.vstack(x), labels, **known)
+        model.alpha = strength * model.alpha_max(np.vstack(x), labels, **known) or 0.1
         model.fit(np.vstack(x), labels, **known)
     coef, intercept = np.asarray(model.coef_), np.asarray(model.intercept_)
     if loss == "multinomial":  # (classes, tasks, features) to task after task

@@ -24,6 +24,7 @@ import math
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -115,6 +116,9 @@ class Box:
     def shape(self) -> tuple[int, ...]:
         return tuple(np.shape(self.lo))
 
+    def _ends(self) -> tuple[Any, ...]:
+        return (self.lo,) if self.lo is self.hi else (self.lo, self.hi)
+
     def __getitem__(self, place: Any) -> Box:
         lo = self.lo[place]
         return Box(lo, lo if self.lo is self.hi else self.hi[place])
@@ -134,7 +138,7 @@ class Box:
     def __mul__(self, other: Box) -> Box:
         if self.point and other.point:
             return Box(self.lo * other.lo)
-        bounds = [_multiply(a, b) for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
+        bounds = [_multiply(a, b) for a in self._ends() for b in other._ends()]
         lo, hi = bounds[0]
         for low, high in bounds[1:]:
             lo, hi = np.minimum(lo, low), np.maximum(hi, high)
@@ -275,9 +279,9 @@ class Floating:
         """
         x, size = _centred(columns, self.shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
-        found = np.ldexp(x.T @ v, size[1][:, None] + power)
-        error = np.ldexp(up(size[0][:, None] * reach(gamma(len(columns) + 16))), size[1][:, None] + power)
-        return Box(down(found - up(error)), up(found + up(error)))
+        back = size[1][:, None] + power
+        found, error = np.ldexp(x.T @ v, back), up(np.ldexp(up(size[0][:, None] * reach(gamma(len(x) + 16))), back))
+        return Box(down(found - error), up(found + error))
 
     def refined(self, columns: Array, vectors: Box, centred: bool) -> Box:
         """`products` with sums in twice the precision: gamma_n becomes 4u."""
@@ -290,7 +294,8 @@ class Floating:
             for a in range(0, x.shape[1], step):
                 part = _dot2(x[:, a : a + step].T, v[:, q], [], error[a : a + step])
                 lo[a : a + step, q], hi[a : a + step, q] = part.lo, part.hi
-        return Box(down(np.ldexp(lo, size[1][:, None] + power)), up(np.ldexp(hi, size[1][:, None] + power)))
+        back = size[1][:, None] + power
+        return Box(down(np.ldexp(lo, back)), up(np.ldexp(hi, back)))
 
     def spreads(self, columns: Array, weights: Box, centred: bool) -> Box:
         """``sum s (x - mean)^2`` of each column (about 0 if not `centred`), the mean weighted.
@@ -298,29 +303,28 @@ class Floating:
         About a shift m that is close to the mean: ``sum s (x - m)^2 - (sum s (x - m))^2 / sum s``, each sum within
         gamma of the sum of its sizes. Columns that are constant where rows count are found by comparing, and have
         exactly 0. """
-        here = columns[weights.lo > 0.0]
-        x, size = _centred(columns, self.shift(here) if centred else None)
-        s = weights.hi[:, None]
-        g = gamma(len(x) + 16)
-        squares = (s * x * x).sum(axis=0)
-        found = Box(squares * (1.0 - 2.0 * g), squares * (1.0 + 2.0 * g))
+        counts = weights.lo > 0.0
+        here = columns[counts]
+        x, (_, power) = _centred(here, self.shift(here) if centred else None)
+        scale = np.frexp(weights.hi.max(initial=0.0))[1]
+        s, g, tiny = np.ldexp(weights.hi[counts], -scale), gamma(len(x) + 16), len(x) * _TINY
+        squares = (s[:, None] * x * x).sum(axis=0)
+        found = Box(squares * (1.0 - 2.0 * g) - tiny, squares * (1.0 + 2.0 * g) + tiny)
+        nothing = ~x.any(axis=0)
         if centred and len(here):
-            first, sizes = (s * x).sum(axis=0), (s * np.abs(x)).sum(axis=0) * g
-            mass = Box(weights.lo.sum() * (1.0 - g), weights.hi.sum() * (1.0 + g))
+            first, sizes = s @ x, (s @ np.abs(x)) * g + tiny
+            mass = Box(s.sum() * (1.0 - g), s.sum() * (1.0 + g))
             found = found - Box(down(first - sizes), up(first + sizes)).square() / mass
-            constant = here.min(axis=0) == here.max(axis=0)
-            found = Box(np.where(constant, 0.0, np.maximum(found.lo, 0.0)), np.where(constant, 0.0, found.hi))
-        lo, hi = np.ldexp(found.lo, 2 * size[1]), np.ldexp(found.hi, 2 * size[1])
-        return Box(np.where(found.hi > 0.0, down(lo), 0.0), np.where(found.hi > 0.0, up(hi), 0.0))
+            nothing = here.min(axis=0) == here.max(axis=0)
+        lo, hi = (np.ldexp(np.maximum(b, 0.0), 2 * power + scale) for b in (found.lo, found.hi))
+        return Box(np.where(nothing, 0.0, np.maximum(down(lo), 0.0)), np.where(nothing, 0.0, up(hi)))
 
-    def free_column(self, column: Array, centred: bool) -> Box | None:
-        """A column that costs nothing, shifted if the constant is one, too (the space is the same); None if it is
-        nothing."""
+    def free_column(self, column: Array, centred: bool) -> Box:
+        """A column that costs nothing, by a power of two, and shifted if the constant is one, too: the space is the
+        same."""
         x = self.numbers(column)
         if centred:
             x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
-        if not np.any(x.lo) and not np.any(x.hi):
-            return None
         power = -int(np.frexp(np.abs(x.hi).max())[1])
         return Box(np.ldexp(x.lo, power), np.ldexp(x.hi, power)) if abs(power) < 500 else x
 
@@ -366,17 +370,16 @@ def _centred(columns: Array, shift: Array | None) -> tuple[Array, tuple[Array, A
     return x, (norms, power)
 
 
-def _middle(vectors: Box, n: int) -> tuple[Array, Callable[[float], Array], int]:
-    """Middles of vectors by a power of two, what multiplies the norm of a column in the error of a product, the
-    power."""
-    largest = np.abs(np.stack([vectors.lo, vectors.hi])).max(initial=0.0)
-    power = int(np.frexp(largest)[1]) if 0.0 < largest < np.inf else 0
+def _middle(vectors: Box, n: int) -> tuple[Array, Callable[[float], Array], Array]:
+    """Middles of vectors by powers of two; what multiplies the norm of a column in the error of a product; powers."""
+    largest = np.maximum(np.abs(vectors.lo), np.abs(vectors.hi)).max(axis=0, initial=0.0)
+    power = np.frexp(np.where(np.isfinite(largest), largest, 1.0))[1]
     lo, hi = np.ldexp(vectors.lo, -power), np.ldexp(vectors.hi, -power)
     v = lo + 0.5 * (hi - lo)
     wide = 1.0 + gamma(n + 16)
     size = np.sqrt((v * v).sum(axis=0)) * wide
     half = np.sqrt((np.maximum(up(hi - v), up(v - lo)) ** 2).sum(axis=0) * wide + n * _TINY) * wide
-    return v, lambda g: up((g * size + half) * (1.0 + 16.0 * UNIT) + n * _TINY), power
+    return v, lambda g: up((g * size + half) * (1.0 + 16.0 * UNIT)), power
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
@@ -491,7 +494,8 @@ class Exact:
         elif 3 * top < 2 * bottom:
             k, top = k - 1, 2 * top
         t = ((top - bottom) << self.bits) // (top + bottom)
-        low, high = 2 * self._atanh(t)[0], 2 * self._atanh(t + 1)[1]
+        low, high = self._atanh(t)  # of (t, t + 1): the slope is at most 9/8 for |t| <= 1/3
+        low, high = 2 * low, 2 * (high + 2)
         ends = k * self._log2[0], k * self._log2[1]
         return Fraction(low + min(ends), self._one), Fraction(high + max(ends), self._one)
 
@@ -564,7 +568,7 @@ class Exact:
             found = found - first * first / _exact_sum(weights.lo)
         return Box(found)
 
-    def free_column(self, column: Array, centred: bool) -> Box | None:
+    def free_column(self, column: Array, centred: bool) -> Box:
         return self.numbers(column)
 
     def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
@@ -588,6 +592,21 @@ class Exact:
             if k not in free:
                 found[k] = (a[k][n] - sum((a[k][j] * found[j] for j in range(k + 1, n)), Fraction(0))) / a[k][k]
         return [Box(c) for c in found]
+
+
+def _independent(columns: Array) -> list[int]:
+    """Columns none of which is a combination of those before it: pivots of the matrix of products, in integers."""
+    whole = [_integers(column)[0] for column in columns.T]
+    rows = [[Fraction(int(np.dot(a, b))) for b in whole] for a in whole] if len(columns) else []
+    kept = []
+    for k, pivot in enumerate(rows):
+        if pivot[k] == 0:
+            continue
+        kept.append(k)
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / pivot[k]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], pivot, strict=True)]
+    return kept
 
 
 def _power(exponent: int) -> Fraction:
@@ -1231,17 +1250,17 @@ class Problem:
     # -- dual: the exact projection --------------------------------------------------------------------------
 
     def free_columns(self, t: int) -> list[Box]:
-        """Columns Z that cost nothing; those that are nothing in this task, or come twice, are left out."""
+        """Columns Z that cost nothing. Those that are combinations of others in this task (dummies of a category,
+        what is constant) are left out: what is orthogonal to the others is orthogonal to them."""
         if t not in self._free_columns:
             raw = self.tasks[t].matrix.columns(self.free)
-            found, seen = [], set()
-            if self.centred:
-                found.append(self.numbers(t, 1.0))
-            for j in range(len(self.free)):
-                column = self.arith.free_column(raw[:, j], self.centred)
-                if column is not None and raw[:, j].tobytes() not in seen:
-                    found.append(column)
-                    seen.add(raw[:, j].tobytes())
+            if not np.isfinite(raw).all():
+                raise Mismatch("X holds NaN or infinite numbers")
+            all_of_them = np.hstack([np.ones((len(raw), int(self.centred))), raw])
+            kept = _independent(all_of_them[self.tasks[t].weight > 0.0])
+            found = [self.numbers(t, 1.0)] if self.centred and 0 in kept else []
+            places = [k for k in kept if k or not self.centred]
+            found += [self.arith.free_column(all_of_them[:, k], self.centred) for k in places]
             self._free_columns[t] = found
         return self._free_columns[t]
 
@@ -1451,6 +1470,8 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
         block = slice(a, min(a + step, d))
         for members in together:
             columns = problem.tasks[members[0]].matrix.columns(block)
+            if not np.isfinite(columns).all():
+                raise Mismatch("X holds NaN or infinite numbers")
             places = [(k, t) for k in range(len(points)) for t in members]
             vectors = [points[k].v[t] for k, t in places]
             lo = np.concatenate([v.lo for v in vectors], axis=1)
@@ -1720,6 +1741,7 @@ class Value:
     gap: float  # at most this: no model of this kind is better by more
     scale: float  # c
     failures: list[str]
+    close: bool = False  # a comparison failed by so little that narrower enclosures may decide it
 
 
 @dataclass
@@ -1798,7 +1820,8 @@ class Checker:
             dual = _sum(parts) - scale * scale * quadratic
         value = self._compare(k, primal, dual, c, failures)
         if failures:
-            failures += self._reasons(losses, parts, point, c, limit)
+            along = _floats(readings.products[which][features]) * _floats(w) / _float(problem.unit.lo, True)
+            failures += self._reasons(losses, parts, along.sum(axis=0) * _float(c, True), point, c, limit)
         else:
             self._check_zeros(k, size, c, readings, failures)
             self._check_sure(k, features, rows, ridged[: len(places)], places, failures)
@@ -1855,7 +1878,7 @@ class Checker:
             return c
         for t, p in enumerate(point.natural):
             norm = (problem.s[t] * p.square()).total()
-            if not Box(c * c if arith.exact else up(c * c)).hi * norm.hi <= 1:
+            if not up(up(c * c) * norm.hi) <= 1:
                 most = (arith.one(1.0) / arith.sqrt(norm)).lo
                 c = np.minimum(c, most if arith.exact else most * (1.0 - 8.0 * UNIT))
         return c
@@ -1890,6 +1913,7 @@ class Checker:
         arrays, arith = self.problem.cert.arrays, self.problem.arith
         claimed, objective, dual_value = (arith.one(arrays[name][k]) for name in ("gap", "objective", "dual_value"))
         gap, above, below = (primal - dual).hi, (objective - dual).hi, (primal - objective).hi
+        close = False
         for words, most, least in (
             ("the dual value is proved to be {0:.17g} only, claimed {1:.17g}", dual.lo, dual_value.lo),
             ("the gap is proved to be at most {1:.6g} only, claimed {0:.6g}", claimed.lo, gap),
@@ -1898,19 +1922,24 @@ class Checker:
         ):
             if not least <= most:
                 failures.append(words.format(_float(most, False), _float(least, True)))
+                close |= arith.exact and least - most < (abs(least) + abs(primal.hi)) * _power(-90)
         bounds = _float(primal.hi, True), _float(dual.lo, False), _float(gap, True)
-        return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures)
+        return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
 
-    def _reasons(self, losses: list[Box], parts: list[Box], point: Dual, c: Any, limit: int | None) -> list[str]:
-        """What may be behind a failure: no part of the proof."""
+    def _reasons(
+        self, losses: list[Box], parts: list[Box], along: Array, point: Dual, c: Any, limit: int | None
+    ) -> list[str]:
+        """What may be behind a failure: no part of the proof. A task's part is ``F + sum s f* + <v, z>``."""
         found = list(point.dropped)
         if limit is not None and _float(c, False) < 1.0 - 1e-9:
             name = self.problem.cert.name(limit)
             found.append(f"{name} is outside the dual ball: the dual point is scaled by {_float(c, False):.12g}")
         if len(losses) > 1:
             excess = [_float(a.hi, True) - _float(b.lo, False) for a, b in zip(losses, parts, strict=True)]
-            worst = int(np.argmax(np.nan_to_num(excess, nan=np.inf)))
-            found.append(f"task {self.problem.cert.tasks[worst]!r} has the largest part of it")
+            excess = np.nan_to_num(excess + np.bincount(self.problem.task_of, along), nan=np.inf)
+            worst = int(np.argmax(excess))
+            name = self.problem.cert.tasks[worst]
+            found.append(f"task {name!r} has the largest part of the loss's, {excess[worst]:.6g}")
         return found
 
     # -- zeros and non-zeros ---------------------------------------------------------------------------------
@@ -1998,7 +2027,7 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     weight = np.array(s.hi, dtype=np.float64)
     x = columns - floats.shift(columns[weight > 0.0]) if problem.centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
-    if not n or k > n or not (norms > 0.0).all():
+    if not n or k > n or not (norms > 0.0).all() or weight[weight > 0.0].min() < 2.0**-900:
         return None
     d = np.ldexp(1.0, -np.frexp(norms)[1])
     x = x * d
@@ -2089,7 +2118,7 @@ def verify(
             found: list[Value] = []
             for bits in (160, 640) if exact else (0,):
                 found = _check_values(cert, tasks, values, Exact(bits) if exact else Floating(), say)
-                if not any(one.failures for one in found):
+                if not any(one.close for one in found):
                     break
         except (Mismatch, Undecided) as error:
             return _refuse([str(error)])
@@ -2139,13 +2168,13 @@ def _cell(word: str, recipe: dict[str, Any], missing: set[str], where: str) -> f
         wanted = recipe["equals"]
         if isinstance(wanted, str):
             return float(word == wanted)
-        return float(_word_number(word, where) == wanted)
-    return _word_number(word, where)
+        return float(_word_number(word, where + repr(recipe["source"])) == wanted)
+    return _word_number(word, where + repr(recipe["source"]))
 
 
 def _word_number(word: str, where: str) -> float:
     try:
-        found = float(word)
+        found = float(word if "_" not in word else "no")
     except ValueError:
         raise Mismatch(f"{where}: {word!r} is not a number") from None
     if not math.isfinite(found):
@@ -2159,51 +2188,51 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     if table is None:
         raise Unreadable("the certificate does not say how a table was read: give arrays (--matrix, --y, --task)")
     recipes, missing = table["columns"], set(table["missing"])
-    wanted = {key: table.get(key) for key in ("target", "task", "weight", "offset")}
+    targets = table["target"] if isinstance(table["target"], list) else [table["target"]]
+    others = {key: table[key] for key in ("task", "weight", "offset") if table.get(key) is not None}
     x: list[list[float | None]] = []
-    rest: dict[str, list[str | None]] = {key: [] for key, name in wanted.items() if name is not None}
+    words: dict[str, list[str | None]] = {name: [] for name in [*targets, *others.values()]}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, delimiter=table["separator"])
             names = next(rows, [])
-            place = {name: k for k, name in enumerate(names)}
-            needed = [recipe["source"] for recipe in recipes] + [name for name in wanted.values() if name is not None]
-            for name in needed:
-                if names.count(name) != 1:
-                    raise Mismatch(f"{path} has {names.count(name)} columns {name!r}, the certificate needs one")
-            sources = [place[recipe["source"]] for recipe in recipes]
-            needed_places = [place[n] for key, n in wanted.items() if key != "target" and n is not None]
+            place, counts = {name: k for k, name in enumerate(names)}, Counter(names)
+            for name in [*(recipe["source"] for recipe in recipes), *words]:
+                if counts[name] != 1:
+                    raise Mismatch(f"{path} has {counts[name]} columns {name!r}, the certificate needs one")
             for number, row in enumerate(rows, start=2):
                 if not row:
                     continue
                 if len(row) != len(names):
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
-                entries = [
-                    _cell(row[k], recipe, missing, f"{path}, row {number}, column {recipe['source']!r}")
-                    for k, recipe in zip(sources, recipes, strict=True)
-                ]
-                if None in entries or any(row[k] in missing for k in needed_places):
+                where = f"{path}, row {number}, column "
+                entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
+                if None in entries or any(row[place[name]] in missing for name in others.values()):
                     if table["drop"]:
                         continue
                     raise Mismatch(f"{path}, row {number}: a value is missing, and nothing fills it")
                 x.append(entries)
-                for key in rest:
-                    word = row[place[wanted[key]]]
-                    rest[key].append(None if word in missing else word)
+                for name, column in words.items():
+                    column.append(None if row[place[name]] in missing else row[place[name]])
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise Mismatch(f"{path} is not the table of the certificate: {error}") from None
+
+    def numbers(name: str) -> Array:
+        where = f"{path}, column {name!r}"
+        return np.array([np.nan if word is None else _word_number(word, where) for word in words[name]])
+
+    def labels(name: str, known: list[Any]) -> Array:
+        return np.array([None if word is None else _tidy(word, known) for word in words[name]], dtype=object)
+
+    classes = cert["classes"]
+    ys = [numbers(name) if classes is None else labels(name, _flat(classes)) for name in targets]
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
-    numbers = {key: key != "task" and not (key == "target" and cert["classes"] is not None) for key in rest}
-    for key, words in rest.items():
-        name = {"target": "y", "weight": "sample_weight"}.get(key, key)
-        if numbers[key]:
-            where = f"{path}, column {wanted[key]!r}"
-            found[name] = np.array([np.nan if word is None else _word_number(word, where) for word in words])
-        else:
-            labels = cert.tasks if key == "task" else _flat(cert["classes"])
-            found[name] = np.array([None if w is None else _tidy(w, labels) for w in words], dtype=object)
+    found["y"] = np.stack(ys, axis=1) if isinstance(table["target"], list) else ys[0]
+    for key, name in others.items():
+        column = labels(name, cert.tasks) if key == "task" else numbers(name)
+        found["sample_weight" if key == "weight" else key] = column
     return found
 
 
@@ -2243,7 +2272,7 @@ def _check_table(header: dict[str, Any]) -> None:
         and isinstance(table.get("separator"), str)
         and len(table["separator"]) == 1
         and isinstance(table.get("drop"), bool)
-        and isinstance(table.get("target"), str)
+        and (isinstance(table.get("target"), str) or (_texts(table.get("target")) and header["shared"]))
         and all(isinstance(table.get(key), text) for key in ("task", "weight", "offset"))
     )
     if not sound:
