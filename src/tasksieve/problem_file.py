@@ -28,7 +28,7 @@ _SPARSE = ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 _DEEPEST = 20
 
 
-def _named(modules: Any, kind: type) -> dict[str, type]:
+def _named(modules: Any, kind: type) -> dict[str, Any]:
     return {
         name: value
         for module in modules

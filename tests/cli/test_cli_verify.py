@@ -113,6 +113,19 @@ def test_what_the_recipe_has_no_words_for_is_read_as_the_fit_has_read_it(
     assert "digest" in cli("verify", tmp_path / "run", code=1).out
 
 
+def test_several_targets_share_a_matrix(tmp_path: Path, cli: CommandLine) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["p,q,a,b,c"]
+    for i in range(40):
+        a, b, c = rng.standard_normal(3).tolist()
+        lines.append(f"{'' if i == 4 else repr(a + b)},{c!r},{a!r},{b!r},{c!r}")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    words = ("--target", "p", "--target", "q", "--alpha", "0.1", "--out", tmp_path / "run", *QUICK)
+    cli("fit", tmp_path / "data.csv", *words)
+    assert verify.read_certificate(tmp_path / "run" / "certificate.npz").header["table"]["target"] == ["p", "q"]
+    assert alone(tmp_path / "empty", tmp_path / "run" / "certificate.npz", tmp_path / "data.csv").returncode == 0
+
+
 def test_a_machine_on_a_graph(tmp_path: Path, cli: CommandLine) -> None:
     file = classification_csv(tmp_path / "data.csv")
     words = ("--target", "state", "--task", "site", "--model", "graph-svm", "--graph", "complete", *QUICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
     coef, constants = np.zeros((len(labels), len(names))), np.zeros(len(labels))
     features = _words(table, "feature")
     place, task_place = {name: j for j, name in enumerate(names)}, {name: t for t, name in enumerate(labels)}
+    entries: Iterable[tuple[str, str, float]]
     if "coefficient" in table.columns:
         tasks = _words(table, "task") if "task" in table.columns else [labels[0]] * len(features)
         if "task" not in table.columns and len(labels) > 1:
@@ -74,11 +76,11 @@ def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tupl
             pairs = [(labels[0], found[0])]
         else:
             pairs = [(name, name) for name in found]
-        entries = iter([
+        entries = [
             (task, feature, value)
             for task, column in pairs
             for feature, value in zip(features, _numbers(table, column), strict=True)
-        ])  # fmt: skip
+        ]
     seen = set()
     for task, feature, value in entries:
         if task not in task_place:

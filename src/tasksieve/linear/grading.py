@@ -202,7 +202,7 @@ def grade(
     zero, nonzero = proof.proven_zero(0), proof.proven_nonzero(0)
     for value in range(1, len(answers)):
         zero, nonzero = zero | proof.proven_zero(value), nonzero | proof.proven_nonzero(value)
-    selected = rows.any(axis=1)
+    selected = np.asarray(rows.any(axis=1))
     problem = statement.problem
     null = float(np.ldexp(problem.loss.null.value, problem.units.f)) / model._unit(statement.data)
     found, gap = float(proof.objectives[0]), float(proof.gaps[0])

@@ -25,7 +25,7 @@ def table_recipe(
     drop: bool,
     separator: str | None,
 ) -> dict[str, Any] | None:
-    """The header's `table`; None for what the format has no words for: several targets, parts of dates, matrices.
+    """The header's `table`; None for what the format has no words for: parts of dates, matrices.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def table_recipe(
     """
     encoding = problem.encoding
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
-    if encoding.matrix_names is not None or dates or len(problem.targets) != 1:
+    if encoding.matrix_names is not None or dates:
         return None
     between = csv_separator(str(table), separator)
     columns: list[dict[str, Any]] = []
@@ -56,7 +56,7 @@ def table_recipe(
             column["fill"] = float(value)
     return {
         "columns": columns,
-        "target": problem.targets[0],
+        "target": problem.targets[0] if problem.y.ndim == 1 else list(problem.targets),
         "task": task,
         "weight": weights,
         "offset": offset,
