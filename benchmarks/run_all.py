@@ -39,6 +39,7 @@ RUNS: dict[str, Job] = {
     "tall": Job(30, "tall.py"),
     "small_fit": Job(1, "small_fit.py"),
     "stability": Job(30, "stability.py"),
+    "verification": Job(10, "verification.py"),
     "per_task_matrices": Job(20, "per_task_matrices.py"),
     "shared_matrix": Job(15, "shared_matrix.py"),
     "shared_matrix_whole": Job(10, "shared_matrix.py", ("--only-whole",)),
