@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 
-from . import graph, linear, losses, online, penalties
-from .tables import read_arrays, write_arrays
 from .versions import versions
 
 Array = np.ndarray[Any, Any]
@@ -28,18 +26,25 @@ _SPARSE = ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 _DEEPEST = 20
 
 
-def _named(modules: Any, kind: type) -> dict[str, Any]:
-    return {
-        name: value
-        for module in modules
-        for name in module.__all__
-        if isinstance(value := getattr(module, name), type) and issubclass(value, kind)
-    }
+@cache
+def _classes(parts: tuple[str, ...], base: str) -> dict[str, Any]:
+    """Public classes of some parts of the package that have an attribute: all that a file may name."""
+    modules = [import_module(f".{part}", __package__) for part in parts]
+    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {name: kind for name, kind in found.items() if isinstance(kind, type) and hasattr(kind, base)}
 
 
-PARTS = _named((linear, graph, online), BaseEstimator)  # and what is a parameter of one
-ESTIMATORS = {name: kind for name, kind in PARTS.items() if hasattr(kind, "predict")}
-MEMBERS = {**_named((losses,), losses.Loss), **_named((penalties,), penalties.RowPenalty)}
+def estimators() -> dict[str, Any]:
+    return _classes(("linear", "graph", "online"), "predict")
+
+
+def _parameters() -> dict[str, Any]:
+    """Estimators and what is a parameter of one."""
+    return _classes(("linear", "graph", "online"), "get_params")
+
+
+def _members() -> dict[str, Any]:
+    return _classes(("losses", "penalties"), "certificate_form")
 
 
 @dataclass
@@ -103,7 +108,9 @@ def save_problem(
     >>> found.fit().get_support(indices=True)
     array([0])
     """
-    if ESTIMATORS.get(type(model).__name__) is not type(model):
+    from .tables import write_arrays  # not loaded with the names of the package
+
+    if estimators().get(type(model).__name__) is not type(model):
         raise ValueError(f"model: {type(model).__name__} is no estimator of tasksieve, and nobody could load it again.")
     arrays: dict[str, Array] = {}
     pack = _Packer(arrays)
@@ -138,6 +145,8 @@ def load_problem(path: Any) -> SavedProblem:
     ValueError
         For everything that is not such a file.
     """
+    from .tables import read_arrays
+
     arrays = read_arrays(path, stored=True)
     try:
         content = json.loads(arrays.pop("problem").astype(np.uint8).tobytes().decode("utf-8"))
@@ -145,11 +154,11 @@ def load_problem(path: Any) -> SavedProblem:
             raise ValueError("not a problem file")
         if content["version"] != VERSION:
             raise ValueError(f"format version {content['version']!r}; this library reads {VERSION}")
-        if content["model"] not in ESTIMATORS:
+        if content["model"] not in estimators():
             raise ValueError(f"unknown model {content['model']!r}")
         unpack = _Unpacker(arrays)
         parameters = {str(name): unpack(value) for name, value in content["parameters"].items()}
-        model = ESTIMATORS[content["model"]](**parameters)
+        model = estimators()[content["model"]](**parameters)
         unknown = set(content["arguments"]) - {"task", "sample_weight", "offset"}
         if unknown:
             raise ValueError(f"unknown argument {sorted(unknown)[0]!r}")
@@ -190,10 +199,10 @@ class _Packer:
             return {type(value).__name__: [self(item, f"{name}[{k}]") for k, item in enumerate(value)]}
         if isinstance(value, dict):
             return {"dict": [[self(key, name), self(item, f"{name}[{key!r}]")] for key, item in value.items()]}
-        if MEMBERS.get(type(value).__name__) is type(value):
+        if _members().get(type(value).__name__) is type(value):
             parameters = {key: self(item, f"{name}.{key}") for key, item in value.parameters().items()}
             return {"member": type(value).__name__, "parameters": parameters}
-        if PARTS.get(type(value).__name__) is type(value):
+        if _parameters().get(type(value).__name__) is type(value):
             parameters = {key: self(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
             return {"estimator": type(value).__name__, "parameters": parameters}
         return self._frame(value, name)
@@ -237,7 +246,7 @@ class _Unpacker:
             return {self(key, depth + 1): self(item, depth + 1) for key, item in value["dict"]}
         if kind in ("member", "estimator"):
             parameters = {str(name): self(item, depth + 1) for name, item in value["parameters"].items()}
-            return (MEMBERS if kind == "member" else PARTS)[value[kind]](**parameters)
+            return (_members() if kind == "member" else _parameters())[value[kind]](**parameters)
         if kind == "objects":
             found = np.empty(len(value["objects"]), dtype=object)
             found[:] = [self(item, depth + 1) for item in value["objects"]]
