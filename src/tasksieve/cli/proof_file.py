@@ -30,8 +30,8 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     try:
         whole = fitted.path is not None
         certificate = (fitted.path if whole else fitted.model).certificate(problem.X, problem.y, **given)
-    except ValueError as error:
-        job.display.log(f"no {PROOF}: {error}")
+    except (ValueError, MemoryError) as error:
+        job.display.log(f"no {PROOF}: {error or 'not enough memory'}")
         return
     about = certificate.header["about"]
     if job.config["command"] == "fit":

@@ -67,8 +67,15 @@ def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix
     for t, part in enumerate(labels.per_task()):
         rows = np.flatnonzero(kept[part])
         if len(read) > 1:
-            found.append(read[t].take_rows(rows))
+            found.append(_some_rows(matrices[t], read[t], rows))
         else:
             rows = rows + part.start
-            found.append(read[0].take_rows(rows if labels.order is None else labels.order[rows]))
+            found.append(_some_rows(matrices[0], read[0], rows if labels.order is None else labels.order[rows]))
     return found
+
+
+def _some_rows(matrix: Any, read: verify.Matrix, rows: Array) -> verify.Matrix:
+    """A stretch of an array is not copied."""
+    if isinstance(matrix, np.ndarray) and len(rows) and np.all(np.diff(rows) == 1):
+        return verify.Matrix(matrix[rows[0] : rows[-1] + 1])
+    return read.take_rows(rows)
