@@ -78,13 +78,9 @@ def certify(
     finder = _Finder(verify.Problem(stated, tasks, verify.Floating()))
     with np.errstate(all="ignore"):
         finder.find(range(len(answers)))
-        for k in range(len(answers)) if better is not None else ():
-            assert better is not None
-            if finder.gaps[k] > 1.001 * answers[k].goal + 2.0 * finder.widths[k]:
-                for dual in better(k):
-                    finder.improve(k, dual)
-                    if finder.gaps[k] <= 1.001 * answers[k].goal + 2.0 * finder.widths[k]:
-                        break
+        if better is not None:
+            for k, answer in enumerate(answers):
+                _approach(finder, k, answer.goal, better)
     bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
     if bad:
         raise ValueError(
@@ -97,6 +93,18 @@ def certify(
     if some:
         _list(whole, "sure", finder.sure)
     return Certificate(header, whole)
+
+
+def _approach(finder: _Finder, k: int, goal: float, better: Callable[[int], Iterator[Array]]) -> None:
+    """Other dual points for a value whose gap is above its goal, as long as they help."""
+    duals = better(k)
+    while finder.gaps[k] > 1.001 * goal + 2.0 * finder.widths[k]:
+        before, dual = finder.gaps[k], next(duals, None)
+        if dual is None:
+            return
+        finder.improve(k, dual)
+        if not finder.gaps[k] < 0.8 * before:
+            return
 
 
 def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:
