@@ -98,6 +98,15 @@ def test_every_form_of_data(data: Rows, form: str) -> None:
     assert certificate.objectives[0] == pytest.approx(model.objective_, rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["squared", "square-root"])
+def test_weights_in_extreme_units(data: Rows, loss: str) -> None:
+    weight = np.full(len(data.y), 1e-150)
+    model = ts.MultiTaskRegressor(loss, alpha=0.1).fit(data.X, data.y, data.task, weight)
+    certificate = model.certificate(data.X, data.y, data.task, weight)
+    assert certificate.verify(data.X, data.y, data.task, weight)
+    assert certificate.gaps[0] <= 1.01 * model.dual_gap_ + 1e-9
+
+
 def test_a_storage_of_ones_own_has_the_same_digest_and_certificate(data: Rows) -> None:
     model = ts.MultiTaskLasso(0.1).fit(data.X, data.y, task=data.task)
     plain = model.certificate(data.X, data.y, task=data.task)

@@ -130,12 +130,21 @@ class Statement:
             found.append(own.tolist())
         return found
 
+    def _given_weights(self) -> Array:
+        """With those of classes; a common factor may have been taken out of them for the solver."""
+        factors = self.data.class_factors
+        return self.weights if factors is None else self.weights * factors
+
     def _unit(self) -> float:
-        """In the weights as they were given: a common factor of theirs may have been taken out for the solver."""
-        data, given = self.data, self.weights
-        if data.class_factors is not None:
-            given = given * data.class_factors
-        return float(self.model._member.unit(float(np.add.reduce(given)) / data.n_tasks))
+        """In the weights as they were given."""
+        return float(self.model._member.unit(float(np.add.reduce(self._given_weights())) / self.data.n_tasks))
+
+    def _dual_scale(self) -> float:
+        """From the solver's dual points to those under the weights as they were given: s p is in the unit of the
+        objective."""
+        heaviest = int(np.argmax(self.data.weights))
+        common = float(self._given_weights()[heaviest] / self.data.weights[heaviest])
+        return 1.0 if common == 1.0 else self._unit() / self.model._unit(self.data) / common
 
     def header(self) -> dict[str, Any]:
         model, data = self.model, self.data
@@ -179,9 +188,8 @@ class Statement:
         units = self.problem.units
         lam = self.model._inward(self.data, units, np.array([alpha]))[0]
         order = np.argsort(features, kind="stable")
-        return self.duals.of(
-            float(lam), features[order], units.rows(rows[order]), np.ldexp(intercept, -units.y)
-        )
+        found = self.duals.of(float(lam), features[order], units.rows(rows[order]), np.ldexp(intercept, -units.y))
+        return found * self._dual_scale()
 
     def _better(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float) -> Iterator[Array]:
         """Dual points of the value solved again, ever more closely."""
