@@ -29,7 +29,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
-    ("findings",),
+    ("findings", "problem_file"),
     ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names
