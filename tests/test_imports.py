@@ -15,7 +15,7 @@ PACKAGE = Path(tasksieve.__file__).parent
 
 # The parts of the library from the ground up. A part imports from its own level or from those below it.
 LEVELS = (
-    ("_kernels", "atomic", "datasets", "described", "plotting"),
+    ("_kernels", "atomic", "datasets", "described", "plotting", "verify"),
     ("versions",),
     ("design",),
     ("screening",),
@@ -29,7 +29,7 @@ LEVELS = (
     ("linear",),
     ("online",),
     ("graph",),
-    ("findings",),
+    ("findings", "problem_file"),
     ("checks",),
     ("report",),
     ("",),  # tasksieve/__init__.py itself, which gathers the public names

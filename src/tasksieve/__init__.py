@@ -64,10 +64,13 @@ _HOME = {
     "WeightedDegreeHasher": "graph",
     "checkpoint": "fitted.checkpoint",
     "compare": "findings.compare",
+    "grade": "linear.grading",
+    "load_problem": "problem_file",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
     "refit": "findings.refit",
     "split_inference": "findings.split",
+    "save_problem": "problem_file",
     "task_scorer": "fitted.model_selection",
     "watch": "fitted.progress",
     "write_report": "report",
@@ -85,10 +88,12 @@ _PARTS = (
     "online",
     "path",
     "penalties",
+    "proof",
     "report",
     "screening",
     "solvers",
     "tasks",
+    "verify",
 )
 
 if TYPE_CHECKING:
@@ -142,8 +147,11 @@ if TYPE_CHECKING:
     from .linear import MultiTaskRegressorCV as MultiTaskRegressorCV
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
+    from .linear.grading import grade as grade
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
+    from .problem_file import load_problem as load_problem
+    from .problem_file import save_problem as save_problem
     from .report import write_report as write_report
     from .tasks import TaskMoments as TaskMoments
 

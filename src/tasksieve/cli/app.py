@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .exits import State, guarded
+from .exits import State, UsageError, guarded
 from .options import command
 
 app = typer.Typer(
@@ -31,6 +31,10 @@ StreamMissing = Literal["error", "drop"]
 Format = Literal["csv", "parquet", "arrow", "npz", "libsvm"]
 Missing = Literal["error", "drop", "mean"]
 Unknown = Literal["error", "zero"]
+GradedLoss = Literal[
+    "squared", "huber", "quantile", "poisson", "square-root", "logistic", "squared_hinge", "smoothed_hinge"
+]
+GradedPenalty = Literal["l21", "l11", "sparse_group", "linf", "dirty", "owl"]
 
 
 MaxMemory = Annotated[
@@ -171,6 +175,85 @@ def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: 
     from .report import run_report
 
     return run_report(run, max_memory, quiet)
+
+
+@app.command()
+@guarded
+def verify(
+    run: Annotated[str, typer.Argument(help="Folder of a run, or a certificate.npz.", show_default=False)],
+    data: Annotated[
+        str | None, typer.Option("--data", help="The file of data; by default the table of the run.")
+    ] = None,
+    value: Annotated[int | None, typer.Option("--value", help="A value of the path, counted from 0.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All values of the path; by default the one chosen.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Rational arithmetic: trust no floating point. Slow.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say whether the data prove what a run claims.
+
+    The same check without tasksieve: verify.py, one file that needs nothing but NumPy.
+
+    Exit codes: 0 proved, 1 not proved, 2 could not be read.
+    """
+    State.debug = debug
+    if value is not None and every:
+        raise UsageError("--value, --all: one or the other")
+    from .verify import run_verify
+
+    return run_verify(run, data, value, every, exact, quiet)
+
+
+@app.command()
+@guarded
+def grade(
+    coefficients: Annotated[
+        str,
+        typer.Argument(help="Table with columns feature, coefficient (and task); or feature and one per task."),
+    ],
+    table: Annotated[str, typer.Argument(help="The data.", show_default=False)],
+    target: Annotated[list[str], typer.Option("--target", "-y", help="Column that is predicted.")],
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty.")],
+    task: Annotated[str | None, typer.Option("--task", "-t", help="Column with the task of each row.")] = None,
+    loss: Annotated[GradedLoss, typer.Option(help="Loss.")] = "squared",
+    penalty: Annotated[GradedPenalty, typer.Option(help="Penalty.")] = "l21",
+    ridge: Annotated[float, typer.Option(help="Strength of a ridge beside it.")] = 0.0,
+    features: Annotated[
+        list[str] | None, typer.Option("--features", "-x", help="Columns of features; by default all others.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option("--drop", help="Columns to leave out.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
+    offset: Annotated[str | None, typer.Option(help="Column with what is known of each prediction.")] = None,
+    missing: Annotated[Missing, typer.Option(help="Rows with missing values.")] = "error",
+    intercepts: Annotated[
+        str | None, typer.Option(help="Table with columns task, intercept; else features called (Intercept).")
+    ] = None,
+    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept")] = True,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", help="The penalty is of coefficients per standard deviation.")
+    ] = False,
+    positive: Annotated[bool, typer.Option("--positive", help="Coefficients below 0 are not allowed.")] = False,
+    solve: Annotated[
+        bool, typer.Option("--solve/--no-solve", help="Solve the problem, too: for a sharper proof, and to compare.")
+    ] = True,
+    certificate: Annotated[str | None, typer.Option(help="Write the proof to a .npz file.")] = None,
+    separator: Separator = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are provably right."""
+    State.debug = debug
+    from .grade import run_grade
+
+    words = {
+        "target": target, "task": task, "weights": weights, "offset": offset, "features": features or (),
+        "drop": drop or (), "missing": missing,
+    }  # fmt: skip
+    asked = {
+        "loss": loss, "penalty": penalty, "alpha": alpha, "ridge": ridge, "fit_intercept": intercept,
+        "standardize": standardize, "positive": positive, "solve": solve,
+    }  # fmt: skip
+    return run_grade(coefficients, table, words, asked, intercepts, certificate, separator, quiet)
 
 
 @app.command()

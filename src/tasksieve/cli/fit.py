@@ -8,16 +8,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.restore import set_state
+from ..problem_file import save_problem
 from ..runs import ModelKind
 from ..runs.methods import write_methods
 from ..runs.results import write_path
 from ..tables.chunked import ChunkedProblem
 from .config import read_grid
 from .data import Problem, row_arguments
-from .exits import NOT_CONVERGED, OK
+from .exits import NOT_CONVERGED, OK, UsageError
 from .findings import Findings, find, write_findings
 from .findings import summary as findings_summary
 from .progress import working
+from .proof_file import write_proof
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
 from .trust import asks_comparison, asks_stability
@@ -30,6 +32,8 @@ def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
 
 def solve(job: Job) -> int:
     """Fit, and write everything about the fit."""
+    if job.call.get("save_problem"):
+        keep_problem(job, job.call["save_problem"])
     with job.working_on("fit") as said:
         fitted = fit_estimator(job.config, job.kind, job.estimator, job.problem)
     if fitted.path is not None and fitted.path.interrupted:
@@ -46,12 +50,22 @@ def solve(job: Job) -> int:
         write_results(job.folder, job.config, job.kind, job.problem, fitted)
         write_findings(job, found)
         write_methods(job.folder)
+    with working("writing the certificate", job.quiet):
+        write_proof(job, fitted)
 
     def told() -> list[str]:
         own = summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"])
         return [*own, *findings_summary(job.folder)]
 
     return job.end(told, OK if fitted.converged else NOT_CONVERGED)
+
+
+def keep_problem(job: Job, path: str) -> None:
+    """The problem as one file."""
+    if isinstance(job.problem, ChunkedProblem):
+        raise UsageError("--save-problem: the rows went by in chunks; --chunk-rows 0 keeps them")
+    given = {name: values for name, values in row_arguments(job.problem).items() if name != "groups"}
+    save_problem(path, job.estimator, job.problem.X, job.problem.y, **given)
 
 
 def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: Problem) -> Fitted:

@@ -260,6 +260,7 @@ class TaskLinearModel(SelectingModel):
         return self._member.unit(data.n_bar)
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
+        self.__dict__.pop("_proven", None)  # of an earlier fit
         self.coef_ = np.zeros((point.rows.shape[1], data.n_features))
         self.coef_[:, point.features] = point.rows.T
         self.intercept_ = np.array(point.intercept, dtype=np.float64)

@@ -224,6 +224,34 @@ class RegularizationPath:
             model.feature_names_in_ = self.feature_names
         return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
 
+    def certificate(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> Any:
+        """The proof of all values, for anybody to check.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight, offset
+            The data of the path.
+
+        Returns
+        -------
+        Certificate
+            Its ``save`` writes the file: beside the coefficients one float64 for each row and value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tasksieve as ts
+        >>> X = np.random.default_rng(0).standard_normal((30, 4))
+        >>> path = ts.MultiTaskLasso().path(X, X[:, 0], n_alphas=5)
+        >>> path.certificate(X, X[:, 0]).verify(X, X[:, 0]).proved
+        True
+        """
+        if self._estimator is None or not len(self):
+            raise ValueError("a certificate needs a path of an estimator with at least one value.")
+        return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
+
     def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.
 

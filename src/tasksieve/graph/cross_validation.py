@@ -25,6 +25,7 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
+from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
 from .reading import GraphData, in_form_of_y
@@ -34,7 +35,7 @@ from .walk import Walk, stacked
 STRENGTHS = (0.1, 1.0, 10.0)  # of a graph, where none are given
 
 
-class GraphModelCV(GraphRows):
+class GraphModelCV(CertifiedMachine, GraphRows):
     """Machine whose C and graph_strength are chosen by cross-validation.
 
     A subclass names the machine in ``_estimator``, and stores its parameters and those of the cross-validation.
@@ -73,6 +74,13 @@ class GraphModelCV(GraphRows):
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._estimator().get_params(deep=False) if name in own}
         return self._estimator(**{**shared, **changed})
+
+    def _stated(self) -> GraphModel:
+        """The machine of the values chosen: whose problem the certificate is about."""
+        chosen = self._model(C=self.C_, graph_strength=self.graph_strength_)
+        if hasattr(self, "feature_names_in_"):
+            chosen.feature_names_in_ = self.feature_names_in_
+        return chosen
 
     def _check_parameters(self) -> None:
         check_choice(self.selection_rule, "selection_rule", ("min", "1se"))

@@ -15,6 +15,7 @@ from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from .certified import CertifiedMachine
 from .graphs import read_graph
 from .grids import read_Cs, read_strengths
 from .hashing import read_strings
@@ -43,7 +44,7 @@ class GraphRows(FittedModel):
         return score(rows, coef, intercept, codes)
 
 
-class GraphModel(GraphRows):
+class GraphModel(CertifiedMachine, GraphRows):
     """What the two models share: reading, coupling, solving."""
 
     _losses: ClassVar[tuple[str, ...]]
@@ -137,6 +138,10 @@ class GraphModel(GraphRows):
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         shape = Shape(self.loss, float(getattr(self, "epsilon", 0.0)), bias, kernel_threads(self.n_jobs))
         return GraphData(source, labels, targets, tasks, place, graph, shape)
+
+    def _stated(self) -> GraphModel:
+        """Whose problem the certificate is about."""
+        return self
 
     def _encode(self, labels: TaskLabels) -> list[np.ndarray]:
         """Targets of each problem to solve."""

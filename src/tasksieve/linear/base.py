@@ -32,8 +32,10 @@ from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.problem import Problem
 from ..path.solve import solve_path
+from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
+from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
@@ -60,7 +62,7 @@ __all__ = [
 SCREENING: tuple[str | None, ...] = ("auto", "dpc", "dpc-published", "midpoint", "gap", None)
 
 
-class PathEstimator(TaskLinearModel):
+class PathEstimator(CertifiedModel, TaskLinearModel):
     """Model with one penalty strength ``alpha``: `fit`, `path`, `alpha_max`.
 
     A subclass mixes in its loss, stores its parameters in the constructor and, where its penalty is not the
@@ -379,6 +381,18 @@ class PathEstimator(TaskLinearModel):
             return found
         objective, best, gap = np.ldexp([found.objective, found.best_objective, found.dual_gap], units.f).tolist()
         return replace(found, objective=objective, best_objective=best, dual_gap=gap)
+
+    def _stated(self) -> tuple[PathEstimator, float]:
+        """Whose problem the certificate is about, and its strength."""
+        return self, float(getattr(self, "alpha_", self.alpha))
+
+    def _certificate_of_path(self, path: Any, points: Any, *given: Any) -> Certificate:
+        """Of solutions of a path, on X, y, task, sample_weight, offset."""
+        found = [
+            (float(alpha), point.features, point.rows, point.intercept, float(gap))
+            for alpha, gap, point in zip(path.alphas, path.dual_gaps, points, strict=True)
+        ]
+        return certificate_of(self, found, *given)
 
     def _last_solution(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
         """Selected features and their rows in the units of the solver, where the last fit has the same shape."""

@@ -43,6 +43,7 @@ from .base import (
     given_grid,
     kernel_threads,
 )
+from .certified import CertifiedModel
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
 from .training_walk import FoldSums, TrainingWalk
@@ -59,7 +60,7 @@ AFFORDABLE = 1 << 30
 IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
 
 
-class PathEstimatorCV(TaskLinearModel):
+class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     """Model whose ``alpha`` is chosen by cross-validation.
 
     A subclass mixes in its loss, names the model it repeats in ``_estimator``, and stores the parameters of that
@@ -101,6 +102,11 @@ class PathEstimatorCV(TaskLinearModel):
     n_scored_: int
     passes_: float
     path_: RegularizationPath
+
+    def _stated(self) -> tuple[PathEstimator, float]:
+        """The model whose problem the certificate is about, and the strength chosen."""
+        model: Any = self.path_._estimator
+        return model, self.alpha_
 
     def _candidates(self) -> list[PathEstimator]:
         """The models compared, each along its own path: one, or one per value of another parameter."""

@@ -103,6 +103,13 @@ class Loss(Described):
         """Weights of the rows in the sum, from those of samples and of their tasks."""
         return samples * tasks
 
+    def certificate_form(self) -> dict[str, Any]:
+        """The loss in the words of the certificate's format (`docs/certificate-format.md`): the header's `loss`.
+
+        A class says it for itself, not for those derived from it (`proof.forms.form_of`).
+        """
+        raise NotImplementedError
+
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         """The loss of given labels; predictions are ``x . w + b + offset``."""
         raise NotImplementedError

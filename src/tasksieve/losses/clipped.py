@@ -239,6 +239,10 @@ class Huber(Clipped):
     def domain(self, y: Array) -> tuple[float, float]:
         return -self.delta, self.delta
 
+    def certificate_form(self) -> dict[str, Any]:
+        delta = float(self.delta)
+        return {"name": "clipped", "mu": 1.0, "low": -delta, "high": delta, "labels": "numbers"}
+
 
 @dataclass(frozen=True)
 class Quantile(Clipped):
@@ -286,6 +290,10 @@ class Quantile(Clipped):
 
     def domain(self, y: Array) -> tuple[float, float]:
         return self.q - 1.0, self.q
+
+    def certificate_form(self) -> dict[str, Any]:
+        q, mu = float(self.q), float(self.smoothing)
+        return {"name": "clipped", "mu": mu, "low": q - 1.0, "high": q, "labels": "numbers"}
 
     def deviance(self, y: Array, z: Array) -> Array:
         """The pinball loss, not smoothed."""

@@ -34,6 +34,10 @@ class EpsilonInsensitive(RowLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(np.shape(y), -1.0), np.full(np.shape(y), 1.0)
 
+    def certificate_form(self) -> dict[str, Any]:
+        epsilon = float(self.epsilon)
+        return {"name": "clipped", "mu": 0.0, "epsilon": epsilon, "low": -1.0, "high": 1.0, "labels": "numbers"}
+
 
 @dataclass(frozen=True)
 class SquaredEpsilonInsensitive(RowLoss):
@@ -62,3 +66,7 @@ class SquaredEpsilonInsensitive(RowLoss):
 
     def curvature(self, y: Array, z: Array) -> Array:
         return np.where(np.abs(z - y) > self.epsilon, self.smoothness, 0.0)
+
+    def certificate_form(self) -> dict[str, Any]:
+        mu, epsilon = 0.5 / float(self.factor), float(self.epsilon)
+        return {"name": "clipped", "mu": mu, "epsilon": epsilon, "low": None, "high": None, "labels": "numbers"}

@@ -23,6 +23,9 @@ class Hinge(Clipped):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.minimum(y, 0.0), np.maximum(y, 0.0)
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "clipped", "mu": 0.0, "high": 1.0, "labels": "classes"}
+
 
 @dataclass(frozen=True)
 class SmoothedHinge(Hinge):
@@ -58,6 +61,9 @@ class SmoothedHinge(Hinge):
     def mu(self) -> float:  # type: ignore[override]
         return self.kappa
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "clipped", "mu": float(self.kappa), "high": 1.0, "labels": "classes"}
+
 
 @dataclass(frozen=True)
 class SquaredHinge(Clipped):
@@ -87,3 +93,6 @@ class SquaredHinge(Clipped):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0.0, 0.0, -np.inf), np.where(y > 0.0, np.inf, 0.0)
+
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "clipped", "mu": float(self.mu), "high": None, "labels": "classes"}

@@ -28,6 +28,9 @@ class Logistic(RowLoss):
     vanishing = True
     probabilities = True
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "logistic"}
+
     def with_classes(self) -> Loss:
         return Multinomial()
 

@@ -35,6 +35,9 @@ class Multinomial(Loss):
     def with_classes(self) -> Loss:
         return self
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "multinomial"}
+
     def deviance(self, y: Array, z: Array) -> Array:
         """``-log p(class)``, given the codes of the classes and, on the last axis, a score for each."""
         codes = np.broadcast_to(np.asarray(y, dtype=np.intp), z.shape[:-1])

@@ -56,6 +56,9 @@ class Poisson(RowLoss):
     smoothness = np.inf
     differentiable = True
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "poisson"}
+
     def value(self, y: Array, z: Array) -> Array:
         return _divergence(y, z)
 

@@ -55,6 +55,9 @@ class SquareRoot(Loss):
         """``v ||sqrt(s) r|| = ||sqrt(v^2 s) r||``."""
         return samples * np.square(tasks)
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "square-root"}
+
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         return TaskNorms(design, y, offset)
 

@@ -73,6 +73,9 @@ class Squared(Loss):
     def deviance(self, y: Array, z: Array) -> Array:
         return np.square(y - z)
 
+    def certificate_form(self) -> dict[str, Any]:
+        return {"name": "clipped", "mu": 1.0, "low": None, "high": None, "labels": "numbers"}
+
     def on(self, design: Design, y: Array, offset: Array | None = None) -> DataLoss:
         return _SquaredOnData(design, y, offset)
 

@@ -154,6 +154,19 @@ class CertifyMixin:
             data.tasks,
         )
 
+    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+        """Refused: what an online model proves is told by `certify`, and a file of it is the batch problem's.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            As in `certify`.
+        """
+        raise ValueError(
+            "An online model's certificate is that of certify(X, y, ...). A file that others can check is the "
+            "certificate of these coefficients for the batch problem: model.batch_model().certificate(X, y, ...)."
+        )
+
     def batch_model(self, **params: Any) -> Any:
         """The batch estimator of the same problem, set up to start from this model.
 

@@ -193,6 +193,14 @@ class RowPenalty(Described):
         smaller.weights = self.weights[features]
         return smaller
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Of a penalty on features at unit strength: the same in the words of the certificate's format
+        (`docs/certificate-format.md`), the header's `penalty` and arrays.
+
+        A class says it for itself, not for those derived from it (`proof.forms.form_of`).
+        """
+        raise NotImplementedError
+
     def with_test(self, name: str) -> Self:
         """The same penalty with another of its `tests`."""
         changed = self._copy()

@@ -89,6 +89,9 @@ class Dirty(RowPenalty):
     _l: float
     _n_tasks: int
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return {"name": "split", "group": self._g, "l1": self._l}, {"feature_weights": self.weights}
+
     def value(self, rows: Array) -> float:
         # By the parts: at any height a true upper bound, and at the best one rounding of the height does not matter.
         shared = self._cut(rows, cut_heights(rows, self._g, self._l))

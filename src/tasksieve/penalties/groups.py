@@ -150,6 +150,14 @@ class Groups(RowPenalty):
         self._order, self._place = order, place
         return self
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        form = {"name": "groups", "group": self._g, "l1": self._in, "inside": self.inside}
+        weights = np.ones(len(self._sizes))
+        free = self.weights == 0.0
+        weights[self._code[~free]] = self.weights[~free]
+        arrays = {"feature_weights": np.where(free, 0.0, 1.0), "group_of": self._code, "group_weights": weights}
+        return form, arrays
+
     def restrict(self, features: Array) -> Self:
         smaller = super().restrict(features)
         smaller._code = self._code[features]

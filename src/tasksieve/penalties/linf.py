@@ -46,6 +46,9 @@ class LInf(RowPenalty):
         bound._n_tasks = n_tasks
         return bound
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return {"name": "largest"}, {"feature_weights": self.weights}
+
     def value(self, rows: Array) -> float:
         return float(self.weights @ np.max(np.abs(rows), axis=1, initial=0.0))
 

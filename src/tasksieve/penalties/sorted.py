@@ -118,6 +118,9 @@ class Sorted(RowPenalty):
         bound._kernel = kernels.SortedNorm()
         return bound
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return {"name": "sorted"}, {"sorted_weights": self.weights}
+
     def restrict(self, features: Array) -> Self:
         """The norm on some rows, all others being zero: it has the first weights, whichever rows they are."""
         smaller = super().restrict(slice(0, len(features)))  # type: ignore[arg-type]

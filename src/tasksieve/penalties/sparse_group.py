@@ -72,6 +72,15 @@ class SparseGroup(RowPenalty):
             smaller.l1_ratio = np.asarray(self.l1_ratio)[features]
         return smaller
 
+    def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        form: dict[str, Any] = {"name": "rows", "group": float(self.group_ratio)}
+        arrays = {"feature_weights": self.weights}
+        if np.ndim(self.l1_ratio):
+            arrays["l1"] = np.asarray(self.l1_ratio, dtype=np.float64)
+        else:
+            form["l1"] = float(self.l1_ratio)
+        return form, arrays
+
     @property
     def penalised(self) -> Array:
         return self.group + self.l1 > 0.0
@@ -138,6 +147,8 @@ class L21(SparseGroup):
     def __init__(self) -> None:
         super().__init__(l1=0.0, group=1.0)
 
+    certificate_form = SparseGroup.certificate_form
+
 
 class L11(SparseGroup):
     """``sum_j u_j ||W_j||_1``: independent Lassos under one strength."""
@@ -149,3 +160,5 @@ class L11(SparseGroup):
 
     def __init__(self) -> None:
         super().__init__(l1=1.0, group=0.0)
+
+    certificate_form = SparseGroup.certificate_form

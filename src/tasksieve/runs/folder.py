@@ -23,6 +23,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
     "manifest.json",
 )
 CERTIFICATE = "certificate.json"
+PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
 METHODS = "methods.txt"  # a paragraph for an article
@@ -48,6 +49,7 @@ RESULTS = (
     METHODS,
     TABLES,
     CERTIFICATE,
+    PROOF,
     "timing.json",
     "report.html",
     STREAM,

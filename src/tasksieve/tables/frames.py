@@ -125,12 +125,20 @@ def _csv_frames(
         names=names,
         chunksize=chunk_rows,
         low_memory=False,
+        **_nearest(pandas),
         dtype=dict.fromkeys(text, str) or None,
     )
     with nullcontext([found]) if chunk_rows is None else found as frames:
         for frame in frames:
             check_width(frame, len(names), name)
             yield frame.reset_index(drop=True)
+
+
+def _nearest(pandas: Any) -> dict[str, Any]:
+    """Options for numbers to be the nearest ones, as any other reader has them (digests are of these): from pandas 3.1
+    on they are anyway."""
+    version = tuple(int(part) for part in pandas.__version__.split(".")[:2])
+    return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _arrow_frames(

@@ -64,6 +64,8 @@ def _read_members(archive: zipfile.ZipFile, stored: bool) -> dict[str, np.ndarra
     members = archive.infolist()
     if len(members) > MOST_ARRAYS:
         raise TableError(f"{len(members)} arrays are more than {MOST_ARRAYS}")
+    if stored and sum(member.file_size for member in members) > sum(member.compress_size for member in members):
+        raise TableError("the arrays are said to be larger than the file")
     if sum(member.file_size for member in members) > physical_memory():
         raise TableError("the arrays are said to be larger than this machine's memory")
     arrays: dict[str, np.ndarray] = {}

@@ -44,6 +44,11 @@ class RowSource:
         return out if self._order is None else out[self._order]
 
     @property
+    def matrices(self) -> list[Any]:
+        """What was given: one matrix, or one a task."""
+        return self._matrices
+
+    @property
     def n_features(self) -> int:
         return int(self._matrices[0].shape[1])
 

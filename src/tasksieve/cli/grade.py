@@ -1,0 +1,123 @@
+"""``tasksieve grade``: what can be proved about the coefficients of any program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..linear.grading import Grade, grade
+from ..losses import as_loss
+from ..tables import Table, TableError, TableProblem, prepare, read_table
+from .data import row_arguments
+from .exits import OK
+from .progress import working
+
+INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
+
+
+def run_grade(
+    coefficients: str, table: str, words: dict[str, Any], asked: dict[str, Any], intercepts: str | None,
+    certificate: str | None, separator: str | None, quiet: bool,
+) -> int:  # fmt: skip
+    """Read both tables, grade, and tell.
+
+    Parameters
+    ----------
+    coefficients : path
+        Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A feature
+        called "(Intercept)" is the intercept.
+    table : path
+    words : dict
+        Options of `prepare`.
+    asked : dict
+        Options of `grade`.
+    """
+    classes = as_loss(asked["loss"]).labels in ("signs", "one-hot")
+    with working("reading", quiet):
+        problem = prepare(read_table(table, separator=separator), classes=classes, **words)
+        labels = _row_labels(problem)
+        coef, constants = read_coefficients(read_table(coefficients), labels, problem.encoding.feature_names)
+        if intercepts is not None:
+            constants = _read_intercepts(read_table(intercepts), labels)
+    given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
+    with working("grading", quiet):
+        found: Grade = grade(coef, constants, problem.X, problem.y, **given, **asked)
+    if certificate is not None:
+        found.certificate.header["features"] = list(problem.encoding.feature_names)
+        found.certificate.save(certificate)
+    names = np.array(problem.encoding.feature_names, dtype=object)
+    print(Grade(**{**vars(found), "feature_names": names}).summary())
+    return OK
+
+
+def _row_labels(problem: TableProblem) -> list[str]:
+    """What the rows of coefficients are called."""
+    if problem.task is None and len(problem.targets) > 1:
+        return list(problem.targets)
+    return [str(label) for label in problem.tasks.tolist()]
+
+
+def read_coefficients(table: Table, labels: list[str], names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (tasks, features) and intercepts of a table; what it does not list is 0."""
+    coef, constants = np.zeros((len(labels), len(names))), np.zeros(len(labels))
+    features = _words(table, "feature")
+    place, task_place = {name: j for j, name in enumerate(names)}, {name: t for t, name in enumerate(labels)}
+    entries: Iterable[tuple[str, str, float]]
+    if "coefficient" in table.columns:
+        tasks = _words(table, "task") if "task" in table.columns else [labels[0]] * len(features)
+        if "task" not in table.columns and len(labels) > 1:
+            raise TableError(f"{table.source}: there are {len(labels)} tasks; a column 'task' must name them")
+        entries = zip(tasks, features, _numbers(table, "coefficient"), strict=True)
+    else:
+        found = [name for name in table.columns if name != "feature"]
+        if len(labels) == 1 and len(found) == 1:
+            pairs = [(labels[0], found[0])]
+        else:
+            pairs = [(name, name) for name in found]
+        entries = [
+            (task, feature, value)
+            for task, column in pairs
+            for feature, value in zip(features, _numbers(table, column), strict=True)
+        ]
+    seen = set()
+    for task, feature, value in entries:
+        if task not in task_place:
+            raise TableError(f"{table.source}: task {task!r} is not in the data, which have {', '.join(labels[:5])}")
+        if (task, feature) in seen:
+            raise TableError(f"{table.source}: feature {feature!r} of task {task!r} is there twice")
+        seen.add((task, feature))
+        if feature in place:
+            coef[task_place[task], place[feature]] = value
+        elif feature in INTERCEPTS:
+            constants[task_place[task]] = value
+        else:
+            raise TableError(
+                f"{table.source}: feature {feature!r} is not in the data, which have {', '.join(names[:5])}, ..."
+            )
+    return coef, constants
+
+
+def _read_intercepts(table: Table, labels: list[str]) -> np.ndarray:
+    found = dict(zip(_words(table, "task"), _numbers(table, "intercept"), strict=True))
+    absent = [label for label in labels if label not in found]
+    if absent:
+        raise TableError(f"{table.source} has no intercept of task {absent[0]!r}")
+    return np.array([found[label] for label in labels])
+
+
+def _words(table: Table, name: str) -> list[str]:
+    values = table.require(name, "coefficients").values.tolist()
+    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def _numbers(table: Table, name: str) -> list[float]:
+    column = table.require(name, "coefficients")
+    if column.kind != "number":
+        raise TableError(f"{table.source}: column {name!r} must hold numbers")
+    values = column.values.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise TableError(f"{table.source}: row {int(np.argmin(np.isfinite(values))) + 1}, column {name!r} is no number")
+    return values.tolist()
+

@@ -1,0 +1,80 @@
+"""``certificate.npz`` of a run: written after the fit, for anybody to check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .. import verify
+from ..proof.certificate import Certificate
+from ..runs.folder import PROOF
+from ..tables import table_format
+from ..tables.chunked import ChunkedProblem
+from ..tables.frames import PACKED
+from ..tables.recipe import table_recipe
+from .data import row_arguments
+from .results import Fitted
+from .run import Job
+
+# A recipe is tried on tables of text up to this size; it is read by the verifier, which takes its time.
+TRIED_BYTES = 1 << 25
+
+
+def write_proof(job: Job, fitted: Fitted) -> None:
+    """The certificate of all values of the run, or a line in the log that says why there is none."""
+    problem = job.problem
+    if isinstance(problem, ChunkedProblem):
+        job.display.log(f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them")
+        return
+    given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
+    try:
+        whole = fitted.path is not None
+        certificate = (fitted.path if whole else fitted.model).certificate(problem.X, problem.y, **given)
+    except ValueError as error:
+        job.display.log(f"no {PROOF}: {error}")
+        return
+    about = certificate.header["about"]
+    if job.config["command"] == "fit":
+        about["chosen"] = fitted.chosen if whole else 0
+    about["table"] = Path(job.config["table"]).name
+    certificate.header["features"] = list(problem.encoding.feature_names)
+    _add_recipe(job, certificate)
+    certificate.save(job.folder / PROOF)
+
+
+def _add_recipe(job: Job, certificate: Certificate) -> None:
+    """How X was read from the table, if the verifier reads the same from it."""
+    config, table = job.config, Path(job.config["table"])
+    assert not isinstance(job.problem, ChunkedProblem)
+    if (config.get("format") or table_format(table)) != "csv":
+        return
+    recipe = table_recipe(
+        job.problem,
+        table,
+        task=config.get("task"),
+        weights=config.get("weights"),
+        offset=config.get("offset"),
+        drop=config["missing"] == "drop",
+        separator=config.get("separator"),
+    )
+    if recipe is None:
+        return
+    certificate.header["table"] = recipe
+    if table.suffix.lower() in PACKED or table.stat().st_size > TRIED_BYTES:
+        return
+    wrong = reads_differently(certificate, str(table))
+    if wrong:
+        del certificate.header["table"]
+        job.display.log(f"{PROOF} does not say how the table was read: {wrong}")
+
+
+def reads_differently(certificate: Certificate, table: str) -> str | None:
+    """What the verifier finds wrong with a table, if anything."""
+    stated = verify.read_certificate(certificate.to_bytes())
+    try:
+        data: dict[str, Any] = verify.read_table(stated, table)
+        rows = [data.pop(name, None) for name in ("X", "y", "task", "sample_weight", "offset")]
+        wrong = verify.check_digests(stated, verify.arrange(stated, *rows))
+    except (verify.Mismatch, verify.Unreadable) as error:
+        return str(error)
+    return wrong[0] if wrong else None

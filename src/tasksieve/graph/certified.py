@@ -1,0 +1,110 @@
+"""Certificates of the machines on a graph: the format's penalty `none`, a ridge and the edges."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ..proof.certificate import Certificate
+from ..proof.claims import Answer, certify
+from ..proof.forms import form_of, plain_labels
+from ..proof.matrices import readable
+from ..verify import Task
+from .solver import LOSSES
+
+Array = np.ndarray[Any, Any]
+
+
+class CertifiedMachine:
+    """A fitted machine that can write down the proof of its answer."""
+
+    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
+        """The proof of the fit, for anybody to check.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            The data of the fit: the dual point is ``dual_coef_``, one number for each of their rows.
+
+        Returns
+        -------
+        Certificate
+            Its ``save`` writes the file.
+        """
+        model: Any = self
+        state = model._learned()
+        return _certificate_of(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)
+
+
+def _certificate_of(
+    model: Any, state: Any, dual_coef: Any, X: Any, y: Any, task: Any, sample_weight: Any
+) -> Certificate:
+    if model.hasher is not None:
+        raise ValueError(
+            "A certificate is about a matrix of numbers, and a verifier does not hash strings: fit to the hashed rows, "
+            "hasher.fit_transform(X), without hasher, and certify that."
+        )
+    if np.ndim(state.coef) != 2:
+        raise ValueError(
+            "A certificate holds one machine, and with more than two classes there is one for each class: fit the "
+            "machines one by one to y == class, and certify these."
+        )
+    reader = copy(model)
+    data = reader._read_data(X, y, task, sample_weight)
+    labels = data.labels
+    weights, factors = labels.weights, reader._class_factors(labels, labels.weights)
+    listed = isinstance(dual_coef, list)
+    same = listed == (labels.form == "list") and len(dual_coef) == (labels.n_tasks if listed else labels.n_rows)
+    beta = labels.flatten(dual_coef) if same else np.empty(0)
+    if np.shape(beta) != np.shape(labels.y) or data.tasks.tolist() != state.tasks.tolist():
+        raise ValueError("X, y and task must be the data of the fit: its dual_coef_ has a number for each row.")
+    if labels.shared and len(data.tasks) != labels.n_tasks:
+        raise ValueError(
+            f"The graph has {len(data.tasks)} tasks and y has {labels.n_tasks} columns: give rows stacked with task."
+        )
+    cost = float(model.C) * (weights if factors is None else weights * factors)
+    p = np.divide(beta, cost, out=np.zeros(len(cost)), where=cost > 0.0)
+    form = form_of(LOSSES[model.loss][1](float(getattr(model, "epsilon", 0.0))))
+    signs = model._targets == "classes"
+    codes = (data.targets[0] > 0.0) * 1.0 if signs else np.asarray(data.targets[0], dtype=np.float64)
+    codes = np.where(weights > 0.0, codes, 0.0)
+    matrix = readable(data.source)
+    nothing = np.empty(0, dtype=np.int64)
+    tasks = [Task(matrix.take_rows(nothing), np.zeros(0), np.zeros(0), None) for _ in data.tasks]
+    class_weights, dual = np.ones((len(data.tasks), 2)), [np.zeros(0) for _ in data.tasks]
+    for t, part in enumerate(labels.per_task()):
+        place = int(data.place[t])
+        live = weights[part] > 0.0
+        kept = np.ones(len(live), dtype=bool) if labels.shared else live
+        rows = np.flatnonzero(kept) if labels.shared else np.flatnonzero(kept) + part.start
+        rows = rows if labels.order is None or labels.shared else labels.order[rows]
+        tasks[place] = Task(matrix.take_rows(rows), codes[part][kept], weights[part][kept], None)
+        dual[place] = np.where(live, p[part], 0.0)[kept]
+        if factors is not None:
+            class_weights[place, codes[part][live].astype(np.intp)] = factors[part][live]
+    header = {
+        "tasks": plain_labels(data.tasks),
+        "n_features": int(matrix.shape[1]),
+        "classes": plain_labels(reader.classes_) if signs else None,
+        "shared": bool(labels.shared),
+        "unit": 1.0,
+        "intercept": float(model.intercept_scaling) if model.fit_intercept else False,
+        "standardize": False,
+        "positive": False,
+        "loss": form,
+        "penalty": {"name": "none"},
+        "task_weights": [float(model.C)] * len(data.tasks),
+        "class_weights": None if factors is None else class_weights.tolist(),
+        "about": {"model": type(model).__name__, "made_by": "tasksieve", "C": float(model.C)},
+    }
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        header["features"] = [str(name) for name in names]
+    strength = float(model.graph_strength)
+    arrays = {"edges": strength * data.graph} if strength > 0.0 and data.graph.any() else {}
+    rows = np.ascontiguousarray(state.coef.T, dtype=np.float64)
+    features = np.flatnonzero(rows.any(axis=1))
+    answer = Answer(0.0, 1.0, features, rows[features], np.asarray(state.intercept), np.concatenate(dual))
+    return certify(header, arrays, tasks, [answer])

@@ -1,0 +1,197 @@
+"""Certificates of the models on the engine: the problem in the format's words, the data, and a dual point."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ..proof.certificate import Certificate
+from ..proof.claims import Answer, certify
+from ..proof.dual import DualPoints
+from ..proof.forms import form_of, plain_labels
+from ..proof.matrices import by_task
+from ..tasks import count_rows, read_labels
+from ..verify import Task
+
+Array = np.ndarray[Any, Any]
+
+_TIGHTER = (1e-1, 1e-2, 1e-3, 1e-5)  # than the gap claimed: how well a value is solved again
+
+
+class CertifiedModel:
+    """A fitted model that can write down the proof of its answer."""
+
+    def certificate(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> Certificate:
+        """The proof of the fit, for anybody to check.
+
+        Afterwards ``proven_zero_`` and ``proven_nonzero_`` are there as well.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight, offset
+            The data of the fit. (Other data with the same tasks and features: the certificate says how good the
+            coefficients are there.)
+
+        Returns
+        -------
+        Certificate
+            Its ``save`` writes the file. About three passes over X.
+        """
+        model: Any = self
+        state = model._learned()
+        stated, alpha = model._stated()
+        rows = np.ascontiguousarray(state.rows.T)
+        features = np.flatnonzero(rows.any(axis=1))
+        gap = float(getattr(model, "dual_gap_", np.inf))
+        point = (alpha, features, rows[features], np.asarray(state.constants, dtype=np.float64), gap)
+        found = certificate_of(stated, [point], X, y, task, sample_weight, offset)
+        if found.header["n_features"] == model.n_features_in_:
+            model._proven = found.proven_zero(), found.proven_nonzero()
+        return found
+
+    @property
+    def proven_zero_(self) -> Array:
+        """Features that are zero in every solution, of shape (d,); known once `certificate` was asked for."""
+        return self._proof()[0]
+
+    @property
+    def proven_nonzero_(self) -> Array:
+        """Features that are not zero in any solution, of shape (d,); known once `certificate` was asked for."""
+        return self._proof()[1]
+
+    def _proof(self) -> tuple[Array, Array]:
+        found: tuple[Array, Array] | None = getattr(self, "_proven", None)
+        if found is None:
+            raise AttributeError(
+                "proven_zero_ and proven_nonzero_ are known once certificate(X, y, ...) was called: the proof needs "
+                "the data, and a model does not keep them."
+            )
+        return found
+
+
+def certificate_of(
+    model: Any, points: Sequence[tuple[float, Array, Array, Array, float]], X: Any, y: Any, task: Any,
+    sample_weight: Any, offset: Any,
+) -> Certificate:  # fmt: skip
+    """The certificate of solutions of a model: (alpha, features, rows of coefficients, intercepts, gap claimed)."""
+    return Statement(model, X, y, task, sample_weight, offset).certificate(points)
+
+
+class Statement:
+    """A model's problem on data, in the format's words."""
+
+    def __init__(self, model: Any, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> None:
+        form_of(model._member)  # refused before any work
+        if np.ndim(offset) == 2 and np.ndim(y) == 1:
+            raise ValueError("offset: a certificate holds one number per row, not one for each class.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has said it
+            self.data = data = model._read_with(X, y, task, sample_weight, offset)
+            self.problem = model._problem(data)
+        self.model = model
+        raw = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+        self.weights = raw.weights
+        kept = np.ones(len(self.weights), dtype=bool) if data.shared else self.weights > 0.0
+        self.duals = DualPoints(self.problem, data, kept)
+        matrices = by_task(data.source.matrices, data, kept)
+        self.tasks = [
+            self._task(matrix, slice(part.start, part.stop), kept)
+            for matrix, part in zip(matrices, data.per_task(), strict=True)
+        ]
+        self.loss = form_of(model._loss_of(data))
+        self.penalty, self.arrays = form_of(self.problem.penalty)
+        if model.task_graph is not None and model.graph_strength > 0.0:
+            self.arrays["edges"] = float(model.graph_strength) * model._edges(data)
+
+    def _task(self, matrix: Any, part: slice, kept: Array) -> Task:
+        data, here = self.data, kept[part]
+        codes = data.y[part] if data.classes is None or data.class_counts is not None else (data.y[part] > 0.0) * 1.0
+        weight = self.weights[part]
+        codes = np.where(weight > 0.0, codes, 0.0)
+        known = None if data.known is None else data.known[part][here]
+        return Task(matrix, codes[here], weight[here], known)
+
+    def _class_weights(self) -> list[list[float]] | None:
+        data = self.data
+        if data.class_factors is None:
+            return None
+        found = []
+        for t, part in enumerate(data.per_task()):
+            codes = data.y[part] if data.class_counts is not None else data.y[part] > 0.0
+            own = np.ones(len(data.classes_of(t)))
+            live = self.weights[part] > 0.0
+            own[codes[live].astype(np.intp)] = data.class_factors[part][live]
+            found.append(own.tolist())
+        return found
+
+    def _unit(self) -> float:
+        """In the weights as they were given: a common factor of theirs may have been taken out for the solver."""
+        data, given = self.data, self.weights
+        if data.class_factors is not None:
+            given = given * data.class_factors
+        return float(self.model._member.unit(float(np.add.reduce(given)) / data.n_tasks))
+
+    def header(self) -> dict[str, Any]:
+        model, data = self.model, self.data
+        classes: Any = None
+        if data.classes is not None:
+            nested = isinstance(data.classes, list)
+            classes = [plain_labels(own) for own in data.classes] if nested else plain_labels(data.classes)
+        found = {
+            "tasks": plain_labels(data.tasks),
+            "n_features": int(data.n_features),
+            "classes": classes,
+            "shared": bool(data.shared),
+            "unit": self._unit(),
+            "intercept": bool(model.fit_intercept),
+            "standardize": bool(model.standardize),
+            "positive": bool(model.positive),
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "task_weights": None if data.task_weights_rule is None else [float(w) for w in data.task_weights],
+            "class_weights": self._class_weights(),
+            "about": {"model": type(model).__name__, "made_by": "tasksieve"},
+        }
+        names = getattr(model, "feature_names_in_", None)
+        if names is not None and len(names) == data.n_features:
+            found["features"] = [str(name) for name in names]
+        return found
+
+    def certificate(self, points: Sequence[tuple[float, Array, Array, Array, float]]) -> Certificate:
+        answers = [self.answer(*point) for point in points]
+        return certify(self.header(), self.arrays, self.tasks, answers, lambda k: self._better(*points[k]))
+
+    def answer(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float = np.inf) -> Answer:
+        """Coefficients at a strength, with the dual point that is theirs."""
+        if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
+            raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
+        options, lam = self.model._penalty(), alpha * self.model._strength()
+        ridge = lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
+        return Answer(lam, ridge, features, rows, intercept, self.dual_of(alpha, features, rows, intercept), gap)
+
+    def dual_of(self, alpha: float, features: Array, rows: Array, intercept: Array) -> Array:
+        units = self.problem.units
+        lam = self.model._inward(self.data, units, np.array([alpha]))[0]
+        order = np.argsort(features, kind="stable")
+        return self.duals.of(
+            float(lam), features[order], units.rows(rows[order]), np.ldexp(intercept, -units.y)
+        )
+
+    def _better(self, alpha: float, features: Array, rows: Array, intercept: Array, gap: float) -> Iterator[Array]:
+        """Dual points of the value solved again, ever more closely."""
+        scale = self.problem.loss.null.value / self.problem.unit
+        if not np.isfinite(gap) or not scale > 0.0:
+            return
+        for part in _TIGHTER:
+            model = copy(self.model)
+            model.tol = part * gap / scale
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                point = model._solve(self.data, self.problem, np.array([alpha])).points[0]
+            yield self.dual_of(alpha, point.features, point.rows, point.intercept)

@@ -1,0 +1,224 @@
+"""What a pair of points proves: the numbers that a certificate claims.
+
+They are found by the verifier itself, in floating point with every rounding counted, so that no claim is made that it
+could not prove. Another processor adds in another order: claims are widened by twice the width of what was found here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import verify
+from .certificate import Certificate
+
+Array = np.ndarray[Any, Any]
+
+_WIDER = 1.0 + 2.0**-20  # claims, beside rounding
+_INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
+_LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
+
+
+@dataclass
+class Answer:
+    """One value: strengths, coefficients, and a dual point as the format lists it.
+
+    Attributes
+    ----------
+    rows : array of shape (len(features), Q)
+    goal : float
+        The gap that the fit has claimed; infinite if it has not.
+    """
+
+    alpha: float
+    ridge: float
+    features: Array
+    rows: Array
+    intercept: Array
+    dual: Array
+    goal: float = np.inf
+
+
+def certify(
+    header: dict[str, Any],
+    arrays: dict[str, Array],
+    tasks: list[verify.Task],
+    answers: Sequence[Answer],
+    better: Callable[[int], Iterator[Array]] | None = None,
+) -> Certificate:
+    """The certificate of some answers.
+
+    Parameters
+    ----------
+    header, arrays
+        The problem; digests, rows and claims are filled in here.
+    tasks : list of verify.Task
+        The data, as the format lists them.
+    better : callable, optional
+        Further dual points for a value whose gap is above its goal, best last.
+    """
+    shared = header["shared"]
+    header = {
+        **header,
+        "format": "tasksieve-certificate",
+        "version": verify.VERSION,
+        "rows": [len(part.y) for part in tasks],
+        "offset": tasks[0].offset is not None,
+        "digests": {
+            "matrices": [part.matrix.digest() for part in (tasks[:1] if shared else tasks)],
+            "labels": [part.digest() for part in tasks],
+        },
+    }
+    whole = {**_tidy(arrays), **_points(answers)}
+    stated = verify.Certificate(json.loads(json.dumps(header)), dict(whole))
+    finder = _Finder(verify.Problem(stated, tasks, verify.Floating()))
+    with np.errstate(all="ignore"):
+        finder.find(range(len(answers)))
+        for k in range(len(answers)) if better is not None else ():
+            assert better is not None
+            if finder.gaps[k] > 1.001 * answers[k].goal + 2.0 * finder.widths[k]:
+                for dual in better(k):
+                    finder.improve(k, dual)
+                    if finder.gaps[k] <= 1.001 * answers[k].goal + 2.0 * finder.widths[k]:
+                        break
+    bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
+    if bad:
+        raise ValueError(
+            f"alpha={answers[bad[0]].alpha:g}: objective and dual value leave the range of double precision, and so "
+            "there is no certificate. Bring X, y and the weights to ordinary sizes."
+        )
+    some = any(map(len, finder.sure))
+    if some or any(len(part) < header["n_features"] for part in finder.open):
+        _list(whole, "open", finder.open)
+    if some:
+        _list(whole, "sure", finder.sure)
+    return Certificate(header, whole)
+
+
+def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:
+    arrays[f"{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    arrays[name] = np.concatenate(lists).astype(np.int64)
+
+
+def _tidy(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Without weights that are all 1."""
+    kept = {}
+    for name, values in arrays.items():
+        kind = np.int64 if values.dtype.kind in "iu" else np.float64
+        if name != "feature_weights" or np.any(values != 1.0):
+            kept[name] = np.ascontiguousarray(values, dtype=kind)
+    return kept
+
+
+def _points(answers: Sequence[Answer]) -> dict[str, Array]:
+    places = [np.nonzero(answer.rows) for answer in answers]
+    return {
+        "alpha": np.array([answer.alpha for answer in answers], dtype=np.float64),
+        "ridge": np.array([answer.ridge for answer in answers], dtype=np.float64),
+        "objective": np.zeros(len(answers)),
+        "dual_value": np.zeros(len(answers)),
+        "gap": np.zeros(len(answers)),
+        "intercept": np.array([answer.intercept for answer in answers], dtype=np.float64),
+        "start": np.cumsum([0, *(len(row) for row, _ in places)]).astype(np.int64),
+        "feature": np.concatenate(
+            [np.asarray(a.features, dtype=np.int64)[row] for a, (row, _) in zip(answers, places, strict=True)]
+        ),
+        "output": np.concatenate([column for _, column in places]).astype(np.int64),
+        "coef": np.concatenate([a.rows[place] for a, place in zip(answers, places, strict=True)]).astype(np.float64),
+        "dual": np.array([answer.dual for answer in answers], dtype=np.float64),
+    }
+
+
+class _Finder(verify.Checker):
+    """A checker that writes down what it can prove where another compares it with a claim."""
+
+    def __init__(self, problem: verify.Problem) -> None:
+        super().__init__(problem)
+        n_values = problem.cert.n_values
+        every = np.arange(problem.cert.n_features)
+        self.gaps, self.widths = np.full(n_values, np.inf), np.zeros(n_values)
+        self.open, self.sure = [every] * n_values, [every[:0]] * n_values
+        self._rounding = 8.0 * verify.gamma(max(len(y) for y in problem.y) + 64)
+
+    def find(self, values: Sequence[int]) -> None:
+        """Fill in the claims of some values, several in one pass over the data."""
+        problem, cert = self.problem, self.problem.cert
+        together = max(1, (1 << 24) // (cert.n_features * len(cert.outputs)))
+        for low in range(0, len(values), together):
+            some = list(values[low : low + together])
+            points = [problem.project(k) for k in some]
+            readings = verify.read_features(problem, points, True, lambda words: None)
+            for i, (k, point) in enumerate(zip(some, points, strict=True)):
+                self.check(k, point, readings, i)
+
+    def improve(self, k: int, dual: Array) -> None:
+        """Another dual point for a value, if it proves more."""
+        arrays = self.problem.cert.arrays
+        names = ("objective", "dual_value", "gap")
+        before = arrays["dual"][k].copy(), [arrays[name][k] for name in names], self.gaps[k], self.open[k], self.sure[k]
+        arrays["dual"][k] = dual
+        self.find([k])
+        if not self.gaps[k] < before[2]:
+            arrays["dual"][k], self.gaps[k], self.open[k], self.sure[k] = before[0], *before[2:]
+            for name, value in zip(names, before[1], strict=True):
+                arrays[name][k] = value
+
+    def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
+        arrays = self.problem.cert.arrays
+        width = (primal.hi - primal.lo) + (dual.hi - dual.lo)
+        width = 2.0 * width + self._rounding * (abs(primal.hi) + abs(dual.lo)) + 2.0**-1000
+        gap = max(float(primal.hi - dual.lo), 0.0) * _WIDER + width
+        self.gaps[k] = gap if np.isfinite(gap) else np.inf
+        if np.isfinite(gap):
+            arrays["gap"][k], self.widths[k] = gap, width
+            arrays["objective"][k] = 0.5 * (primal.lo + primal.hi)
+            arrays["dual_value"][k] = dual.lo - width
+        return super()._compare(k, primal, dual, c, failures)
+
+    def _check_zeros(self, k: int, size: Any, c: Any, readings: verify.Readings, failures: list[str]) -> None:
+        problem, arrays = self.problem, self.problem.cert.arrays
+        self.open[k] = np.arange(problem.cert.n_features)
+        moduli = {"clipped": problem.cert["loss"].get("mu"), "logistic": 4.0, "multinomial": 2.0}
+        modulus = moduli.get(problem.loss, 0.0)
+        curved = arrays["ridge"][k] > 0.0 or self.edges
+        if not modulus or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+            return
+        radius = np.sqrt(2.0 * arrays["gap"][k] * problem.cert["unit"] / modulus)
+        strength = problem.cert["unit"] * arrays["alpha"][k]
+        moved = readings.norms[self.penalty.features].max(axis=1) * (radius / strength) * _INSIDE
+        zero = np.zeros(problem.cert.n_features, dtype=bool)
+        zero[self.penalty.features] = self.penalty.zeros(size * _INSIDE, c, moved)
+        self.open[k] = np.flatnonzero(~zero)
+
+    def _check_sure(
+        self, k: int, features: Array, rows: Array, scaled: verify.Box, places: Array, failures: list[str]
+    ) -> None:
+        problem, arrays, loss = self.problem, self.problem.cert.arrays, self.problem.cert["loss"]
+        proved = np.zeros(problem.cert.n_features, dtype=bool)
+        twice = 2.0 * arrays["gap"][k] * _INSIDE
+        if arrays["ridge"][k] > 0.0 and len(places):
+            proved[places] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
+        plain = problem.loss == "clipped" and not problem.signs and loss["low"] is None and loss["high"] is None
+        support = np.union1d(self.open[k], problem.free)
+        fewest = min(len(y) for y in problem.y)
+        if plain and not loss["epsilon"] and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
+            proved |= self._by_eigenvalues(features, rows, support, twice * problem.cert["unit"] * loss["mu"])
+        self.sure[k] = np.flatnonzero(proved)
+
+    def _by_eigenvalues(self, features: Array, rows: Array, support: Array, reach: float) -> Array:
+        proved = np.zeros(self.problem.cert.n_features, dtype=bool)
+        if not np.isin(features, support).all():
+            return proved
+        at = np.searchsorted(support, features)
+        for t in range(len(self.problem.tasks)):
+            bound = verify.least_eigenvalue(self.problem, t, support)
+            if bound is None:
+                return np.zeros_like(proved)
+            kappa, d = bound
+            for q in self.problem.outputs_of[t]:
+                proved[features] |= np.square(rows[:, q] / d[at]) * float(kappa.lo) > reach * _INSIDE
+        return proved

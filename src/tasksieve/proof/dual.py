@@ -1,0 +1,55 @@
+"""The dual point that belongs to coefficients: one number for each row, as the certificate's format lists them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..design import PackedColumns
+from ..path.certificate import Numbers, standing_of
+from ..path.problem import Problem
+
+Array = np.ndarray[Any, Any]
+
+
+class DualPoints:
+    """Dual points of coefficients on the data of a problem: minus the slopes of the loss at the best intercepts.
+
+    Parameters
+    ----------
+    problem : Problem
+    labels : TaskLabels
+    kept : bool array over the flat sample space
+        The rows that the format lists.
+    """
+
+    def __init__(self, problem: Problem, labels: Any, kept: Array) -> None:
+        self._problem, self._columns = problem, PackedColumns(problem.design)
+        counts = np.ones(labels.n_tasks, dtype=np.int64) if labels.class_counts is None else labels.class_counts
+        spans = list(labels.per_task())
+        self._kept = np.concatenate([np.tile(kept[part], count) for part, count in zip(spans, counts, strict=True)])
+        self._all = labels.shared
+
+    def of(self, lam: float, features: Array, rows: Array, intercept: Array) -> Array:
+        """Coefficients and strength in the units of the problem; the point in those of the data."""
+        problem, columns = self._problem, self._columns
+        design, loss = problem.design, problem.loss
+        free = np.zeros((len(design.unpenalised), design.n_tasks))
+        place = np.searchsorted(features, design.unpenalised)
+        there = np.isin(design.unpenalised, features)
+        free[there] = rows[place[there]]
+        penalty = problem.penalty.at(lam)
+        selected = penalty.whole(np.setdiff1d(features, design.unpenalised))
+        own = np.zeros((len(selected), design.n_tasks))
+        known = np.isin(selected, features)
+        own[known] = rows[np.searchsorted(features, selected[known])]
+        places = columns.places(selected)
+        numbers = Numbers(selected, own, intercept, free)
+        standing = standing_of(loss, penalty.restrict(selected), columns, places, numbers)
+        residual = loss.settled(loss.evaluate(columns.combine(places, standing.rows))).residual
+        root = design.samples.root
+        found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
+        units = problem.units
+        found = found if units is None else np.ldexp(found, units.f - units.y)
+        return np.where(self._kept, found, 0.0) if self._all else found[self._kept]

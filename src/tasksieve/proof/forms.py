@@ -1,0 +1,34 @@
+"""What a problem is in the words of the certificate's format (`docs/certificate-format.md`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def form_of(member: Any) -> Any:
+    """What a loss or a penalty says of itself in `certificate_form`.
+
+    Only what its own class says counts: a class derived from one that the format knows may be anything.
+    """
+    if "certificate_form" not in vars(type(member)):
+        raise ValueError(
+            f"{type(member).__name__} has no name in the certificate's format, so that no verifier could recompute it. "
+            "Certificates are for the losses and penalties of tasksieve itself; the model's dual_gap_ is proved all "
+            "the same."
+        )
+    return member.certificate_form()
+
+
+def plain_label(label: Any) -> Any:
+    """A label of a task or class as JSON holds it; verifiers compare labels as words."""
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, bool | str | int) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    return str(label)
+
+
+def plain_labels(labels: Any) -> list[Any]:
+    return [plain_label(label) for label in np.asarray(labels).tolist()]

@@ -1,0 +1,74 @@
+"""Matrices as they were given, read as a verifier reads them: columns, rows, a digest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import verify
+from ..design import Storage
+
+Array = np.ndarray[Any, Any]
+
+_ENTRIES = 1 << 24  # of a block of rows in memory
+
+
+class StoredMatrix(verify.Matrix):
+    """A storage: it gives columns only. The digest runs over rows, so that a storage larger than a block of memory is
+    read once for each block of rows."""
+
+    def __init__(self, storage: Storage, rows: Array | None = None) -> None:
+        self._storage, self._rows = storage, rows
+        self.shape = (int(storage.n_rows) if rows is None else len(rows), int(storage.n_features))
+
+    def columns(self, features: Any) -> Array:
+        if isinstance(features, slice):
+            features = np.arange(*features.indices(self.shape[1]))
+        found = np.asarray(self._storage.take(np.asarray(features)), dtype=np.float64)
+        return found if self._rows is None else found[self._rows]
+
+    def take_rows(self, rows: Array) -> StoredMatrix:
+        return StoredMatrix(self._storage, rows if self._rows is None else self._rows[rows])
+
+    def digest(self) -> str:
+        n, d = self.shape
+        height = max(1, _ENTRIES // max(d, 1))
+        width = max(1, _ENTRIES // max(n, 1))
+        found = verify.hashlib.sha256()
+        for low in range(0, n, height):
+            rows = slice(low, low + height)
+            parts = [self.columns(slice(a, a + width))[rows] for a in range(0, d, width)]
+            found.update((np.ascontiguousarray(np.hstack(parts), dtype="<f8") + 0.0).tobytes())
+        return found.hexdigest()
+
+
+def readable(matrix: Any) -> verify.Matrix:
+    """One matrix: an array, a memory map, a sparse matrix, or a storage."""
+    return StoredMatrix(matrix) if isinstance(matrix, Storage) else verify.Matrix(matrix)
+
+
+def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:
+    """A matrix for each task (the same for all where it is shared), rows as the format lists them.
+
+    Parameters
+    ----------
+    matrices : list
+        As they were given: one a task, or a single one.
+    labels : TaskLabels
+        Their `order` brings the rows of a single one into task order.
+    kept : bool array
+        Entries of the flat sample space that count. Rows of a shared matrix all stay.
+    """
+    read = [readable(matrix) for matrix in matrices]
+    if labels.shared:
+        return read * labels.n_tasks
+    found = []
+    for t, part in enumerate(labels.per_task()):
+        rows = np.flatnonzero(kept[part])
+        if len(read) > 1:
+            found.append(read[t].take_rows(rows))
+        else:
+            rows = rows + part.start
+            found.append(read[0].take_rows(rows if labels.order is None else labels.order[rows]))
+    return found

@@ -1,0 +1,88 @@
+"""How X and y were read from a table of text, in the words of the certificate's format, so that anybody can do it."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+from .dates import DateParts
+from .encode import is_number
+from .frames import PACKED, csv_separator, need
+from .problem import TableProblem
+
+_TRUE = ("True", "TRUE", "true")
+
+
+def table_recipe(
+    problem: TableProblem,
+    table: str | os.PathLike[str],
+    *,
+    task: str | None,
+    weights: str | None,
+    offset: str | None,
+    drop: bool,
+    separator: str | None,
+) -> dict[str, Any] | None:
+    """The header's `table`; None for what the format has no words for: parts of dates, matrices.
+
+    Parameters
+    ----------
+    problem : TableProblem
+    table : path
+        Of a CSV file.
+    task, weights, offset : names of columns, optional
+    drop : bool
+        Whether rows with missing values were left out.
+    separator : str, optional
+    """
+    encoding = problem.encoding
+    dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)
+    if encoding.matrix_names is not None or dates:
+        return None
+    between = csv_separator(str(table), separator)
+    columns: list[dict[str, Any]] = []
+    truths = _columns_of_truths(Path(table), between, [name for name, coding in encoding.columns if coding is None])
+    for name, coding in encoding.columns:
+        if coding is None:
+            columns.append({"source": name, **({"equals": truths[name]} if name in truths else {})})
+            continue
+        assert not isinstance(coding, DateParts)
+        numbers = all(map(is_number, coding))
+        columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding]
+    if problem.fill is not None:
+        for column, value in zip(columns, problem.fill.tolist(), strict=True):
+            column["fill"] = float(value)
+    return {
+        "columns": columns,
+        "target": problem.targets[0] if problem.y.ndim == 1 else list(problem.targets),
+        "task": task,
+        "weight": weights,
+        "offset": offset,
+        "missing": sorted(need("pandas")._libs.parsers.STR_NA_VALUES),
+        "drop": drop or problem.fill is not None,
+        "separator": between,
+    }
+
+
+def _columns_of_truths(path: Path, separator: str, names: list[str]) -> dict[str, str]:
+    """Columns of words for true and false, which were read as 1 and 0: how "true" is spelt in each."""
+    found: dict[str, str] = {}
+    with PACKED.get(path.suffix.lower(), open)(path, "rt", newline="", encoding="utf-8-sig") as file:
+        rows = csv.reader(file, delimiter=separator)
+        place = {name: k for k, name in enumerate(next(rows, []))}
+        first = next((row for row in rows if row), [])
+        suspects = {
+            name: place[name]
+            for name in names
+            if name in place and place[name] < len(first) and first[place[name]].lower() in ("true", "false")
+        }
+        for row in (first, *rows) if suspects else ():
+            for name, k in list(suspects.items()):
+                if k < len(row) and row[k] in _TRUE:
+                    found[name] = row[k]
+                    del suspects[name]
+            if not suspects:
+                break
+    return {**found, **dict.fromkeys(suspects, "True")}

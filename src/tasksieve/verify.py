@@ -1,0 +1,2353 @@
+"""Check a certificate against data, without any other line of tasksieve.
+
+    python verify.py certificate.npz table.csv            (a table, if the certificate says how it was read)
+    python verify.py certificate.npz data.npz             (arrays X, y and, if used, task, sample_weight, offset)
+    python verify.py certificate.npz --matrix X.npy --y y.npy --task task.npy
+    ... --exact        rational arithmetic: no floating point is trusted (slow)
+
+This one file needs Python 3.11 and NumPy, may be copied anywhere, and imports nothing else. The format and what is
+proved are `docs/certificate-format.md`; why rounding cannot fool it is `docs/howto/check-it-yourself.md`. Exit codes:
+0 proved, 1 not proved, 2 could not be read.
+
+Every formula is written once, on boxes: pairs of bounds that hold the true number. With floating point each operation
+moves its bounds outwards (`Box`); with ``--exact`` bounds are fractions, and only roots, logarithms and exponentials
+have a width at all. """
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import io
+import json
+import math
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+VERSION = 1
+UNIT = 2.0**-53  # of rounding
+_TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
+_ENTRIES = 1 << 22  # of a block of columns in memory
+_PRODUCTS = 1 << 24  # features x outputs x values in memory
+
+
+class Unreadable(Exception):
+    """The file is not a certificate that this program can read (exit code 2)."""
+
+
+class Mismatch(Exception):
+    """The data are not those of the certificate, or a claim makes no sense (exit code 1)."""
+
+
+class Undecided(Exception):
+    """Numbers too large for any arithmetic here (exit code 1)."""
+
+
+# --- boxes: numbers between two bounds ----------------------------------------------------------------------
+
+
+def gamma(n: int) -> float:
+    """``n u / (1 - n u)``, rounded up: the most that n roundings in a row, or a sum of n terms in any order, can
+    lose."""
+    return n * UNIT / (1.0 - n * UNIT) * (1.0 + 4.0 * UNIT)
+
+
+def _is_float(x: Any) -> bool:
+    return getattr(x, "dtype", None) == np.float64
+
+
+def up(x: Any) -> Any:
+    """The next float64 above, where a rounded result may lie below the truth. Fractions are left alone."""
+    return np.nextafter(x, np.inf) if _is_float(x) else x
+
+
+def down(x: Any) -> Any:
+    return np.nextafter(x, -np.inf) if _is_float(x) else x
+
+
+def _add(a: Any, b: Any) -> tuple[Any, Any]:
+    """Bounds of a + b: the sum itself where it is exact (Knuth's TwoSum finds the error of a rounded sum exactly)."""
+    s = a + b
+    if not _is_float(s):
+        return s, s
+    part = s - a
+    error = (a - (s - part)) + (b - part)
+    return np.where(error >= 0.0, s, down(s)), np.where(error <= 0.0, s, up(s))
+
+
+def _multiply(a: Any, b: Any) -> tuple[Any, Any]:
+    """Bounds of a b: one step outwards, but for factors of 0, 1 and -1."""
+    p = a * b
+    if not _is_float(p):
+        return p, p
+    clear = (a == 0) | (b == 0) | (np.abs(a) == 1) | (np.abs(b) == 1)
+    return np.where(clear, p, down(p)), np.where(clear, p, up(p))
+
+
+class Box:
+    """Arrays `lo <= truth <= hi`, of float64 (results are moved outwards by a step, so one rounding is always
+    covered, underflow included; what overflows or is not a number proves nothing, because every comparison with it
+    fails), or of fractions, where all but roots, logarithms and exponentials are exact, and `lo is hi` where nothing
+    has a width."""
+
+    __slots__ = ("hi", "lo")
+    __array_ufunc__ = None
+
+    def __init__(self, lo: Any, hi: Any = None) -> None:
+        self.lo, self.hi = lo, lo if hi is None else hi
+
+    @property
+    def point(self) -> bool:
+        return self.lo is self.hi and not _is_float(self.lo)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(np.shape(self.lo))
+
+    def _ends(self) -> tuple[Any, ...]:
+        return (self.lo,) if self.lo is self.hi else (self.lo, self.hi)
+
+    def __getitem__(self, place: Any) -> Box:
+        lo = self.lo[place]
+        return Box(lo, lo if self.lo is self.hi else self.hi[place])
+
+    def __neg__(self) -> Box:
+        lo = -self.hi
+        return Box(lo, lo if self.lo is self.hi else -self.lo)
+
+    def __add__(self, other: Box) -> Box:
+        if self.point and other.point:
+            return Box(self.lo + other.lo)
+        return Box(_add(self.lo, other.lo)[0], _add(self.hi, other.hi)[1])
+
+    def __sub__(self, other: Box) -> Box:
+        return self + -other
+
+    def __mul__(self, other: Box) -> Box:
+        if self.point and other.point:
+            return Box(self.lo * other.lo)
+        bounds = [_multiply(a, b) for a in self._ends() for b in other._ends()]
+        lo, hi = bounds[0]
+        for low, high in bounds[1:]:
+            lo, hi = np.minimum(lo, low), np.maximum(hi, high)
+        return Box(lo, hi)
+
+    def __truediv__(self, other: Box) -> Box:
+        """By what is positive; elsewhere nothing is known."""
+        if not _is_float(self.lo):
+            if np.any(other.lo <= 0):
+                raise Undecided("a division by what may be 0")
+            return self * (Box(1 / other.lo) if other.point else Box(1 / other.hi, 1 / other.lo))
+        sound = other.lo > 0.0
+        lo = np.minimum(down(self.lo / other.lo), down(self.lo / other.hi))
+        hi = np.maximum(up(self.hi / other.lo), up(self.hi / other.hi))
+        return Box(np.where(sound, lo, -np.inf), np.where(sound, hi, np.inf))
+
+    def __abs__(self) -> Box:
+        if self.point:
+            return Box(abs(self.lo))
+        low, high = abs(self.lo), abs(self.hi)
+        around = (self.lo <= 0) & (self.hi >= 0)
+        return Box(np.where(around, 0 * low, np.minimum(low, high)), np.maximum(low, high))
+
+    def square(self) -> Box:
+        size = abs(self)
+        return size * size
+
+    def positive(self) -> Box:
+        """``max(., 0)``."""
+        lo = np.maximum(self.lo, 0 * self.lo)
+        return Box(lo, lo if self.point else np.maximum(self.hi, 0 * self.hi))
+
+    def at_most(self, other: Box) -> Box:
+        lo = np.minimum(self.lo, other.lo)
+        return Box(lo, lo if self.point and other.point else np.minimum(self.hi, other.hi))
+
+    def sum(self, axis: int) -> Box:
+        """Along a short axis, term by term."""
+        parts = [self[(slice(None),) * axis + (k,)] for k in range(self.shape[axis])]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def total(self) -> Box:
+        """Of all entries: each bound by `math.fsum`, which rounds once, or exactly."""
+        if _is_float(self.lo):
+            lo, hi = _fsum(self.lo), _fsum(self.hi)
+            return Box(lo if lo == 0.0 else down(lo), hi if hi == 0.0 else up(hi))  # a sum that rounds to 0 is 0
+        lo = _exact_sum(self.lo)
+        return Box(lo, lo if self.point else _exact_sum(self.hi))
+
+
+def choose(where: Array, a: Box, b: Box) -> Box:
+    lo = np.where(where, a.lo, b.lo)
+    return Box(lo, lo if a.point and b.point else np.where(where, a.hi, b.hi))
+
+
+def _fsum(values: Any) -> Any:
+    try:
+        return np.float64(math.fsum(np.ravel(values).tolist()))
+    except (OverflowError, ValueError):  # too large; infinities of both signs
+        return np.float64(np.nan)
+
+
+def _exact_sum(values: Any) -> Fraction:
+    total = sum(np.ravel(np.asarray(values, dtype=object)).tolist(), Fraction(0))
+    if not isinstance(total, Fraction):
+        raise AssertionError("floating point in exact arithmetic")
+    return total
+
+
+# --- the two arithmetics ------------------------------------------------------------------------------------
+
+
+
+class Floating:
+    """float64 with bounds.
+
+    Sums of n products in the processor's order: at most ``gamma_n sum |x||v|`` off, whatever the order, with or
+    without fused operations (Higham 2002, section 3.1). Few products whose sum cancels: TwoProduct and TwoSum, see
+    `_dot2`. `exp` and `log` of NumPy are taken to be right within 4 units in the last place; ``--exact`` does not.
+    """
+
+    exact = False
+    words = "in floating point, with every rounding counted"
+
+    def numbers(self, values: Any) -> Box:
+        return Box(np.asarray(values, dtype=np.float64))
+
+    def one(self, value: float) -> Box:
+        return Box(np.float64(value))
+
+    def sqrt(self, x: Box) -> Box:
+        return Box(np.maximum(down(np.sqrt(np.maximum(x.lo, 0.0))), 0.0), up(np.sqrt(x.hi)))
+
+    def exp(self, x: Box) -> Box:
+        low, high = np.exp(x.lo), np.exp(x.hi)
+        lo = np.maximum(down(low - 4.0 * np.spacing(low)), 0.0)
+        return Box(np.where(low == np.inf, np.finfo(float).max, lo), up(high + 4.0 * np.spacing(high)))
+
+    def _log(self, function: Callable[..., Any], x: Box) -> Box:
+        low, high = function(x.lo), function(x.hi)
+        return Box(down(low - 4.0 * np.spacing(np.abs(low))), up(high + 4.0 * np.spacing(np.abs(high))))
+
+    def log(self, x: Box) -> Box:
+        """Of what is positive."""
+        return self._log(np.log, x)
+
+    def log1p(self, x: Box) -> Box:
+        return self._log(np.log1p, x)
+
+    def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
+        """``columns @ coef + sum(extras)``, one column for each of `coef`."""
+        n, step = len(columns), max(1, _ENTRIES // (columns.shape[1] + len(extras) + 1))
+        lo, hi = np.empty((n, coef.shape[1])), np.empty((n, coef.shape[1]))
+        for q in range(coef.shape[1]):
+            for rows in (slice(a, a + step) for a in range(0, n, step)):
+                part = _dot2(columns[rows], coef[:, q], [e[rows, q] for e in extras])
+                lo[rows, q], hi[rows, q] = part.lo, part.hi
+        return Box(lo, hi)
+
+    def shift(self, columns: Array) -> Array:
+        """About the middle of each column. Any number will do: dual points are orthogonal to constants."""
+        if not len(columns):
+            return np.zeros(columns.shape[1])
+        return np.clip(columns.mean(axis=0), columns.min(axis=0), columns.max(axis=0))
+
+    def products(self, columns: Array, vectors: Box, centred: bool) -> Box:
+        """``columns' vectors``, for vectors that are orthogonal to constants if `centred`.
+
+        Entries ``x^ = fl(x - m)`` are right within u; then, with v the middles of the vectors and r their half widths,
+
+            |fl(x^'v) - x'v*| <= |x^| ((gamma_n + 2u) |v| + (1 + 2u) |r|)        by Cauchy and Schwarz, in any order
+            of summation.
+
+        Columns and vectors are scaled by powers of two first, so that what underflows is below u times these norms.
+        """
+        x, size = _centred(columns, self.shift(columns) if centred else None)
+        v, reach, power = _middle(vectors, len(columns))
+        back = size[1][:, None] + power
+        found, error = np.ldexp(x.T @ v, back), up(np.ldexp(up(size[0][:, None] * reach(gamma(len(x) + 16))), back))
+        return Box(down(found - error), up(found + error))
+
+    def refined(self, columns: Array, vectors: Box, centred: bool) -> Box:
+        """`products` with sums in twice the precision: gamma_n becomes 4u."""
+        x, size = _centred(columns, self.shift(columns) if centred else None)
+        v, reach, power = _middle(vectors, len(columns))
+        lo, hi = np.empty((x.shape[1], v.shape[1])), np.empty((x.shape[1], v.shape[1]))
+        step = max(1, _ENTRIES // (len(x) + 1))
+        for q in range(v.shape[1]):
+            error = up(size[0] * reach(gamma(8))[q])
+            for a in range(0, x.shape[1], step):
+                part = _dot2(x[:, a : a + step].T, v[:, q], [], error[a : a + step])
+                lo[a : a + step, q], hi[a : a + step, q] = part.lo, part.hi
+        back = size[1][:, None] + power
+        return Box(down(np.ldexp(lo, back)), up(np.ldexp(hi, back)))
+
+    def spreads(self, columns: Array, weights: Box, centred: bool) -> Box:
+        """``sum s (x - mean)^2`` of each column (about 0 if not `centred`), the mean weighted.
+
+        About a shift m that is close to the mean: ``sum s (x - m)^2 - (sum s (x - m))^2 / sum s``, each sum within
+        gamma of the sum of its sizes. Columns that are constant where rows count are found by comparing, and have
+        exactly 0. """
+        counts = weights.lo > 0.0
+        here = columns[counts]
+        x, (_, power) = _centred(here, self.shift(here) if centred else None)
+        scale = np.frexp(weights.hi.max(initial=0.0))[1]
+        s, g, tiny = np.ldexp(weights.hi[counts], -scale), gamma(len(x) + 16), len(x) * _TINY
+        squares = (s[:, None] * x * x).sum(axis=0)
+        found = Box(squares * (1.0 - 2.0 * g) - tiny, squares * (1.0 + 2.0 * g) + tiny)
+        nothing = ~x.any(axis=0)
+        if centred and len(here):
+            first, sizes = s @ x, (s @ np.abs(x)) * g + tiny
+            mass = Box(s.sum() * (1.0 - g), s.sum() * (1.0 + g))
+            found = found - Box(down(first - sizes), up(first + sizes)).square() / mass
+            nothing = here.min(axis=0) == here.max(axis=0)
+        lo, hi = (np.ldexp(np.maximum(b, 0.0), 2 * power + scale) for b in (found.lo, found.hi))
+        return Box(np.where(nothing, 0.0, np.maximum(down(lo), 0.0)), np.where(nothing, 0.0, up(hi)))
+
+    def free_column(self, column: Array, centred: bool) -> Box:
+        """A column that costs nothing, by a power of two, and shifted if the constant is one, too: the space is the
+        same."""
+        x = self.numbers(column)
+        if centred:
+            x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
+        power = -int(np.frexp(np.abs(x.hi).max())[1])
+        return Box(np.ldexp(x.lo, power), np.ldexp(x.hi, power)) if abs(power) < 500 else x
+
+    def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
+        """With R about the inverse and c about the solution: if ``|I - R H| <= e < 1`` (largest row sum), H is
+        regular, and the solution is within ``|R (right - H c)| / (1 - e)`` of c."""
+        if all(b.lo == 0.0 == b.hi for b in right):
+            return right
+        try:
+            about = np.array([[0.5 * (h.lo + h.hi) for h in row] for row in matrix])
+            inverse = np.linalg.inv(about)
+        except np.linalg.LinAlgError:
+            return None
+        n = range(len(right))
+        guess = inverse @ np.array([0.5 * (b.lo + b.hi) for b in right])
+        off, rest = np.float64(0.0), np.float64(0.0)
+        left = [right[i] - _sum([matrix[i][j] * self.one(guess[j]) for j in n]) for i in n]
+        for i in n:
+            row = [_sum([self.one(inverse[i, k]) * matrix[k][j] for k in n]) for j in n]
+            sizes = [abs(self.one(float(i == j)) - row[j]) for j in n]
+            off = np.maximum(off, _sum(sizes).hi)
+            rest = np.maximum(rest, abs(_sum([self.one(inverse[i, k]) * left[k] for k in n])).hi)
+        if not off < 0.5:
+            return None
+        reach = up(rest / down(1.0 - off))
+        return [Box(down(c - reach), up(c + reach)) for c in map(np.float64, guess)]
+
+
+def _sum(boxes: Sequence[Box]) -> Box:
+    total = boxes[0]
+    for box in boxes[1:]:
+        total = total + box
+    return total
+
+
+def _centred(columns: Array, shift: Array | None) -> tuple[Array, tuple[Array, Array]]:
+    """Columns less their shift, by powers of two: x, (norms of these from above, the powers). Largest entries in
+    [1/2, 1)."""
+    x = columns if shift is None else columns - shift
+    power = np.frexp(np.abs(x).max(axis=0, initial=0.0))[1]
+    x = np.ldexp(x, -power)
+    norms = np.sqrt(np.einsum("ij,ij->j", x, x) * (1.0 + gamma(len(x) + 8))) * (1.0 + 8.0 * UNIT)
+    return x, (norms, power)
+
+
+def _middle(vectors: Box, n: int) -> tuple[Array, Callable[[float], Array], Array]:
+    """Middles of vectors by powers of two; what multiplies the norm of a column in the error of a product; powers."""
+    largest = np.maximum(np.abs(vectors.lo), np.abs(vectors.hi)).max(axis=0, initial=0.0)
+    power = np.frexp(np.where(np.isfinite(largest), largest, 1.0))[1]
+    lo, hi = np.ldexp(vectors.lo, -power), np.ldexp(vectors.hi, -power)
+    v = lo + 0.5 * (hi - lo)
+    wide = 1.0 + gamma(n + 16)
+    size = np.sqrt((v * v).sum(axis=0)) * wide
+    half = np.sqrt((np.maximum(up(hi - v), up(v - lo)) ** 2).sum(axis=0) * wide + n * _TINY) * wide
+    return v, lambda g: up((g * size + half) * (1.0 + 16.0 * UNIT)), power
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a b = p + e`` exactly (Dekker, Veltkamp), but for underflow; not a number beyond 2^995."""
+    p = a * b
+    x, y = 134217729.0 * a, 134217729.0 * b
+    ah, bh = x - (x - a), y - (y - b)
+    al, bl = a - ah, b - bh
+    return p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+
+
+def _dot2(columns: Array, coef: Array, extras: Sequence[Array], error: Array | None = None) -> Box:
+    """``columns @ coef + sum(extras)`` in twice the precision; `error` is added to what it may be off.
+
+    The products are p + e exactly, and the sum of the K terms p and extras by a tree of TwoSums is s + (the errors of
+    its nodes) exactly. These errors are at most ``u sum |p|`` and ``gamma_K sum |terms|`` in sum, so adding up 2K of
+    them, in any order, loses ``gamma_2K (gamma_K + u) sum |terms| <= gamma_2K^2 sum |terms|``; and each product
+    2^-1070 by underflow. """
+    products, errors = two_product(columns, coef[None, :])
+    terms = np.concatenate([products, *(e[:, None] for e in extras)], axis=1)
+    k = terms.shape[1]
+    if k == 0:
+        return Box(np.zeros(len(columns)))
+    sizes = np.abs(terms).sum(axis=1)
+    rest = errors.sum(axis=1)
+    while terms.shape[1] > 1:
+        if terms.shape[1] % 2:
+            terms = np.concatenate([terms, np.zeros((len(terms), 1))], axis=1)
+        a, b = terms[:, 0::2], terms[:, 1::2]
+        s = a + b
+        part = s - a
+        rest = rest + ((a - (s - part)) + (b - part)).sum(axis=1)
+        terms = s
+    reach = up(gamma(2 * k + 8) ** 2 * sizes * (1.0 + 2.0 * gamma(k + 8)) + products.shape[1] * _TINY)
+    if error is not None:
+        reach = up(reach + error)
+    lo, hi = _add(terms[:, 0], rest)
+    return Box(_add(lo, -reach)[0], _add(hi, reach)[1])
+
+
+class Exact:
+    """Fractions; roots, logarithms and exponentials between fractions that are about 2^-bits apart."""
+
+    exact = True
+    words = "in exact arithmetic"
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self._one = 1 << bits  # fixed point
+        self._log2 = self._log_of_two()
+
+    def numbers(self, values: Any) -> Box:
+        values = np.asarray(values, dtype=np.float64)
+        found = np.empty(values.shape, dtype=object)
+        found.ravel()[:] = [Fraction(v) for v in values.ravel().tolist()]
+        return Box(found)
+
+    def one(self, value: float | Fraction) -> Box:
+        return Box(Fraction(value))
+
+    # -- enclosures: each gives integers lo, hi with lo <= value 2^bits <= hi, or bounds of another form -----
+
+    def _each(self, x: Box, bounds: Callable[[Fraction], tuple[Fraction, Fraction]]) -> Box:
+        """A rising function of every entry."""
+        if np.ndim(x.lo) == 0:
+            return Box(bounds(x.lo)[0], bounds(x.hi)[1])
+        lo, hi = np.empty(x.shape, dtype=object), np.empty(x.shape, dtype=object)
+        if x.point:
+            pairs = [bounds(v) for v in x.lo.ravel()]
+            lo.ravel()[:], hi.ravel()[:] = [p[0] for p in pairs], [p[1] for p in pairs]
+        else:
+            lo.ravel()[:] = [bounds(v)[0] for v in x.lo.ravel()]
+            hi.ravel()[:] = [bounds(v)[1] for v in x.hi.ravel()]
+        return Box(lo, hi)
+
+    def _sqrt(self, q: Fraction) -> tuple[Fraction, Fraction]:
+        """``isqrt(n d 4^k) / (d 2^k)`` and one more, k such that this is `bits` bits; exact for squares."""
+        if q <= 0:
+            return Fraction(0), Fraction(0)
+        k = max(0, self.bits - (q.numerator.bit_length() + q.denominator.bit_length()) // 2)
+        inside = (q.numerator * q.denominator) << (2 * k)
+        root = math.isqrt(inside)
+        low = Fraction(root, q.denominator << k)
+        return low, low if root * root == inside else Fraction(root + 1, q.denominator << k)
+
+    def sqrt(self, x: Box) -> Box:
+        return self._each(x, self._sqrt)
+
+    def _atanh(self, t: int) -> tuple[int, int]:
+        """``atanh(t)`` for a fixed-point t, |t| <= 1/3: at most 2 units lost in each term, and the tail below the
+        last."""
+        square, power, total, k = t * t >> self.bits, t, 0, 1
+        while abs(power) > 1:
+            total += power // k
+            power = power * square >> self.bits
+            k += 2
+        return total - 2 * k - 4, total + 2 * k + 4
+
+    def _log_of_two(self) -> tuple[int, int]:
+        third = self._one // 3
+        low, high = self._atanh(third)[0], self._atanh(third + 1)[1]
+        return 2 * low, 2 * high
+
+    def _log(self, q: Fraction) -> tuple[Fraction, Fraction]:
+        """``log q = k log 2 + 2 atanh((m - 1)/(m + 1))`` with ``q = m 2^k``, m in [2/3, 4/3]."""
+        if q == 1:
+            return Fraction(0), Fraction(0)
+        k = q.numerator.bit_length() - q.denominator.bit_length()
+        top, bottom = (q.numerator, q.denominator << k) if k >= 0 else (q.numerator << -k, q.denominator)
+        if 3 * top > 4 * bottom:
+            k, bottom = k + 1, 2 * bottom
+        elif 3 * top < 2 * bottom:
+            k, top = k - 1, 2 * top
+        t = ((top - bottom) << self.bits) // (top + bottom)
+        low, high = self._atanh(t)  # of (t, t + 1): the slope is at most 9/8 for |t| <= 1/3
+        low, high = 2 * low, 2 * (high + 2)
+        ends = k * self._log2[0], k * self._log2[1]
+        return Fraction(low + min(ends), self._one), Fraction(high + max(ends), self._one)
+
+    def log(self, x: Box) -> Box:
+        return self._each(x, self._log)
+
+    def log1p(self, x: Box) -> Box:
+        return self._each(x, lambda q: self._log(1 + q))
+
+    def _exp(self, x: Fraction) -> tuple[Fraction, Fraction]:
+        """``2^k exp(r)``, r in about [-0.35, 0.35], by its series at r/256, squared eight times."""
+        if x == 0:
+            return Fraction(1), Fraction(1)
+        if abs(x) > 100_000:
+            if x < 0:
+                return Fraction(0), Fraction(1, 1 << 100_000)
+            raise Undecided("an exponential of more than 100000")
+        fixed = (x.numerator << self.bits) // x.denominator
+        k = (2 * fixed + self._log2[0]) // (2 * self._log2[0])
+        ends = k * self._log2[0], k * self._log2[1]
+        low, high = self._series(fixed - max(ends), 0), self._series(fixed + 1 - min(ends), 1)
+        scale = Fraction(1 << k) if k >= 0 else Fraction(1, 1 << -k)
+        return low * scale, high * scale
+
+    def _series(self, r: int, upwards: int) -> Fraction:
+        """A bound of exp(r/2^bits): terms are off by 2 units each; a squaring doubles that, in relative terms."""
+        r = (r >> 8) + upwards
+        term, total, k = self._one, self._one, 1
+        while abs(term) > 1 and k < 10_000:
+            term = (term * r >> self.bits) // k
+            total += term
+            k += 1
+        total += (4 * k + 8) if upwards else -(4 * k + 8)
+        for _ in range(8):
+            total = (total * total >> self.bits) + upwards
+        return Fraction(total, self._one)
+
+    def exp(self, x: Box) -> Box:
+        return self._each(x, self._exp)
+
+    # -- sums of products: integers by powers of two, a common denominator for fractions ---------------------
+
+    def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
+        total = np.full((len(columns), coef.shape[1]), Fraction(0), dtype=object)
+        if columns.shape[1]:
+            x, power = _integers(columns)
+            w, other = _integers(coef)
+            total = np.dot(x, w) * _power(power + other)
+        for extra in extras:
+            total = total + self.numbers(extra).lo
+        return Box(total)
+
+    def products(self, columns: Array, vectors: Box, centred: bool) -> Box:
+        if not len(columns):
+            return Box(np.full((columns.shape[1], vectors.shape[1]), Fraction(0), dtype=object))
+        x, power = _integers(columns)
+        v, denominator = _common(vectors.lo)
+        return Box(np.dot(x.T, v) * (_power(power) / denominator))
+
+    refined = products
+
+    def spreads(self, columns: Array, weights: Box, centred: bool) -> Box:
+        if not len(columns):
+            return Box(np.full(columns.shape[1], Fraction(0), dtype=object))
+        x, power = _integers(columns)
+        s, denominator = _common(weights.lo)
+        found = np.dot(s, x * x) * (_power(2 * power) / denominator)
+        if centred:
+            first = np.dot(s, x) * (_power(power) / denominator)
+            found = found - first * first / _exact_sum(weights.lo)
+        return Box(found)
+
+    def free_column(self, column: Array, centred: bool) -> Box:
+        return self.numbers(column)
+
+    def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
+        """Elimination. The matrix is positive semidefinite: a pivot of 0 leaves an equation that says 0 = right, or
+        nothing."""
+        a = [[h.lo for h in row] + [b.lo] for row, b in zip(matrix, right, strict=True)]
+        n = len(a)
+        free = []
+        for k in range(n):
+            if a[k][k] == 0:
+                if a[k][n] != 0 or any(a[i][k] != 0 for i in range(k + 1, n)):
+                    return None
+                free.append(k)
+                continue
+            for i in range(k + 1, n):
+                if a[i][k]:
+                    factor = a[i][k] / a[k][k]
+                    a[i] = [x - factor * y for x, y in zip(a[i], a[k], strict=True)]
+        found = [Fraction(0)] * n
+        for k in reversed(range(n)):
+            if k not in free:
+                found[k] = (a[k][n] - sum((a[k][j] * found[j] for j in range(k + 1, n)), Fraction(0))) / a[k][k]
+        return [Box(c) for c in found]
+
+
+def _independent(columns: Array) -> list[int]:
+    """Columns none of which is a combination of those before it: pivots of the matrix of products, in integers."""
+    whole = [_integers(column)[0] for column in columns.T]
+    rows = [[Fraction(int(np.dot(a, b))) for b in whole] for a in whole] if len(columns) else []
+    kept = []
+    for k, pivot in enumerate(rows):
+        if pivot[k] == 0:
+            continue
+        kept.append(k)
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / pivot[k]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], pivot, strict=True)]
+    return kept
+
+
+def _power(exponent: int) -> Fraction:
+    return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
+
+
+def _integers(values: Array) -> tuple[Array, int]:
+    """Python integers and a power of two, ``values = integers 2^power`` exactly."""
+    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    exponent = exponent.astype(np.int64) - 53
+    last = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # zeros at the end
+    there = whole != 0
+    if not there.any():
+        return np.zeros(np.shape(values), dtype=object) + 0, 0
+    power = int((exponent + last)[there].min())
+    move = np.where(there, exponent - power, 0)
+    whole = whole >> np.maximum(-move, 0)
+    if (there & (move > 0)).any():
+        return np.left_shift(whole.astype(object), np.maximum(move, 0).astype(object)), power
+    return whole.astype(object), power
+
+
+def _common(values: Array) -> tuple[Array, int]:
+    """Numerators over a common denominator."""
+    denominator = math.lcm(*{v.denominator for v in values.ravel()})
+    found = np.empty(values.shape, dtype=object)
+    found.ravel()[:] = [v.numerator * (denominator // v.denominator) for v in values.ravel()]
+    return found, denominator
+
+
+# --- the file -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Certificate:
+    """What the file says, read and checked for sense; nothing of it is believed."""
+
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+    tasks: list[Any] = field(init=False)
+    outputs: list[tuple[int, int]] = field(init=False)  # task and class of each
+
+    def __post_init__(self) -> None:
+        _check_header(self.header)
+        self.tasks = self.header["tasks"]
+        self.outputs = [(t, 0) for t in range(len(self.tasks))]
+        if self.header["loss"]["name"] == "multinomial":
+            self.outputs = [(t, c) for t in range(len(self.tasks)) for c in range(len(self.classes(t)))]
+        _check_arrays(self)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.header[name]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.header["n_features"])
+
+    @property
+    def n_values(self) -> int:
+        return len(self.arrays["alpha"])
+
+    def classes(self, t: int) -> list[Any]:
+        classes = self.header["classes"]
+        return classes[t] if isinstance(classes[0], list) else classes
+
+    def name(self, feature: int) -> str:
+        names = self.header.get("features")
+        return f"feature {feature}" + (f" ({names[feature]!r})" if names else "")
+
+
+def read_certificate(source: Any) -> Certificate:
+    """A certificate from a path or from bytes. Nothing is executed, nothing larger than the file is allocated."""
+    try:
+        raw = bytes(source) if isinstance(source, bytes | bytearray) else Path(source).read_bytes()
+    except OSError as error:
+        raise Unreadable(f"cannot read {source}: {error.strerror or error}") from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > len(raw):
+                raise Unreadable("the archive claims to hold more than its own size")
+            if len({member.filename for member in members}) != len(members):
+                raise Unreadable("the archive holds two files of the same name")
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise Unreadable("the archive is compressed: format 1 is not")
+            files = {member.filename: archive.read(member) for member in members}
+    except Unreadable:
+        raise
+    except Exception as error:  # the archive may be anything: whatever the reader of archives says of it is our answer
+        raise Unreadable(f"not a whole certificate file: {error}") from None
+    if "header.json" not in files:
+        raise Unreadable("not a certificate: it has no header.json")
+    try:
+        header = json.loads(files.pop("header.json").decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"header.json is not valid: {error}") from None
+    arrays = {}
+    for name, content in files.items():
+        if not name.endswith(".npy"):
+            raise Unreadable(f"unexpected file {name!r} in the archive")
+        arrays[name.removesuffix(".npy")] = _read_array(name, content)
+    return Certificate(header, arrays)
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not allowed")
+
+
+def _read_array(name: str, content: bytes) -> Array:
+    stream = io.BytesIO(content)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("not version 1.0 of the npy format")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    except Exception as error:
+        raise Unreadable(f"array {name!r}: {error}") from None
+    if dtype.str not in ("<f8", "<i8") or (fortran and len(shape) > 1):
+        raise Unreadable(f"array {name!r} must be little-endian float64 or int64 in C order")
+    body = content[stream.tell() :]
+    if any(n < 0 for n in shape) or math.prod(shape) * 8 != len(body):
+        raise Unreadable(f"array {name!r} has shape {shape} and {len(body)} bytes")
+    found = np.frombuffer(body, dtype=dtype).reshape(shape)
+    if dtype.kind == "f" and not np.isfinite(found).all():
+        raise Unreadable(f"array {name!r} holds NaN or infinite numbers")
+    return found
+
+
+def _number(value: Any, what: str, low: float = -np.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e308 or not value >= low:
+        raise Unreadable(f"header: {what} must be a number{'' if low == -np.inf else f' >= {low:g}'}; got {value!r}")
+    if isinstance(value, int) and int(float(value)) != value:
+        raise Unreadable(f"header: {what} is not a float64: {value}")
+    return float(value)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_LOSSES = ("clipped", "logistic", "poisson", "multinomial", "square-root")
+_PENALTIES = ("rows", "largest", "split", "groups", "sorted", "none")
+_KEYS: dict[str, Any] = {
+    "format": str,
+    "version": int,
+    "tasks": list,
+    "rows": list,
+    "n_features": int,
+    "shared": bool,
+    "offset": bool,
+    "digests": dict,
+    "unit": (int, float),
+    "intercept": (bool, int, float),
+    "standardize": bool,
+    "positive": bool,
+    "loss": dict,
+    "penalty": dict,
+}
+
+
+_OTHER_KEYS = {"classes", "task_weights", "class_weights", "features", "table", "about"}
+_LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
+_ARRAYS = {"alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual", "edges", "feature_weights", "l1"}
+_ARRAYS |= {"group_of", "group_weights", "sorted_weights", *_LISTS, *(n for part in _LISTS.values() for n in part)}
+_PARAMETERS = {
+    "clipped": {"mu", "epsilon", "low", "high", "labels"},
+    "rows": {"group", "l1"},
+    "split": {"group", "l1"},
+    "groups": {"group", "l1", "inside"},
+}
+
+
+def _check_header(header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != "tasksieve-certificate":
+        raise Unreadable("not a certificate: the header does not say format 'tasksieve-certificate'")
+    if header.get("version") != VERSION:
+        raise Unreadable(f"format version {header.get('version')!r}: this program reads {VERSION}; get a newer one")
+    for key, kind in _KEYS.items():
+        if key not in header:
+            raise Unreadable(f"header: {key!r} is missing")
+        if not isinstance(header[key], kind) or (kind is int and isinstance(header[key], bool)):
+            raise Unreadable(f"header: {key!r} must not be {header[key]!r}")
+    unknown = set(header) - set(_KEYS) - _OTHER_KEYS  # what is not understood might change the problem
+    for part in (header["loss"], header["penalty"]):
+        unknown |= set(part) - {"name"} - _PARAMETERS.get(str(part.get("name")), set())
+    if unknown:
+        raise Unreadable(f"header: {sorted(unknown)[0]!r} is not known to this version")
+    tasks, rows, d = header["tasks"], header["rows"], header["n_features"]
+    if not tasks or any(isinstance(label, list | dict) or label is None for label in tasks):
+        raise Unreadable("header: 'tasks' must be a list of labels")
+    if len({_key(label) for label in tasks}) != len(tasks):
+        raise Unreadable("header: 'tasks' names a task twice")
+    if len(rows) != len(tasks) or not all(type(n) is int and 0 <= n < 1 << 48 for n in rows):
+        raise Unreadable("header: 'rows' must give the number of rows of each task")
+    if header["shared"] and len(set(rows)) != 1:
+        raise Unreadable("header: tasks that share a matrix have the same rows")
+    if not 0 < d < 1 << 48:
+        raise Unreadable(f"header: n_features must be positive; got {d}")
+    names = header.get("features")
+    if names is not None and not (_texts(names) and len(names) == d):
+        raise Unreadable("header: 'features' must name every feature")
+    if _number(header["unit"], "unit", 0.0) <= 0.0:
+        raise Unreadable("header: unit must be positive")
+    digests = header["digests"]
+    for key, count in (("matrices", 1 if header["shared"] else len(tasks)), ("labels", len(tasks))):
+        found = digests.get(key)
+        if not _texts(found) or len(found) != count or any(len(one) != 64 for one in found):
+            raise Unreadable(f"header: digests.{key} must hold {count} SHA-256 digests")
+    _check_loss(header)
+    penalty = header["penalty"]
+    if penalty.get("name") not in _PENALTIES:
+        raise Unreadable(f"header: unknown penalty {penalty.get('name')!r}")
+    if penalty["name"] in ("rows", "split", "groups"):
+        penalty["group"] = _number(penalty.get("group", 1.0), "penalty.group", 0.0)
+        penalty["l1"] = _number(penalty.get("l1", 0.0), "penalty.l1", 0.0)
+    if penalty["name"] == "groups" and penalty.get("inside") not in (None, "rows", "entries"):
+        raise Unreadable(f"header: penalty.inside must be null, 'rows' or 'entries'; got {penalty.get('inside')!r}")
+    sized = not isinstance(header["intercept"], bool)
+    if sized and (_number(header["intercept"], "intercept", 0.0) <= 0.0 or penalty["name"] != "none"):
+        raise Unreadable("header: intercept must be true, false or, for the penalty 'none', a number > 0")
+    if header["positive"] and penalty["name"] == "none":
+        raise Unreadable("header: penalty 'none' cannot be combined with positive")
+    _check_table(header)
+
+
+def _check_loss(header: dict[str, Any]) -> None:
+    loss, classes, tasks = header["loss"], header.get("classes"), header["tasks"]
+    name = loss.get("name")
+    if name not in _LOSSES:
+        raise Unreadable(f"header: unknown loss {name!r}")
+    wanted = name in ("logistic", "multinomial")
+    if name == "clipped":
+        loss["mu"] = _number(loss.get("mu"), "loss.mu", 0.0)
+        loss["epsilon"] = _number(loss.get("epsilon", 0.0), "loss.epsilon", 0.0)
+        if loss.get("labels") not in ("numbers", "classes"):
+            raise Unreadable("header: loss.labels must be 'numbers' or 'classes'")
+        wanted = loss["labels"] == "classes"
+        for key in ("high",) if wanted else ("high", "low"):
+            if key not in loss:
+                raise Unreadable(f"header: loss.{key} is missing (null where there is no bound)")
+            if loss[key] is not None and _number(loss[key], f"loss.{key}") * (1.0 if key == "high" else -1.0) < 0.0:
+                raise Unreadable("header: the loss must have low <= 0 <= high")
+    header.setdefault("classes", None)
+    if (classes is not None) != wanted:
+        raise Unreadable(f"header: 'classes' {'is missing' if wanted else 'must be null'} for this loss")
+    nested, lists = False, list[Any]()
+    if wanted:
+        if not isinstance(classes, list) or not classes:
+            raise Unreadable("header: 'classes' must be a list")
+        nested = isinstance(classes[0], list)
+        lists = classes if nested else [classes]
+        if (nested and len(classes) != len(tasks)) or not all(isinstance(one, list) and len(one) >= 2 for one in lists):
+            raise Unreadable("header: 'classes' must be a list of labels, or one such list for each task")
+        for one in lists:
+            if any(isinstance(c, list | dict) or c is None for c in one) or len({_key(c) for c in one}) != len(one):
+                raise Unreadable("header: 'classes' names a class twice, or what is no label")
+            if name != "multinomial" and len(one) != 2:
+                raise Unreadable("header: this loss has two classes")
+    weights = header.setdefault("task_weights", None)
+    if weights is not None:
+        if not isinstance(weights, list) or len(weights) != len(tasks):
+            raise Unreadable("header: task_weights must be null or a number for each task")
+        header["task_weights"] = [_number(w, "task_weights", 0.0) for w in weights]
+    weights = header.setdefault("class_weights", None)
+    if weights is not None:
+        if not wanted or not isinstance(weights, list) or len(weights) != len(tasks):
+            raise Unreadable("header: class_weights must be null or a list for each task")
+        for t, one in enumerate(weights):
+            if not isinstance(one, list) or len(one) != len(lists[t] if nested else lists[0]):
+                raise Unreadable("header: class_weights must give a number for each class")
+            weights[t] = [_number(w, "class_weights", 0.0) for w in one]
+
+
+def _check_arrays(self: Certificate) -> None:
+    arrays, d, q = self.arrays, self.n_features, len(self.outputs)
+    if set(arrays) - _ARRAYS:
+        raise Unreadable(f"array {sorted(set(arrays) - _ARRAYS)[0]!r} is not known to this version")
+
+    def get(name: str, kind: str, shape: tuple[int, ...], low: float = -np.inf) -> Array:
+        if name not in arrays:
+            raise Unreadable(f"array {name!r} is missing")
+        found = arrays[name]
+        if found.dtype.kind != kind or found.shape != shape:
+            wanted = {"f": "float64", "i": "int64"}[kind]
+            raise Unreadable(f"array {name!r} must be {wanted} of shape {shape}; it is {found.dtype} of {found.shape}")
+        if found.size and found.min() < low:
+            raise Unreadable(f"array {name!r} holds {found.min()}, less than {low:g}")
+        return found
+
+    if "alpha" not in arrays or arrays["alpha"].ndim != 1:
+        raise Unreadable("array 'alpha' is missing")
+    k = len(arrays["alpha"])
+    none = self.header["penalty"]["name"] == "none"
+    if k == 0 or (get("alpha", "f", (k,), 0.0).min() <= 0.0 and not none):
+        raise Unreadable("array 'alpha' must hold positive numbers")
+    if get("ridge", "f", (k,), 0.0).min() <= 0.0 and none:
+        raise Unreadable("penalty 'none' needs a positive ridge")
+    for name in ("objective", "dual_value", "gap"):
+        get(name, "f", (k,), 0.0 if name == "gap" else -np.inf)
+    get("intercept", "f", (k, q))
+    get("dual", "f", (k, sum(self.header["rows"][t] for t, _ in self.outputs)))
+    for start, lists in _LISTS.items():
+        if start != "start" and start not in arrays and lists[0] not in arrays:
+            continue
+        bounds = get(start, "i", (k + 1,), 0)
+        if bounds[0] != 0 or (np.diff(bounds) < 0).any():
+            raise Unreadable(f"array {start!r} must rise from 0")
+        for name in lists:
+            found = get(name, "f" if name == "coef" else "i", (int(bounds[-1]),), -np.inf if name == "coef" else 0)
+            if name != "coef" and len(found) and found.max() >= (q if name == "output" else d):
+                raise Unreadable(f"array {name!r} holds {found.max()}, which is too large")
+    for value in range(k):
+        here = slice(*arrays["start"][value : value + 2])
+        places = arrays["feature"][here] * q + arrays["output"][here]
+        if len(np.unique(places)) != len(places):
+            raise Unreadable(f"value {value}: a coefficient is given twice")
+    if self.header["intercept"] is False and arrays["intercept"].any():
+        raise Unreadable("there are intercepts, but the header says that there are none")
+    if "feature_weights" in arrays:
+        free = get("feature_weights", "f", (d,), 0.0) == 0.0
+        if free.any() and self.header["positive"]:
+            raise Unreadable("positive cannot be combined with features that are never penalised")
+        weighted = self.header["penalty"]["name"] not in ("groups", "sorted", "none")
+        if not weighted and not np.isin(arrays["feature_weights"], (0, 1)).all():
+            raise Unreadable("this penalty takes no feature_weights but 0 and 1")
+    if "edges" in arrays:
+        edges = get("edges", "f", (q, q), 0.0)
+        if (edges != edges.T).any() or edges.diagonal().any():
+            raise Unreadable("array 'edges' must be symmetric, with zeros on its diagonal")
+    if "l1" in arrays:
+        get("l1", "f", (d,), 0.0)
+        if self.header["penalty"]["name"] != "rows":
+            raise Unreadable("array 'l1' belongs to the penalty 'rows'")
+    if self.header["penalty"]["name"] == "groups":
+        count = len(arrays.get("group_weights", ()))
+        get("group_weights", "f", (count,), 0.0)
+        if get("group_of", "i", (d,), 0).max() >= count or arrays["group_weights"].min() <= 0.0:
+            raise Unreadable("group_of and group_weights do not belong together, or a weight is not positive")
+    if self.header["penalty"]["name"] == "sorted" and (np.diff(get("sorted_weights", "f", (d,), 0.0)) > 0.0).any():
+        raise Unreadable("array 'sorted_weights' must be falling")
+
+# --- the data -----------------------------------------------------------------------------------------------
+
+
+def _key(label: Any) -> str:
+    """Labels are compared as words; whole numbers without a point."""
+    label = label.item() if isinstance(label, np.generic) else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+class Matrix:
+    """Columns and rows of a matrix as float64, from an array, a memory map or anything sparse that has `tocsc`."""
+
+    def __init__(self, given: Any) -> None:
+        self._sparse = hasattr(given, "tocsc")
+        if not self._sparse:
+            given = given.to_numpy() if hasattr(given, "to_numpy") else np.asanyarray(given)
+            if given.ndim != 2 or given.dtype.kind not in "fiub":
+                raise Mismatch("X must be a matrix of numbers")
+        self._given = given
+        self._by_column = given.tocsc() if self._sparse else given
+        self.shape: tuple[int, int] = tuple(given.shape)
+
+    def columns(self, features: Any) -> Array:
+        found = self._by_column[:, features]
+        return np.asarray(found.toarray() if self._sparse else found, dtype=np.float64)
+
+    def take_rows(self, rows: Array) -> Matrix:
+        if len(rows) == self.shape[0]:
+            return self
+        return Matrix((self._given.tocsr() if self._sparse else self._given)[rows])
+
+    def digest(self) -> str:
+        """SHA-256 over the entries, row after row, as little-endian float64, no negative zeros."""
+        found, step = hashlib.sha256(), max(1, _ENTRIES // (self.shape[1] + 1))
+        source = self._given.tocsr() if self._sparse else self._given
+        for a in range(0, self.shape[0], step):
+            rows = source[a : a + step]
+            found.update(_bytes(rows.toarray() if self._sparse else rows))
+        return found.hexdigest()
+
+
+def _bytes(values: Any) -> bytes:
+    return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0, dtype="<f8").tobytes()
+
+
+@dataclass
+class Task:
+    """The rows of one task: its matrix, labels (numbers, or places of classes), sample weights and offsets."""
+
+    matrix: Matrix
+    y: Array
+    weight: Array
+    offset: Array | None
+
+    def digest(self) -> str:
+        columns = [self.y, self.weight] + ([] if self.offset is None else [self.offset])
+        return hashlib.sha256(_bytes(np.stack(columns, axis=1))).hexdigest()
+
+
+def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[[Any, str], list[Any]]]:
+    """Matrices in the order of the certificate's tasks, and a function that cuts y and weights in the same way."""
+    keys = [_key(label) for label in cert.tasks]
+    if isinstance(X, dict):
+        X = {_key(label): x for label, x in X.items()}
+        if set(X) != set(keys):
+            raise Mismatch(f"the data have tasks {sorted(X)}, the certificate has {keys}")
+
+        def cut(values: Any, what: str) -> list[Any]:
+            named = {_key(label): v for label, v in values.items()}
+            if set(named) != set(keys):
+                raise Mismatch(f"{what} has tasks {sorted(named)}, the certificate has {keys}")
+            return [named[k] for k in keys]
+
+        return [Matrix(X[k]) for k in keys], cut
+    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        if len(X) != len(keys):
+            raise Mismatch(f"the data have {len(X)} tasks, the certificate has {len(keys)}")
+
+        def in_order(values: Any, what: str) -> list[Any]:
+            if len(values) != len(keys):
+                raise Mismatch(f"{what} has {len(values)} tasks, the certificate has {len(keys)}")
+            return list(values)
+
+        return [Matrix(x) for x in X], in_order
+    matrix = Matrix(X)
+    if task is None:
+        if len(keys) != 1:
+            raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
+        return [matrix], lambda values, what: [np.asarray(values)]
+    labels = [_key(label) for label in np.asarray(task).ravel().tolist()]
+    if len(labels) != matrix.shape[0]:
+        raise Mismatch(f"task has {len(labels)} labels, X has {matrix.shape[0]} rows")
+    place = {key: t for t, key in enumerate(keys)}
+    unknown = sorted(set(labels) - set(keys))
+    if unknown:
+        raise Mismatch(f"the data have task {unknown[0]!r}, the certificate does not")
+    which = np.array([place[label] for label in labels], dtype=np.int64)
+    rows = [np.flatnonzero(which == t) for t in range(len(keys))]
+
+    def split(values: Any, what: str) -> list[Any]:
+        values = np.asarray(values)
+        if values.shape != (len(labels),):
+            raise Mismatch(f"{what} has shape {values.shape}, X has {len(labels)} rows")
+        return [values[r] for r in rows]
+
+    return [matrix.take_rows(r) for r in rows], split
+
+
+def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
+    """y as the certificate counts it, and which labels are there."""
+    values = np.asarray(values).ravel()
+    if cert["classes"] is None:
+        try:
+            y = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise Mismatch("y must be numbers for this loss") from None
+        return np.where(np.isnan(y), 0.0, y), ~np.isnan(y)
+    place = {_key(label): float(c) for c, label in enumerate(cert.classes(t))}
+    keys = [None if v is None or v != v else _key(v) for v in values.tolist()]
+    for key in keys:
+        if key is not None and key not in place:
+            raise Mismatch(f"task {cert.tasks[t]!r}: y has the class {key!r}, the certificate has {sorted(place)}")
+    return np.array([0.0 if k is None else place[k] for k in keys]), np.array([k is not None for k in keys], dtype=bool)
+
+
+def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> list[Task]:
+    """The data task by task, as the format lists them: rows without a label, or of weight 0, are not there (with a
+    shared matrix they are, with weight 0 and y = 0)."""
+    if (offset is not None) != cert["offset"]:
+        raise Mismatch(f"the certificate is for a model {'with' if cert['offset'] else 'without'} offset")
+    n_tasks = len(cert.tasks)
+    if cert["shared"]:
+        matrix = Matrix(X)
+        parts = [matrix] * n_tasks
+
+        def cut(values: Any, what: str) -> list[Any]:
+            values = np.asarray(values)
+            if values.shape == (matrix.shape[0],) and (n_tasks == 1 or what == "sample_weight"):
+                return [values] * n_tasks
+            if values.shape != (matrix.shape[0], n_tasks):
+                raise Mismatch(f"{what} has shape {values.shape}, not {(matrix.shape[0], n_tasks)}: one column a task")
+            return list(values.T)
+    else:
+        parts, cut = _by_task(cert, X, task)  # type: ignore[assignment]
+    ys = cut(y, "y")
+    weights = [None] * n_tasks if sample_weight is None else cut(sample_weight, "sample_weight")
+    offsets = [None] * n_tasks if offset is None else cut(offset, "offset")
+    tasks = []
+    for t, matrix in enumerate(parts):
+        labels, there = _labels(cert, t, ys[t])
+        weight = np.ones(len(labels)) if weights[t] is None else np.asarray(weights[t], dtype=np.float64).ravel()
+        added = None if offsets[t] is None else np.asarray(offsets[t], dtype=np.float64).ravel()
+        if len({matrix.shape[0], len(labels), len(weight)} | (set() if added is None else {len(added)})) != 1:
+            raise Mismatch(f"task {cert.tasks[t]!r}: X, y, sample_weight or offset differ in their rows")
+        there &= weight != 0.0
+        if cert["shared"]:
+            weight, labels = np.where(there, weight, 0.0), np.where(there, labels, 0.0)
+        elif not there.all():
+            rows = np.flatnonzero(there)
+            matrix, labels, weight = matrix.take_rows(rows), labels[rows], weight[rows]
+            added = None if added is None else added[rows]
+        if not (np.isfinite(weight).all() and (weight >= 0.0).all() and np.isfinite(labels).all()):
+            raise Mismatch(f"task {cert.tasks[t]!r}: weights must be numbers >= 0, y finite")
+        if added is not None and not np.isfinite(added).all():
+            raise Mismatch(f"task {cert.tasks[t]!r}: offset must be finite")
+        if matrix.shape != (cert["rows"][t], cert.n_features):
+            raise Mismatch(
+                f"task {cert.tasks[t]!r} has {matrix.shape[0]} rows and {matrix.shape[1]} features, "
+                f"in the certificate {cert['rows'][t]} and {cert.n_features}"
+            )
+        tasks.append(Task(matrix, labels, weight, added))
+    return tasks
+
+
+def check_digests(cert: Certificate, tasks: list[Task]) -> list[str]:
+    """What differs from the data of the certificate."""
+    wrong = []
+    for t, part in enumerate(tasks):
+        where = f"task {cert.tasks[t]!r}"
+        if (t == 0 or not cert["shared"]) and part.matrix.digest() != cert["digests"]["matrices"][t].lower():
+            which = "X" if cert["shared"] else f"{where}: X"
+            wrong.append(f"{which} is not the matrix of the certificate (its digest differs)")
+        if part.digest() != cert["digests"]["labels"][t].lower():
+            wrong.append(f"{where}: y, weights or offsets are not those of the certificate (their digest differs)")
+    return wrong
+
+# --- the problem --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Dual:
+    """The exact projection of a stored vector: `natural` (p, or the probabilities or rates it stands for) and ``v = s
+    p``."""
+
+    natural: list[Box]
+    v: list[Box]
+    dropped: list[str]  # tasks whose vector has no projection in the domain, and counts as 0
+
+
+class Problem:
+    """Data and objective of a certificate in one of the two arithmetics."""
+
+    def __init__(self, cert: Certificate, tasks: list[Task], arith: Any) -> None:
+        self.cert, self.tasks, self.arith = cert, tasks, arith
+        self.loss = cert["loss"]["name"]
+        self.centred = cert["intercept"] is True
+        self.unit = arith.one(cert["unit"])
+        weights = cert.arrays.get("feature_weights", np.ones(cert.n_features))
+        self.free, self.penalised = np.flatnonzero(weights == 0.0), weights > 0.0
+        self.outputs_of = [[q for q, (task, _) in enumerate(cert.outputs) if task == t] for t in range(len(tasks))]
+        self.task_of = np.array([t for t, _ in cert.outputs])
+        self.s = [self._weights(t) for t in range(len(tasks))]
+        self.y = [2.0 * part.y - 1.0 if self.signs else part.y for part in tasks]
+        self._free_columns: dict[int, list[Box]] = {}
+
+    @property
+    def signs(self) -> bool:
+        return self.loss == "logistic" or (self.loss == "clipped" and self.cert["loss"]["labels"] == "classes")
+
+    def _weights(self, t: int) -> Box:
+        part = self.tasks[t]
+        s = self.arith.numbers(part.weight)
+        if self.cert["task_weights"] is not None:
+            factor = self.arith.one(self.cert["task_weights"][t])
+            s = s * (factor * factor if self.loss == "square-root" else factor)
+        if self.cert["class_weights"] is not None:
+            s = s * self.arith.numbers(np.array(self.cert["class_weights"][t])[part.y.astype(np.int64)])
+        return s
+
+    def numbers(self, t: int, value: float) -> Box:
+        return self.arith.numbers(np.full(len(self.y[t]), value))
+
+    def coefficients(self, k: int) -> tuple[Array, Array]:
+        """Features that are not zero, and their rows."""
+        arrays = self.cert.arrays
+        here = slice(*arrays["start"][k : k + 2])
+        features, place = np.unique(arrays["feature"][here], return_inverse=True)
+        rows = np.zeros((len(features), len(self.cert.outputs)))
+        rows[place, arrays["output"][here]] = arrays["coef"][here]
+        return features, rows
+
+    # -- primal ----------------------------------------------------------------------------------------------
+
+    def primal_losses(self, k: int) -> list[Box]:
+        """F of each task at the stored coefficients, divided by the unit."""
+        features, rows = self.coefficients(k)
+        found = []
+        for t, part in enumerate(self.tasks):
+            outputs = self.outputs_of[t]
+            shape = (len(part.y), len(outputs))
+            b = np.broadcast_to(self.cert.arrays["intercept"][k][outputs], shape)
+            extras = [b] + ([] if part.offset is None else [np.broadcast_to(part.offset[:, None], shape)])
+            columns, coef = part.matrix.columns(features), rows[:, outputs]
+            if self.loss in ("clipped", "square-root"):  # residuals: y, offset and intercept may be huge and cancel
+                z = self.arith.scores(columns, -coef, [self.y[t][:, None], *(-e for e in extras)])
+            else:
+                z = self.arith.scores(columns, coef, extras)
+            found.append(self._task_loss(t, z) / self.unit)
+        return found
+
+    def _task_loss(self, t: int, z: Box) -> Box:
+        arith, s = self.arith, self.s[t]
+        if self.loss == "multinomial":
+            own = z[np.arange(len(self.y[t])), self.y[t].astype(np.int64)]
+            top = Box(z.hi.max(axis=1)) if z.shape[0] else own
+            powers = _sum([arith.exp(z[:, c] - top) for c in range(z.shape[1])])
+            return (s * (arith.log(powers) + top - own)).total()
+        z = z[:, 0]
+        if self.loss == "square-root":
+            return arith.sqrt((s * z.square()).total())
+        y = arith.numbers(self.y[t])
+        if self.loss == "logistic":
+            margin = y * z
+            return (s * ((-margin).positive() + arith.log1p(arith.exp(-abs(margin))))).total()
+        if self.loss == "poisson":
+            return (s * (arith.exp(z) - y * z)).total()
+        mu, epsilon = self.numbers(t, self.cert["loss"]["mu"]), self.numbers(t, self.cert["loss"]["epsilon"])
+        value = Box(0 * z.lo)
+        for r, end in ((z, 1), (-z, 0)):
+            over, bound = (r - epsilon).positive(), self.bounds(t)[end]
+            height = arith.numbers(np.where(np.isinf(bound), 0.0, np.abs(bound)))
+            if self.cert["loss"]["mu"] == 0.0:
+                if np.isinf(bound).any():
+                    raise Mismatch("a clipped loss without mu needs bounds")
+                value = value + height * over
+            else:
+                bent = mu * height
+                cut = choose(np.isinf(bound), over, over.at_most(bent))
+                value = value + cut * (over + over - cut) / (mu + mu)
+        return (s * value).total()
+
+    def bounds(self, t: int) -> tuple[Array, Array]:
+        """Ends of p for the clipped loss."""
+        loss, y = self.cert["loss"], self.y[t]
+        high = np.inf if loss["high"] is None else loss["high"]
+        if self.signs:
+            return np.where(y > 0.0, 0.0, -high), np.where(y > 0.0, high, 0.0)
+        return np.full(len(y), -np.inf if loss["low"] is None else loss["low"]), np.full(len(y), high)
+
+    # -- dual: the exact projection --------------------------------------------------------------------------
+
+    def free_columns(self, t: int) -> list[Box]:
+        """Columns Z that cost nothing. Those that are combinations of others in this task (dummies of a category,
+        what is constant) are left out: what is orthogonal to the others is orthogonal to them."""
+        if t not in self._free_columns:
+            raw = self.tasks[t].matrix.columns(self.free)
+            if not np.isfinite(raw).all():
+                raise Mismatch("X holds NaN or infinite numbers")
+            all_of_them = np.hstack([np.ones((len(raw), int(self.centred))), raw])
+            kept = _independent(all_of_them[self.tasks[t].weight > 0.0])
+            found = [self.numbers(t, 1.0)] if self.centred and 0 in kept else []
+            places = [k for k in kept if k or not self.centred]
+            found += [self.arith.free_column(all_of_them[:, k], self.centred) for k in places]
+            self._free_columns[t] = found
+        return self._free_columns[t]
+
+    def project(self, k: int) -> Dual:
+        point = Dual([], [], [])
+        start, dual = 0, self.cert.arrays["dual"][k]
+        for t, part in enumerate(self.tasks):
+            n, outputs = len(part.y), self.outputs_of[t]
+            p = dual[start : start + n * len(outputs)].reshape(len(outputs), n).T
+            start += n * len(outputs)
+            p = np.where(part.weight[:, None] > 0.0, p, 0.0)
+            natural, why = self._project_classes(t, p) if self.loss == "multinomial" else self._project_task(t, p[:, 0])
+            if natural is None:
+                point.dropped.append(f"task {self.cert.tasks[t]!r}: {why}")
+                natural = self._natural(t, np.zeros(p.shape))
+            point.natural.append(natural)
+            point.v.append(self.s_times_p(t, natural))
+        return point
+
+    def onehot(self, t: int) -> Array:
+        return (self.tasks[t].y[:, None] == np.arange(len(self.outputs_of[t]))).astype(np.float64)
+
+    def _natural(self, t: int, p: Array) -> Box:
+        arith = self.arith
+        if self.loss == "multinomial":
+            return arith.numbers(self.onehot(t)) - arith.numbers(p)
+        y, own = arith.numbers(self.y[t]), arith.numbers(p.reshape(-1))
+        return y * own if self.loss == "logistic" else y - own if self.loss == "poisson" else own
+
+    def s_times_p(self, t: int, natural: Box) -> Box:
+        """``v = s p`` of a task, a column for each output."""
+        if self.loss == "multinomial":
+            p = self.arith.numbers(self.onehot(t)) - natural
+            return _columns([self.s[t] * p[:, c] for c in range(natural.shape[1])])
+        y = self.arith.numbers(self.y[t])
+        p = y * natural if self.loss == "logistic" else y - natural if self.loss == "poisson" else natural
+        return _columns([self.s[t] * p])
+
+    def _project_task(self, t: int, p: Array) -> tuple[Box | None, str]:
+        """``p - h (Z c)`` with ``Z' diag(s h) Z c = Z'(s p)``, in the loss's own variable."""
+        arith, s, one = self.arith, self.s[t], self.numbers(t, 1.0)
+        natural = self._natural(t, p)
+        if self.loss == "clipped":
+            low, high = self.bounds(t)
+            ends = [arith.numbers(np.where(np.isinf(b), 0.0, b)) for b in (low, high)]
+            above, below = choose(np.isinf(low), one, natural - ends[0]), choose(np.isinf(high), one, ends[1] - natural)
+            h = choose(np.isinf(low), below, choose(np.isinf(high), above, above.at_most(below))).positive()
+        else:
+            h = natural * (one - natural) if self.loss == "logistic" else natural if self.loss == "poisson" else one
+        columns = self.free_columns(t)
+        if columns and len(p):
+            v = self.s_times_p(t, natural)[:, 0]
+            sh = s * h
+            matrix = [[(a * b * sh).total() for b in columns] for a in columns]
+            c = arith.solve(matrix, [(a * v).total() for a in columns])
+            if c is None:
+                return None, "its vector has no projection orthogonal to what costs nothing"
+            move = _sum([a * _like(b, a) for a, b in zip(columns, c, strict=True)]) * h
+            sign = arith.numbers(self.y[t]) if self.loss == "logistic" else one
+            natural = natural + move if self.loss == "poisson" else natural - sign * move
+        if self.loss == "clipped":
+            inside = (np.isinf(low) | (natural.lo >= ends[0].lo)) & (np.isinf(high) | (natural.hi <= ends[1].lo))
+        elif self.loss == "logistic":
+            inside = (natural.lo >= 0) & (natural.hi <= 1)
+        else:
+            inside = (natural.lo >= 0) if self.loss == "poisson" else natural.lo <= natural.hi
+        if not np.all(inside):
+            row = int(np.flatnonzero(~np.asarray(inside, dtype=bool))[0])
+            return None, f"its vector leaves the loss's domain, first in row {row}"
+        return natural, ""
+
+    def _project_classes(self, t: int, p: Array) -> tuple[Box | None, str]:
+        """``pi_q (1 + Z c_q - sum_r pi_r Z c_r)``: probabilities whose sums over the rows are those of the labels."""
+        arith, s, one = self.arith, self.s[t], self.numbers(t, 1.0)
+        n, classes = p.shape
+        pi = [(arith.numbers(self.onehot(t)) - arith.numbers(p))[:, c] for c in range(classes)]
+        largest = np.argmax(self.onehot(t) - p, axis=1)
+        for c in range(classes):  # the largest of a row is one minus the others
+            rest = one - _sum([pi[r] for r in range(classes) if r != c])
+            mine = largest == c  # one class a row, so the others are as stored
+            pi[c] = choose(mine, rest, pi[c])
+        columns = self.free_columns(t)
+        if columns and n:
+            places = [(q, k) for q in range(classes - 1) for k in range(len(columns))]
+            matrix, right = [], []
+            for q, k in places:
+                row = []
+                for r, j in places:
+                    weight = pi[q] * (one - pi[q]) if q == r else -(pi[q] * pi[r])
+                    row.append((s * weight * columns[k] * columns[j]).total())
+                matrix.append(row)
+                target = arith.numbers(self.onehot(t)[:, q]) - pi[q]
+                right.append((s * target * columns[k]).total())
+            c = arith.solve(matrix, right)
+            if c is None:
+                return None, "its vector has no projection orthogonal to what costs nothing"
+            moves = [
+                _sum([columns[k] * _like(b, one) for (r, k), b in zip(places, c, strict=True) if r == q])
+                for q in range(classes - 1)
+            ]
+            mean = _sum([pi[q] * moves[q] for q in range(classes - 1)])
+            pi = [pi[q] * (one + ((moves[q] - mean) if q < classes - 1 else -mean)) for q in range(classes)]
+        for q in range(classes):
+            if not np.all(pi[q].lo >= 0):
+                first = int(np.flatnonzero(~np.asarray(pi[q].lo >= 0, dtype=bool))[0])
+                return None, f"its vector leaves the loss's domain, first in row {first}"
+        return _columns(pi), ""
+
+    # -- dual: its value -------------------------------------------------------------------------------------
+
+    def dual_losses(self, point: Dual, c: Box) -> list[Box]:
+        """``(-sum s f*(-c p) - c sum v o) / N`` of each task, from below."""
+        return [self._task_dual(t, point, c) / self.unit for t in range(len(self.tasks))]
+
+    def _task_dual(self, t: int, point: Dual, c: Box) -> Box:
+        arith, part, natural = self.arith, self.tasks[t], point.natural[t]
+        s, one = self.s[t], self.numbers(t, 1.0)
+        c = _like(c, one)
+        if self.loss in ("clipped", "square-root"):
+            target = self._target(t)
+            p = c * natural
+            gain = p * target
+            if self.loss == "clipped":
+                half = self.numbers(t, 0.5 * self.cert["loss"]["mu"])
+                gain = gain - half * p.square() - self.numbers(t, self.cert["loss"]["epsilon"]) * abs(p)
+            return (s * gain).total()
+        if self.loss == "logistic":
+            pi = c * natural
+            cost = [self._entropy(pi), self._entropy(one - pi)]
+        elif self.loss == "poisson":
+            rate = (one - c) * arith.numbers(self.y[t]) + c * natural
+            cost = [self._entropy(rate), -rate]
+        else:
+            labels = arith.numbers(self.onehot(t))
+            cost = [self._entropy((one - c) * labels[:, q] + c * natural[:, q]) for q in range(natural.shape[1])]
+        total = -(s * _sum(cost)).total()
+        if part.offset is not None:
+            o = arith.numbers(part.offset)
+            if self.centred and len(part.y):
+                o = o - self.numbers(t, float(Floating().shift(part.offset[:, None])[0]))
+            v = point.v[t]
+            total = total - _sum([(c * v[:, q] * o).total() for q in range(v.shape[1])])
+        return total
+
+    def _target(self, t: int) -> Box:
+        """``y - offset``, less a shift where p is orthogonal to constants."""
+        part = self.tasks[t]
+        extras = [self.y[t]] + ([] if part.offset is None else [-part.offset])
+        if self.centred and len(part.y):
+            about = sum(extras[1:], extras[0])
+            extras.append(np.full(len(part.y), -float(Floating().shift(about[:, None])[0])))
+        found = self.arith.scores(np.zeros((len(part.y), 0)), np.zeros((0, 1)), [e[:, None] for e in extras])
+        return found[:, 0]
+
+    def _entropy(self, x: Box) -> Box:
+        """``x log x`` from above (0 at 0), for numbers that are known to be >= 0: it is convex, so largest at an
+        end."""
+        ends = []
+        for end in (np.maximum(x.lo, 0 * x.lo), x.hi) if x.lo is not x.hi else (x.lo,):
+            there = end > 0
+            safe = Box(np.where(there, end, 0 * end + 1))
+            ends.append(np.where(there, (safe * self.arith.log(safe)).hi, 0 * end))
+        top = ends[0] if len(ends) == 1 else np.maximum(*ends)
+        return Box(top)
+
+
+def _spread(value: Any, like: Box) -> Any:
+    """One number for every row."""
+    if _is_float(value):
+        return np.full(like.shape, value)
+    found = np.empty(like.shape, dtype=object)
+    found[...] = value
+    return found
+
+
+def _columns(boxes: Sequence[Box]) -> Box:
+    lo = np.stack([b.lo for b in boxes], axis=1)
+    return Box(lo, lo if all(b.point for b in boxes) else np.stack([b.hi for b in boxes], axis=1))
+
+
+# --- what the data say of every feature ---------------------------------------------------------------------
+
+
+@dataclass
+class Readings:
+    """Of all features, for a few values: products M with the dual points, divided by the standard deviations; these
+    deviations (features x tasks) and, where zeros are claimed, bounds of the norms of columns."""
+
+    products: list[Box]
+    scales: Box | None
+    norms: Array | None
+
+
+def read_features(problem: Problem, points: list[Dual], norms: bool, progress: Callable[[str], None]) -> Readings:
+    """One pass over the data, in blocks of columns."""
+    arith, cert, d = problem.arith, problem.cert, problem.cert.n_features
+    n_tasks, n_outputs = len(problem.tasks), len(cert.outputs)
+    kind = object if arith.exact else np.float64
+    low = np.empty((len(points), d, n_outputs), dtype=kind)
+    high = low if arith.exact else np.empty_like(low)
+    spread = Box(np.empty((d, n_tasks), dtype=kind), np.empty((d, n_tasks), dtype=kind))
+    wanted = norms or cert["standardize"]
+    together = [list(range(n_tasks))] if cert["shared"] else [[t] for t in range(n_tasks)]
+    rows = max(part.matrix.shape[0] for part in problem.tasks)
+    step = max(1, (_ENTRIES >> 6 if arith.exact else _ENTRIES) // (rows + 1))
+    for a in range(0, d, step):
+        block = slice(a, min(a + step, d))
+        for members in together:
+            columns = problem.tasks[members[0]].matrix.columns(block)
+            if not np.isfinite(columns).all():
+                raise Mismatch("X holds NaN or infinite numbers")
+            places = [(k, t) for k in range(len(points)) for t in members]
+            vectors = [points[k].v[t] for k, t in places]
+            lo = np.concatenate([v.lo for v in vectors], axis=1)
+            both = Box(lo, lo if arith.exact else np.concatenate([v.hi for v in vectors], axis=1))
+            found = arith.products(columns, both, problem.centred)
+            start = 0
+            for k, t in places:
+                outputs = problem.outputs_of[t]
+                part = slice(start, start + len(outputs))
+                low[k, block, outputs[0] : outputs[-1] + 1] = found.lo[:, part]
+                high[k, block, outputs[0] : outputs[-1] + 1] = found.hi[:, part]
+                start += len(outputs)
+            for t in members if wanted else ():
+                about = arith.spreads(columns, problem.s[t], problem.centred)
+                spread.lo[block, t], spread.hi[block, t] = about.lo, about.hi
+        progress(f"{block.stop} of {d} features")
+    scales = _deviations(problem, spread) if cert["standardize"] else None
+    size = arith.sqrt(spread) if norms else None
+    if size is not None and scales is not None:
+        size = size / scales
+    products = [Box(low[k]) if arith.exact else Box(low[k], high[k]) for k in range(len(points))]
+    if scales is not None:
+        products = [m / scales[:, problem.task_of] for m in products]
+    return Readings(products, scales, None if size is None else size.hi)
+
+
+def _deviations(problem: Problem, spread: Box) -> Box:
+    """Standard deviations, 1 where they are 0."""
+    columns = []
+    for t in range(len(problem.tasks)):
+        mass = problem.s[t].total() if len(problem.y[t]) else problem.arith.one(1.0)
+        part = spread[:, t]
+        constant = np.asarray(part.hi <= 0, dtype=bool)
+        ones = problem.arith.numbers(np.ones(len(constant)))
+        columns.append(choose(constant, ones, problem.arith.sqrt(part / _like(mass, ones))))
+    return _columns(columns)
+
+
+def refine(problem: Problem, readings: Readings, which: int, point: Dual, features: Array) -> None:
+    """The products of a few features again, in twice the precision."""
+    if problem.arith.exact or not 0 < len(features) * sum(map(len, problem.y)) <= 1 << 24:
+        return
+    m = readings.products[which]
+    for t, part in enumerate(problem.tasks):
+        found = problem.arith.refined(part.matrix.columns(features), point.v[t], problem.centred)
+        if readings.scales is not None:
+            found = found / _columns([readings.scales[features, t]] * found.shape[1])
+        place = np.ix_(features, np.array(problem.outputs_of[t]))
+        m.lo[place], m.hi[place] = np.fmax(m.lo[place], found.lo), np.fmin(m.hi[place], found.hi)
+
+
+# --- penalties ----------------------------------------------------------------------------------------------
+
+
+def _total_up(x: Any, axis: int) -> Any:
+    """Sums of non-negative numbers, from above; of zeros 0."""
+    total = x.sum(axis=axis)
+    return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(x.shape[axis] + 4)))) if _is_float(x) else total
+
+
+def _square_up(x: Any) -> Any:
+    return np.where(x == 0.0, 0.0, up(x * x)) if _is_float(x) else x * x
+
+
+class Penalty:
+    """Omega, and its dual ball: `levels` gives for rows |m| (bounds from above, in units of N alpha) numbers that
+    must not exceed those of `limits`. Rows are those of penalised features; a unit is a row, or a group of them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, arrays = problem, problem.cert.arrays
+        header, arith = problem.cert["penalty"], problem.arith
+        self.name, self.inside = header["name"], header.get("inside")
+        self.features = np.flatnonzero(problem.penalised)
+        self.place = np.full(problem.cert.n_features, -1)
+        self.place[self.features] = np.arange(len(self.features))
+        self.g, self.l = arith.one(header.get("group", 1.0)), arith.one(header.get("l1", 0.0))
+        each = arrays["l1"] if "l1" in arrays else np.full(problem.cert.n_features, header.get("l1", 0.0))
+        self.l_rows = arith.numbers(each[self.features])
+        self.plain = self.name == "rows" and not each[self.features].any()
+        self.units = np.arange(len(self.features))
+        weights = arrays.get("feature_weights", np.ones(problem.cert.n_features))[self.features]
+        if self.name == "groups":
+            groups, self.units = np.unique(arrays["group_of"][self.features], return_inverse=True)
+            self.unit_weights = arith.numbers(arrays["group_weights"][groups])
+            self.plain = self.inside is None or header["l1"] == 0.0
+            weights = arrays["group_weights"][groups][self.units]
+        self.weights = arith.numbers(weights)
+        if self.name == "sorted":
+            self.ranks = arith.numbers(arrays["sorted_weights"][: len(self.features)])
+
+    def of_rows(self, box: Box, rows: Array, width: int) -> Box:
+        return _columns([box[rows]] * width)
+
+    def value(self, features: Array, w: Box) -> Box:
+        """Omega of rows that are not zero."""
+        arith = self.problem.arith
+        rows = self.place[features]
+        w, rows = w[rows >= 0], rows[rows >= 0]
+        if not len(rows) or self.name == "none":
+            return arith.one(0.0)
+        sizes = abs(w)
+        norms = arith.sqrt(sizes.square().sum(1))
+        if self.name == "rows":
+            return (self.weights[rows] * (_like(self.g, norms) * norms + self.l_rows[rows] * sizes.sum(1))).total()
+        if self.name == "largest":
+            top = Box(sizes.lo.max(axis=1), sizes.hi.max(axis=1))
+            return (self.weights[rows] * top).total()
+        if self.name == "split":
+            shared = arith.numbers(_shared_part(_floats(w), float(self.g.lo), float(self.l.lo)))
+            norms, rest = arith.sqrt(shared.square().sum(1)), abs(w - shared).sum(1)
+            return (self.weights[rows] * (_like(self.g, norms) * norms + _like(self.l, rest) * rest)).total()
+        if self.name == "sorted":
+            ranks = self.ranks[: len(rows)]
+            return (ranks * Box(np.sort(norms.lo)[::-1], np.sort(norms.hi)[::-1])).total()
+        total = arith.one(0.0)
+        for unit in np.unique(self.units[rows]):
+            mine = self.units[rows] == unit
+            size = arith.sqrt(sizes[mine].square().total()) * self.g
+            if self.inside is not None:
+                size = size + (norms[mine] if self.inside == "rows" else sizes[mine]).total() * self.l
+            total = total + size * self.unit_weights[unit]
+        return total
+
+    def levels(self, size: Any, rows: Array, c: Any) -> Any:
+        """Of the units of these rows, from above: sums of squares (of entries above l) for `rows`, `groups` and
+        `split`, sums for `largest`. `size` holds |m| / (N alpha) of the rows; it is multiplied by c and divided by
+        the weights here."""
+        u = self.weights.lo[rows][:, None]
+        x = up(up(c * size) / u)
+        if self.name == "largest":
+            return _total_up(x, 1)
+        if self.name == "groups":
+            if self.inside == "rows":
+                x = self.problem.arith.sqrt(Box(_total_up(_square_up(x), 1))).hi[:, None]
+            if self.inside is not None:
+                x = np.maximum(up(x - self.l.lo), 0 * x)
+            squares = _total_up(_square_up(x), 1)
+            units, place = np.unique(self.units[rows], return_inverse=True)
+            return self._by_unit(squares, place, len(units))[place]
+        if self.name == "rows":
+            x = np.maximum(up(x - self.l_rows.lo[rows][:, None]), 0 * x)
+        return _total_up(_square_up(x), 1)
+
+    def _by_unit(self, values: Any, place: Array, count: int) -> Any:
+        """Sums of non-negative numbers of rows over the units they are in, from above."""
+        total = self.problem.arith.numbers(np.zeros(count)).lo
+        np.add.at(total, place, values)
+        return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(len(values) + 4)))) if _is_float(total) else total
+
+    def within(self, size: Any, rows: Array, c: Any) -> Array:
+        """Which rows are proved to be in the dual ball when multiplied by c."""
+        levels = self.levels(size, rows, c)
+        limit = self.problem.arith.one(1.0) if self.name == "largest" else self.g * self.g
+        found = np.asarray(levels <= limit.lo, dtype=bool)
+        if self.name == "split":
+            u = self.weights.lo[rows][:, None]
+            found &= np.all(up(up(c * size) / u) <= self.l.lo, axis=1)
+        return found
+
+    def scale(self, size: Any) -> tuple[Any, int | None]:
+        """A c <= 1, about the largest, for which c M is in the dual ball, and the feature that stands in the way of
+        more."""
+        arith = self.problem.arith
+        one, zero = arith.one(1.0).lo, arith.one(0.0).lo
+        if self.name == "sorted":
+            return self._sorted_scale(size, one)
+        rows = np.flatnonzero(~self.within(size, np.arange(len(size)), one))
+        if not len(rows):
+            return one, None
+        size = size[rows]
+        if self.plain:
+            levels = self.levels(size, rows, one)
+            worst = int(np.argmax(levels))
+            if arith.exact:
+                c = arith.sqrt(self.g * self.g / Box(levels[worst])).lo
+            else:
+                c = np.maximum((self.g / arith.sqrt(Box(levels[worst]))).lo * (1.0 - 16.0 * UNIT), 0.0)
+            if bool(np.all(self.within(size, rows, c))):
+                return c, int(self.features[rows[worst]])
+        low, high = zero, one
+        for _ in range(arith.bits if arith.exact else 200):
+            middle = (low + high) / 2
+            if not arith.exact and not low < middle < high:
+                break
+            if np.all(self.within(size, rows, middle)):
+                low = middle
+            else:
+                high = middle
+        worst = int(np.flatnonzero(~self.within(size, rows, high))[0])
+        return low, int(self.features[rows[worst]])
+
+    def _sorted_scale(self, size: Any, one: Any) -> tuple[Any, int | None]:
+        """Cumulative sums of row norms, largest first, as whole numbers of 2^-100 of the largest weight."""
+        arith = self.problem.arith
+        norms = arith.sqrt(Box(_total_up(up(size * size), 1))).hi
+        if not np.all(norms < np.inf):
+            return arith.one(0.0).lo, int(self.features[int(np.argmax(norms))])
+        order = np.argsort(norms)[::-1]
+        top = Fraction(norms[order[0]]) if len(order) else Fraction(0)
+        scale = max(top, Fraction(self.ranks.lo[0])) if len(order) else Fraction(1)
+        grid = Fraction(1 << 160) / scale if scale else Fraction(1)
+        sums = accumulate(math.ceil(Fraction(norms[j]) * grid) for j in order)
+        limits = accumulate(math.floor(Fraction(w) * grid) for w in self.ranks.lo)
+        best, worst = Fraction(1), None
+        for rank, (total, limit) in enumerate(zip(sums, limits, strict=True)):
+            if total > limit and best * total > limit:
+                best, worst = Fraction(limit, total), rank
+        if worst is None:
+            return one, None
+        c = best if arith.exact else np.maximum(down(np.float64(float(best))), 0.0)
+        return c, int(self.features[order[worst]])
+
+    def zeros(self, size: Any, c: Any, moved: Any) -> Array:
+        """Which penalised features are zero in every solution, if |m| may be off by `moved` in length (of the row)."""
+        arith, rows = self.problem.arith, np.arange(len(size))
+        u = self.weights.lo
+        if self.name == "groups":
+            squares = self._by_unit(up(moved * moved), self.units, len(self.unit_weights.lo))
+            moved = arith.sqrt(Box(squares)).hi[self.units]
+        moved = up(moved / u)
+        length = moved if self.name != "largest" else up(moved * arith.sqrt(arith.one(float(size.shape[1]))).hi)
+        levels = self.levels(size, rows, c)
+        if self.name == "largest":
+            return np.asarray(up(levels + length) < 1, dtype=bool)
+        found = np.asarray(up(arith.sqrt(Box(levels)).hi + length) < self.g.lo, dtype=bool)
+        largest = up(up(up(c * size) / u[:, None]).max(axis=1) + moved)
+        if self.name == "split":
+            found &= np.asarray(largest < self.l.lo, dtype=bool)
+        elif self.name == "rows":
+            found |= np.asarray(largest < self.l_rows.lo, dtype=bool)
+        return found
+
+
+def _like(number: Box, rows: Box) -> Box:
+    """One number for every row."""
+    lo = _spread(number.lo, rows)
+    return Box(lo, lo if number.point else _spread(number.hi, rows))
+
+
+def _floats(box: Box) -> Array:
+    return np.array(box.lo, dtype=np.float64)
+
+
+def _shared_part(w: Array, g: float, l1: float) -> Array:
+    """About the best p of ``min g |p|_2 + l |w - p|_1``: the entries cut at a height h with ``g h = l |cut|_2``. Any
+    p will do."""
+    low, high = np.zeros(len(w)), np.abs(w).max(axis=1)
+    for _ in range(200):
+        h = 0.5 * (low + high)
+        cut = np.minimum(np.abs(w), h[:, None])
+        over = g * h > l1 * np.sqrt((cut * cut).sum(axis=1))
+        high, low = np.where(over, h, high), np.where(over, low, h)
+    return np.clip(w, -high[:, None], high[:, None])
+
+
+# --- the claims ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Value:
+    """What was found for one value of a path."""
+
+    index: int
+    alpha: float
+    objective: float  # at most this
+    dual_value: float  # at least this
+    gap: float  # at most this: no model of this kind is better by more
+    scale: float  # c
+    failures: list[str]
+    close: bool = False  # a comparison failed by so little that narrower enclosures may decide it
+
+
+@dataclass
+class Verdict:
+    """`proved`, `words` for people, `failures` (why not), and the `values` that were looked at. False if not
+    proved."""
+
+    proved: bool
+    words: str
+    failures: list[str] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.proved
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def _float(x: Any, upwards: bool) -> float:
+    """A float64 on the safe side, for printing."""
+    if not isinstance(x, Fraction):
+        return float(x)
+    try:
+        found = np.float64(float(x))
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+    if upwards:
+        return float(up(found) if Fraction(found) < x else found)
+    return float(down(found) if Fraction(found) > x else found)
+
+
+class Checker:
+    """All claims about one value, given what one pass over the data said."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.penalty = problem, Penalty(problem)
+        edges = problem.cert.arrays.get("edges")
+        self.edges: list[tuple[int, int, Box]] = []
+        if edges is not None:
+            self.edges = [(q, r, problem.arith.one(edges[q, r])) for q, r in np.argwhere(edges).tolist()]
+
+    def check(self, k: int, point: Dual, readings: Readings, which: int) -> Value:
+        problem, arith = self.problem, self.problem.arith
+        arrays = problem.cert.arrays
+        features, rows = problem.coefficients(k)
+        w = arith.numbers(rows)
+        if readings.scales is not None:
+            w = w * readings.scales[features][:, problem.task_of]
+        failures = []
+        if problem.cert["positive"] and (rows < 0.0).any():
+            j, q = np.argwhere(rows < 0.0)[0]
+            failures.append(f"{problem.cert.name(int(features[j]))} has a negative coefficient, {rows[j, q]:g}")
+        held = problem.penalised[features]  # those that the penalty, the ridge and the graph see
+        ridged, places = w[held], features[held]
+        if not isinstance(problem.cert["intercept"], bool):
+            constant = arith.numbers(arrays["intercept"][k][None, :]) / arith.numbers(
+                np.full((1, len(problem.task_of)), problem.cert["intercept"])
+            )
+            ridged = _stack(ridged, constant)
+        quadratic = self._quadratic(k, ridged)
+        losses = problem.primal_losses(k)
+        primal = _sum(losses) + arith.one(arrays["alpha"][k]) * self.penalty.value(features, w) + quadratic
+        pulled = self._pulled(k, ridged)
+        if self.penalty.name == "none":
+            c, limit = arith.one(1.0).lo, None
+            dual, parts = self._without_penalty(k, point, readings, which, places, ridged, pulled, quadratic)
+            size = None
+        else:
+            refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
+            size = self._sizes(k, readings, which, places, pulled)
+            c, limit = self.penalty.scale(size)
+            c = self._in_domain(point, c)
+            scale = Box(c)
+            parts = problem.dual_losses(point, scale)
+            dual = _sum(parts) - scale * scale * quadratic
+        value = self._compare(k, primal, dual, c, failures)
+        if failures:
+            along = _floats(readings.products[which][features]) * _floats(w) / _float(problem.unit.lo, True)
+            failures += self._reasons(losses, parts, along.sum(axis=0) * _float(c, True), point, c, limit)
+        else:
+            self._check_zeros(k, size, c, readings, failures)
+            self._check_sure(k, features, rows, ridged[: len(places)], places, failures)
+        return value
+
+    # -- pieces ----------------------------------------------------------------------------------------------
+
+    def _quadratic(self, k: int, w: Box) -> Box:
+        """``rho/2 |W|^2 + 1/2 sum_{q<r} A_qr |w_q - w_r|^2``."""
+        arith = self.problem.arith
+        total = arith.one(0.0)
+        if not w.shape[0]:
+            return total
+        total = arith.one(0.5 * self.problem.cert.arrays["ridge"][k]) * w.square().total()
+        for q, r, strength in self.edges:
+            if q < r:
+                total = total + strength * (w[:, q] - w[:, r]).square().total() * arith.one(0.5)
+        return total
+
+    def _pulled(self, k: int, w: Box) -> Box:
+        """Rows of R W."""
+        arith = self.problem.arith
+        columns = [_like(arith.one(self.problem.cert.arrays["ridge"][k]), w[:, 0]) * w[:, q] for q in range(w.shape[1])]
+        for q, r, strength in self.edges:
+            columns[q] = columns[q] + _like(strength, w[:, 0]) * (w[:, q] - w[:, r])
+        return _columns([_like(self.problem.unit, w[:, 0]) * column for column in columns])
+
+    def _sizes(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Any:
+        """``|M - R W| / (N alpha)`` of the penalised features, from above; with positive, negative entries are 0."""
+        arith, m = self.problem.arith, readings.products[which]
+        lo, hi = m.lo[self.penalty.features], m.hi[self.penalty.features]
+        at = self.penalty.place[places]
+        if len(at):
+            moved = Box(lo[at], hi[at]) - pulled[: len(places)]
+            lo[at], hi[at] = moved.lo, moved.hi
+        size = np.maximum(hi, 0 * hi) if self.problem.cert["positive"] else np.maximum(abs(lo), abs(hi))
+        strength = self.problem.unit * arith.one(self.problem.cert.arrays["alpha"][k])
+        return up(size / strength.lo)
+
+    def _close(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Array:
+        """Features whose products decide: those of the model, and those not proved to be in the ball."""
+        if self.problem.arith.exact:
+            return places
+        if self.penalty.name == "sorted":
+            return places
+        size = self._sizes(k, readings, which, places, pulled)
+        outside = ~self.penalty.within(size, np.arange(len(size)), np.float64(1.0 - 1e-9))
+        return np.union1d(places, self.penalty.features[outside])
+
+    def _in_domain(self, point: Dual, c: Any) -> Any:
+        """The square-root loss: ``c^2 sum s p^2 <= 1`` in every task."""
+        problem, arith = self.problem, self.problem.arith
+        if problem.loss != "square-root":
+            return c
+        for t, p in enumerate(point.natural):
+            norm = (problem.s[t] * p.square()).total()
+            if not up(up(c * c) * norm.hi) <= 1:
+                most = (arith.one(1.0) / arith.sqrt(norm)).lo
+                c = np.minimum(c, most if arith.exact else most * (1.0 - 8.0 * UNIT))
+        return c
+
+    def _without_penalty(
+        self, k: int, point: Dual, readings: Readings, which: int, places: Array, w: Box, pulled: Box, quadratic: Box
+    ) -> tuple[Box, list[Box]]:
+        """D of the penalty `none`: ``(-sum s f* - v'o - <V, W> + <R W, W>/2 - |R W - V|^2/(2 N rho)) / N``."""
+        problem, arith = self.problem, self.problem.arith
+        refine(problem, readings, which, point, places)
+        m = readings.products[which]
+        rest = Box(m.lo.copy(), m.lo.copy() if m.point else m.hi.copy())
+        mine = m[places]
+        if not isinstance(problem.cert["intercept"], bool):
+            sums = [point.v[t][:, c].total() for t, c in problem.cert.outputs]
+            row = _columns([Box(_spread(b.lo, w[:1, 0]), _spread(b.hi, w[:1, 0])) for b in sums])
+            row = row * arith.numbers(np.full(row.shape, problem.cert["intercept"]))
+            mine = _stack(mine, row)
+        left = pulled - mine
+        missed = left.square().total() if left.shape[0] else arith.one(0.0)
+        others = problem.penalised.copy()
+        others[places] = False
+        if others.any():
+            missed = missed + rest[others].square().total()
+        parts = problem.dual_losses(point, arith.one(1.0))
+        along = (mine * w).total() if w.shape[0] else arith.one(0.0)
+        ridge = arith.one(problem.cert.arrays["ridge"][k])
+        minus = (along + missed / (ridge * problem.unit) * arith.one(0.5)) / problem.unit
+        return _sum(parts) - minus + quadratic, parts
+
+    def _compare(self, k: int, primal: Box, dual: Box, c: Any, failures: list[str]) -> Value:
+        arrays, arith = self.problem.cert.arrays, self.problem.arith
+        claimed, objective, dual_value = (arith.one(arrays[name][k]) for name in ("gap", "objective", "dual_value"))
+        gap, above, below = (primal - dual).hi, (objective - dual).hi, (primal - objective).hi
+        close = False
+        for words, most, least in (
+            ("the dual value is proved to be {0:.17g} only, claimed {1:.17g}", dual.lo, dual_value.lo),
+            ("the gap is proved to be at most {1:.6g} only, claimed {0:.6g}", claimed.lo, gap),
+            ("the claimed objective may exceed the dual value by {1:.6g}, the gap is {0:.6g}", claimed.lo, above),
+            ("the objective may exceed the claimed one by {1:.6g}, the gap is {0:.6g}", claimed.lo, below),
+        ):
+            if not least <= most:
+                failures.append(words.format(_float(most, False), _float(least, True)))
+                close |= arith.exact and least - most < (abs(least) + abs(primal.hi)) * _power(-90)
+        bounds = _float(primal.hi, True), _float(dual.lo, False), _float(gap, True)
+        return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
+
+    def _reasons(
+        self, losses: list[Box], parts: list[Box], along: Array, point: Dual, c: Any, limit: int | None
+    ) -> list[str]:
+        """What may be behind a failure: no part of the proof. A task's part is ``F + sum s f* + <v, z>``."""
+        found = list(point.dropped)
+        if limit is not None and _float(c, False) < 1.0 - 1e-9:
+            name = self.problem.cert.name(limit)
+            found.append(f"{name} is outside the dual ball: the dual point is scaled by {_float(c, False):.12g}")
+        if len(losses) > 1:
+            excess = [_float(a.hi, True) - _float(b.lo, False) for a, b in zip(losses, parts, strict=True)]
+            excess = np.nan_to_num(excess + np.bincount(self.problem.task_of, along), nan=np.inf)
+            worst = int(np.argmax(excess))
+            name = self.problem.cert.tasks[worst]
+            found.append(f"task {name!r} has the largest part of the loss's, {excess[worst]:.6g}")
+        return found
+
+    # -- zeros and non-zeros ---------------------------------------------------------------------------------
+
+    def _listed(self, name: str, k: int) -> Array | None:
+        arrays = self.problem.cert.arrays
+        return None if name not in arrays else arrays[name][slice(*arrays[name + "_start"][k : k + 2])]
+
+    def _check_zeros(self, k: int, size: Any, c: Any, readings: Readings, failures: list[str]) -> None:
+        problem, arith, arrays = self.problem, self.problem.arith, self.problem.cert.arrays
+        listed = self._listed("open", k)
+        if listed is None:
+            return
+        claimed = np.ones(problem.cert.n_features, dtype=bool)
+        claimed[listed] = False
+        if not claimed.any():
+            return
+        moduli = {"clipped": problem.cert["loss"].get("mu"), "logistic": 4.0, "multinomial": 2.0}
+        modulus = moduli.get(problem.loss, 0.0)
+        curved = arrays["ridge"][k] > 0.0 or self.edges
+        if modulus == 0.0 or curved or self.penalty.name in ("sorted", "none") or readings.norms is None:
+            failures.append(f"nothing proves that the {int(claimed.sum())} features not listed as open are zero")
+            return
+        radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / arith.one(modulus)).hi
+        strength = problem.unit * arith.one(arrays["alpha"][k])
+        norms = readings.norms[self.penalty.features].max(axis=1)
+        zero = np.zeros(problem.cert.n_features, dtype=bool)
+        zero[self.penalty.features] = self.penalty.zeros(size, c, up(up(norms * radius) / strength.lo))
+        wrong = np.flatnonzero(claimed & ~zero)
+        if len(wrong):
+            failures.append(
+                f"{problem.cert.name(int(wrong[0]))} is not proved to be zero in every solution"
+                + (f", nor are {len(wrong) - 1} others" if len(wrong) > 1 else "")
+            )
+
+    def _check_sure(
+        self, k: int, features: Array, rows: Array, scaled: Box, places: Array, failures: list[str]
+    ) -> None:
+        problem, arith, arrays = self.problem, self.problem.arith, self.problem.cert.arrays
+        listed = self._listed("sure", k)
+        if listed is None or not len(listed):
+            return
+        proved = np.zeros(problem.cert.n_features, dtype=bool)
+        twice = arith.one(2.0 * arrays["gap"][k])
+        if arrays["ridge"][k] > 0.0 and len(places):
+            level = scaled.square().sum(1) * _like(arith.one(arrays["ridge"][k]), scaled[:, 0])
+            proved[places] = np.asarray(level.lo > twice.hi, dtype=bool)
+        loss, named = problem.cert["loss"], self._listed("open", k)
+        plain = problem.loss == "clipped" and not problem.signs and loss["low"] is None and loss["high"] is None
+        if plain and loss["epsilon"] == 0.0 and named is not None and not proved[listed].all():
+            support = np.union1d(named, problem.free)
+            if np.isin(features, support).all():
+                reach = twice * problem.unit * arith.one(loss["mu"])
+                for t in range(len(problem.tasks)):
+                    bound = least_eigenvalue(problem, t, support)
+                    if bound is None:
+                        proved[:] = False
+                        break
+                    kappa, d = bound
+                    at = np.searchsorted(support, features)
+                    for q in problem.outputs_of[t]:
+                        size = (arith.numbers(rows[:, q]) / arith.numbers(d[at])).square()
+                        size = size * _like(kappa, size)
+                        proved[features] |= np.asarray(size.lo > reach.hi, dtype=bool)
+        wrong = [int(j) for j in listed if not proved[j]]
+        if wrong:
+            failures.append(
+                f"{problem.cert.name(wrong[0])} is not proved to be non-zero in every solution"
+                + (f", nor are {len(wrong) - 1} others" if len(wrong) > 1 else "")
+            )
+
+
+def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Array] | None:
+    """A bound from below of the least eigenvalue of ``D X' diag(s) X D`` in a task (the constant projected out), and
+    the numbers of the diagonal D, powers of two near the inverse norms of the columns: any will do.
+
+    Floating: sums of n products are within gamma of the product of their columns' norms, so the matrix, with its
+    trace tau, is within ``16 gamma_{n+32} tau`` of the computed one in norm; and Cholesky's method runs to its end
+    for A - kappa I only if the least eigenvalue of A is at least ``kappa - 4 gamma_{k+4} tau`` (Rump 2006). Exact:
+    with L any factor of about A - kappa I, ``A >= kappa I - |A - kappa I - L L'|``. """
+    arith, part = problem.arith, problem.tasks[t]
+    columns, s = part.matrix.columns(features), problem.s[t]
+    n, k = columns.shape
+    floats = Floating()
+    weight = np.array(s.hi, dtype=np.float64)
+    x = columns - floats.shift(columns[weight > 0.0]) if problem.centred else columns
+    norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
+    if not n or k > n or not (norms > 0.0).all() or weight[weight > 0.0].min() < 2.0**-900:
+        return None
+    d = np.ldexp(1.0, -np.frexp(norms)[1])
+    x = x * d
+    gram = (weight[:, None] * x).T @ x
+    if problem.centred:
+        first = weight @ x
+        gram = gram - np.outer(first, first) / weight.sum()
+    trace = float(np.trace(gram))
+    kappa = 0.9 * float(np.linalg.eigvalsh(gram)[0])
+    try:
+        factor = np.linalg.cholesky(gram - kappa * np.eye(k)) if kappa > 0.0 else None
+    except np.linalg.LinAlgError:
+        factor = None
+    if factor is None:
+        return None
+    if not arith.exact:
+        mass = float((weight[:, None] * x * x).sum())
+        kappa -= (16.0 * gamma(n + 32) + 4.0 * gamma(k + 4)) * (trace + mass) * (1.0 + 1e-9)
+        return (Box(np.float64(kappa)), d) if kappa > 0.0 else None
+    whole, power = _integers(columns * d)  # powers of two: exact
+    lower, other = _integers(factor)
+    weights, denominator = _common(s.lo)
+    matrix = np.dot(whole.T * weights, whole) * (_power(2 * power) / denominator)
+    if problem.centred:
+        first = np.dot(weights, whole) * (_power(power) / denominator)
+        matrix = matrix - np.multiply.outer(first, first) / _exact_sum(s.lo)
+    rest = matrix - np.dot(lower, lower.T) * _power(2 * other)
+    rest[np.arange(k), np.arange(k)] -= Fraction(kappa)
+    bound = Fraction(kappa) - max(abs(rest).sum(axis=1))
+    return (Box(bound), d) if bound > 0 else None
+
+
+def _stack(a: Box, b: Box) -> Box:
+    lo = np.concatenate([a.lo, b.lo])
+    return Box(lo, lo if a.point and b.point else np.concatenate([a.hi, b.hi]))
+
+
+# --- all of it ----------------------------------------------------------------------------------------------
+
+
+def verify(
+    certificate: Any,
+    X: Any,
+    y: Any,
+    *,
+    task: Any = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    value: int | None = None,
+    exact: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Verdict:
+    """Whether the data prove what a certificate claims.
+
+    Parameters
+    ----------
+    certificate : path, bytes or Certificate
+    X, y, task, sample_weight, offset
+        The data as they were fitted: rows stacked with the task of each, lists or dicts of tasks, or one shared
+        matrix.
+    value : int, optional
+        One value of a path; by default all.
+    exact : bool
+        Fractions in place of floating point.
+    progress : callable, optional
+        Is told how far a long check is.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    Unreadable
+        The certificate cannot be read.
+    """
+    cert = certificate if isinstance(certificate, Certificate) else read_certificate(certificate)
+    if value is not None and not -cert.n_values <= value < cert.n_values:
+        raise Unreadable(f"the certificate has {cert.n_values} values: there is no value {value}")
+    values = range(cert.n_values) if value is None else [value % cert.n_values]
+    say = progress or (lambda words: None)
+    with np.errstate(all="ignore"):
+        try:
+            tasks = arrange(cert, X, y, task, sample_weight, offset)
+            wrong = check_digests(cert, tasks)
+            if wrong:
+                return _refuse(wrong)
+            found: list[Value] = []
+            for bits in (160, 640) if exact else (0,):
+                found = _check_values(cert, tasks, values, Exact(bits) if exact else Floating(), say)
+                if not any(one.close for one in found):
+                    break
+        except (Mismatch, Undecided) as error:
+            return _refuse([str(error)])
+        except (MemoryError, OverflowError, ZeroDivisionError) as error:
+            return _refuse([f"the numbers are too large to be checked here ({type(error).__name__})"])
+    failures = [f"value {one.index} (alpha = {one.alpha:g}): {words}" for one in found for words in one.failures]
+    if failures:
+        return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
+    worst = max(one.gap for one in found)
+    what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
+    arith = Exact if exact else Floating
+    return Verdict(True, f"proved: {what} by more than {worst:.6g} ({arith.words})", [], found)
+
+
+def _refuse(reasons: list[str]) -> Verdict:
+    return Verdict(False, "\n".join(["not proved:", *reasons]), reasons)
+
+
+def _check_values(
+    cert: Certificate, tasks: list[Task], values: Sequence[int], arith: Any, say: Callable[[str], None]
+) -> list[Value]:
+    problem = Problem(cert, tasks, arith)
+    checker = Checker(problem)
+    if problem.loss == "poisson" and any((y < 0.0).any() for y in problem.y):
+        raise Mismatch("the Poisson loss needs y >= 0")
+    together = max(1, _PRODUCTS // (cert.n_features * len(cert.outputs)))
+    found = []
+    for a in range(0, len(values), together):
+        some = list(values[a : a + together])
+        points = [problem.project(k) for k in some]
+        readings = read_features(problem, points, "open" in cert.arrays, say)
+        found += [checker.check(k, point, readings, i) for i, (k, point) in enumerate(zip(some, points, strict=True))]
+        say(f"{a + len(some)} of {len(values)} values")
+    return found
+
+
+# --- files of data ------------------------------------------------------------------------------------------
+
+
+def _cell(word: str, recipe: dict[str, Any], missing: set[str], where: str) -> float | None:
+    """One entry of X from one word of a table; None where it is missing and nothing fills it."""
+    if word in missing:
+        if "fill" in recipe:
+            return float(recipe["fill"])
+        return 0.0 if "equals" in recipe and recipe["equals"] in missing else None
+    if "equals" in recipe:
+        wanted = recipe["equals"]
+        if isinstance(wanted, str):
+            return float(word == wanted)
+        return float(_word_number(word, where + repr(recipe["source"])) == wanted)
+    return _word_number(word, where + repr(recipe["source"]))
+
+
+def _word_number(word: str, where: str) -> float:
+    try:
+        found = float(word if "_" not in word else "no")
+    except ValueError:
+        raise Mismatch(f"{where}: {word!r} is not a number") from None
+    if not math.isfinite(found):
+        raise Mismatch(f"{where}: {word!r} is not a finite number")
+    return found
+
+
+def read_table(cert: Certificate, path: str) -> dict[str, Any]:
+    """X, y, task, ... of a table of text, by the recipe in the certificate's header."""
+    table = cert.header.get("table")
+    if table is None:
+        raise Unreadable("the certificate does not say how a table was read: give arrays (--matrix, --y, --task)")
+    recipes, missing = table["columns"], set(table["missing"])
+    targets = table["target"] if isinstance(table["target"], list) else [table["target"]]
+    others = {key: table[key] for key in ("task", "weight", "offset") if table.get(key) is not None}
+    x: list[list[float | None]] = []
+    words: dict[str, list[str | None]] = {name: [] for name in [*targets, *others.values()]}
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, delimiter=table["separator"])
+            names = next(rows, [])
+            place, counts = {name: k for k, name in enumerate(names)}, Counter(names)
+            for name in [*(recipe["source"] for recipe in recipes), *words]:
+                if counts[name] != 1:
+                    raise Mismatch(f"{path} has {counts[name]} columns {name!r}, the certificate needs one")
+            for number, row in enumerate(rows, start=2):
+                if not row:
+                    continue
+                if len(row) != len(names):
+                    raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
+                where = f"{path}, row {number}, column "
+                entries = [_cell(row[place[one["source"]]], one, missing, where) for one in recipes]
+                if None in entries or any(row[place[name]] in missing for name in others.values()):
+                    if table["drop"]:
+                        continue
+                    raise Mismatch(f"{path}, row {number}: a value is missing, and nothing fills it")
+                x.append(entries)
+                for name, column in words.items():
+                    column.append(None if row[place[name]] in missing else row[place[name]])
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Mismatch(f"{path} is not the table of the certificate: {error}") from None
+
+    def numbers(name: str) -> Array:
+        where = f"{path}, column {name!r}"
+        return np.array([np.nan if word is None else _word_number(word, where) for word in words[name]])
+
+    def labels(name: str, known: list[Any]) -> Array:
+        return np.array([None if word is None else _tidy(word, known) for word in words[name]], dtype=object)
+
+    classes = cert["classes"]
+    ys = [numbers(name) if classes is None else labels(name, _flat(classes)) for name in targets]
+    found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
+    found["y"] = np.stack(ys, axis=1) if isinstance(table["target"], list) else ys[0]
+    for key, name in others.items():
+        column = labels(name, cert.tasks) if key == "task" else numbers(name)
+        found["sample_weight" if key == "weight" else key] = column
+    return found
+
+
+def _flat(labels: list[Any]) -> list[Any]:
+    return [one for part in labels for one in part] if isinstance(labels[0], list) else labels
+
+
+def _tidy(word: str, labels: list[Any]) -> Any:
+    """A word as a label: as a number where all labels are."""
+    if all(isinstance(label, int | float) for label in labels):
+        try:
+            return float(word)
+        except ValueError:
+            return word
+    return word
+
+
+def _check_table(header: dict[str, Any]) -> None:
+    table = header.get("table")
+    if table is None:
+        return
+    text = (str, type(None))
+    sound = (
+        isinstance(table, dict)
+        and set(table) <= {"columns", "missing", "separator", "drop", "target", "task", "weight", "offset"}
+        and isinstance(table.get("columns"), list)
+        and len(table["columns"]) == header["n_features"]
+        and all(
+            isinstance(one, dict)
+            and isinstance(one.get("source"), str)
+            and set(one) <= {"source", "equals", "fill"}
+            and isinstance(one.get("equals", ""), str | int | float)
+            for one in table["columns"]
+        )
+        and isinstance(table.get("missing"), list)
+        and all(isinstance(word, str) for word in table["missing"])
+        and isinstance(table.get("separator"), str)
+        and len(table["separator"]) == 1
+        and isinstance(table.get("drop"), bool)
+        and (isinstance(table.get("target"), str) or (_texts(table.get("target")) and header["shared"]))
+        and all(isinstance(table.get(key), text) for key in ("task", "weight", "offset"))
+    )
+    if not sound:
+        raise Unreadable("header: 'table' does not say how a table is read")
+    for one in table["columns"]:
+        if "fill" in one:
+            one["fill"] = _number(one["fill"], "table.columns.fill")
+
+
+def read_arrays(path: str) -> dict[str, Any]:
+    """X, y, task, sample_weight and offset of an npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+    except Exception as error:  # zipfile, zlib and NumPy each have errors of their own
+        raise Unreadable(f"{path} is not a file of arrays: {error}") from None
+    if "X" not in found or "y" not in found:
+        raise Unreadable(f"{path} must hold arrays X and y (and task, sample_weight, offset if used)")
+    return {name: found[name] for name in ("X", "y", "task", "sample_weight", "offset") if name in found}
+
+
+def _load(path: str) -> Any:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise Unreadable(f"cannot read {path}: {error}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="verify.py", description="Check a certificate against data.")
+    parser.add_argument("certificate")
+    parser.add_argument("data", nargs="?", help="a table of text, or an npz file with X and y")
+    for name in ("matrix", "y", "task", "sample-weight", "offset"):
+        parser.add_argument(f"--{name}", metavar="FILE.npy", help="an array, in place of DATA")
+    parser.add_argument("--exact", action="store_true", help="rational arithmetic: trust no floating point")
+    parser.add_argument("--value", type=int, metavar="K", help="one value of a path, counted from 0; by default all")
+    given = parser.parse_args(arguments)
+    try:
+        cert = read_certificate(given.certificate)
+        if given.data is not None:
+            data = read_arrays(given.data) if given.data.endswith(".npz") else read_table(cert, given.data)
+        elif given.matrix and given.y:
+            data = {"X": _load(given.matrix), "y": _load(given.y)}
+            for name in ("task", "sample_weight", "offset"):
+                if getattr(given, name):
+                    data[name] = _load(getattr(given, name))
+        else:
+            raise Unreadable("give a file of data, or --matrix and --y")
+        say = _reporter() if given.exact else None
+        verdict = verify(cert, data.pop("X"), data.pop("y"), value=given.value, exact=given.exact, progress=say, **data)
+    except Unreadable as error:
+        print(f"cannot be read: {error}", file=sys.stderr)
+        return 2
+    except Mismatch as error:
+        print(f"not proved:\n{error}")
+        return 1
+    print(verdict.words)
+    return 0 if verdict.proved else 1
+
+
+def _reporter() -> Callable[[str], None]:
+    """Tells stderr how far it is, every few seconds."""
+    last = time.monotonic()
+
+    def say(words: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > 5.0:
+            last = time.monotonic()
+            print(f"verify.py: {words}", file=sys.stderr, flush=True)
+
+    return say
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""tasksieve verify: the certificate that a run leaves, and what is said of runs and data that do not go with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_helpers import CommandLine, classification_csv, regression_csv
+
+from tasksieve import verify
+from tasksieve.runs import RunFolder
+from tasksieve.tables import write_arrays
+
+QUICK = ("--no-report", "--quiet")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return regression_csv(tmp_path / "data.csv")
+
+
+@pytest.fixture
+def run(table: Path, tmp_path: Path, cli: CommandLine) -> Path:
+    words = ("--target", "y", "--task", "region", "--alpha", "0.1", "--out", tmp_path / "run", *QUICK)
+    cli("fit", table, *words)
+    return tmp_path / "run"
+
+
+def alone(folder: Path, *words: Any) -> subprocess.CompletedProcess[str]:
+    """The verifier by itself, in an empty folder."""
+    folder.mkdir()
+    shutil.copy(verify.__file__, folder / "verify.py")
+    command = [sys.executable, "-I", "verify.py", *map(str, words)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_run_is_proved_by_tasksieve_and_without_it(
+    run: Path, table: Path, tmp_path: Path, cli: CommandLine
+) -> None:
+    found = cli("verify", run)
+    assert found.out.startswith("proved: no model of this kind is better by more than ")
+    assert cli("verify", run, "--exact").out.startswith("proved")
+    assert cli("verify", run / "certificate.npz", "--data", table).out.startswith("proved")
+    found = alone(tmp_path / "empty", run / "certificate.npz", table)
+    assert (found.returncode, found.stderr) == (0, "")
+    header = verify.read_certificate(run / "certificate.npz").header
+    assert header["table"]["columns"][:2] == [
+        {"source": "city", "equals": "Bonn"},
+        {"source": "city", "equals": "Oslo"},
+    ]
+
+
+def test_the_demo_is_proved_by_the_verifier_alone(tmp_path: Path, cli: CommandLine) -> None:
+    cli("demo", "--out", tmp_path / "demo", *QUICK)
+    run = tmp_path / "demo" / "run"
+    chosen = verify.read_certificate(run / "certificate.npz").header["about"]["chosen"]
+    words = [run / "certificate.npz", tmp_path / "demo" / "digits.npz", "--value", chosen]
+    found = alone(tmp_path / "empty", *words)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_tables_of_every_kind(tmp_path: Path, cli: CommandLine) -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    lines = ["who;a;b;yes;code;colour;y;w;o"]
+    for i in range(n):
+        a = "NA" if i in (3, 17) else repr(float(rng.standard_normal()))
+        b = repr(float(rng.standard_normal() * 1e-7 / 3.0))
+        y = "" if i == 9 else repr(float(rng.standard_normal()))
+        yes, code = ("True", "False")[i % 2], (10, 20, 30)[i % 3]
+        colour = ("rot", "grün", "a b")[(i * i) % 3]
+        lines.append(f"{('x', 'y')[i % 2 == 0]};{a};{b};{yes};{code};{colour};{y};{1 + i % 3};{0.1 * i!r}")
+    file = tmp_path / "data.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = ["--separator", ";", "--target", "y", "--task", "who", "--categorical", "code", "--alpha", "0.1", *QUICK]
+    for k, more in enumerate((["--missing", "mean", "--weights", "w", "--offset", "o"], ["--missing", "drop"])):
+        out = tmp_path / f"run{k}"
+        cli("fit", file, *words, *more, "--out", out)
+        assert "table" in verify.read_certificate(out / "certificate.npz").header, (out / "log.txt").read_text()
+        cli("verify", out)
+
+
+def test_classes_paths_and_cross_validation(tmp_path: Path, cli: CommandLine) -> None:
+    file = classification_csv(tmp_path / "data.csv")
+    words = ("--target", "state", "--task", "site", "--model", "logistic", "--alphas", "4", *QUICK)
+    cli("fit", file, *words, "--out", tmp_path / "fit")
+    cli("path", file, *words, "--out", tmp_path / "path")
+    for run in ("fit", "path"):
+        assert "table" in verify.read_certificate(tmp_path / run / "certificate.npz").header
+        assert "none of 4 models" in cli("verify", tmp_path / run, "--all").out
+        cli("verify", tmp_path / run, "--value", "1")
+    assert "no model" in cli("verify", tmp_path / "fit").out
+    assert "none of 4" in cli("verify", tmp_path / "path").out  # nothing was chosen
+    assert cli("verify", tmp_path / "fit", "--value", "9", code=2).err.startswith("tasksieve: cannot be read")
+    cli("verify", tmp_path / "fit", "--value", "1", "--all", code=2)
+
+
+def test_what_the_recipe_has_no_words_for_is_read_as_the_fit_has_read_it(
+    tmp_path: Path, cli: CommandLine
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    write_arrays(tmp_path / "wide.npz", {"X": X, "out": X[:, :2] + 0.1})
+    cli("fit", tmp_path / "wide.npz", "--target", "out", "--alpha", "0.1", "--out", tmp_path / "run", *QUICK)
+    cli("verify", tmp_path / "run")
+    write_arrays(tmp_path / "wide.npz", {"X": X, "out": X[:, :2] + 0.2})
+    assert "digest" in cli("verify", tmp_path / "run", code=1).out
+
+
+def test_several_targets_share_a_matrix(tmp_path: Path, cli: CommandLine) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["p,q,a,b,c"]
+    for i in range(40):
+        a, b, c = rng.standard_normal(3).tolist()
+        lines.append(f"{'' if i == 4 else repr(a + b)},{c!r},{a!r},{b!r},{c!r}")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    words = ("--target", "p", "--target", "q", "--alpha", "0.1", "--out", tmp_path / "run", *QUICK)
+    cli("fit", tmp_path / "data.csv", *words)
+    assert verify.read_certificate(tmp_path / "run" / "certificate.npz").header["table"]["target"] == ["p", "q"]
+    assert alone(tmp_path / "empty", tmp_path / "run" / "certificate.npz", tmp_path / "data.csv").returncode == 0
+
+
+def test_a_machine_on_a_graph(tmp_path: Path, cli: CommandLine) -> None:
+    file = classification_csv(tmp_path / "data.csv")
+    words = ("--target", "state", "--task", "site", "--model", "graph-svm", "--graph", "complete", *QUICK)
+    cli("fit", file, *words, "--out", tmp_path / "run")
+    cli("verify", tmp_path / "run")
+
+
+@pytest.mark.parametrize("change", ["digit", "columns", "rows", "fewer"])
+def test_other_data_are_refused(run: Path, table: Path, change: str, tmp_path: Path, cli: CommandLine) -> None:
+    lines = table.read_text().splitlines()
+    if change == "digit":
+        lines[5] = lines[5][:-1] + str((int(lines[5][-1]) + 1) % 10)
+    elif change == "columns":
+        lines[0] = lines[0].replace("a,b", "b,a")
+    elif change == "rows":
+        lines[1], lines[2] = lines[2], lines[1]
+        lines[3], lines[4] = lines[4], lines[3]
+        lines[1:] = sorted(lines[1:])
+    else:
+        del lines[7]
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join(lines) + "\n")
+    found = cli("verify", run, "--data", other, code=1)
+    assert found.out.startswith("not proved:")
+
+
+def test_data_that_are_not_there_or_no_data(run: Path, tmp_path: Path, cli: CommandLine) -> None:
+    assert "cannot be read" in cli("verify", run, "--data", tmp_path / "nothing.csv", code=2).err
+    (tmp_path / "noise.csv").write_bytes(b"\xff\xfe\x00region")
+    assert "not proved" in cli("verify", run, "--data", tmp_path / "noise.csv", code=1).out
+    assert "cannot be read" in cli("verify", tmp_path / "no-run", code=2).err
+    (run / "certificate.npz").unlink()
+    assert "no certificate.npz" in cli("verify", run, code=2).err
+
+
+def test_tampered_runs_are_refused(run: Path, tmp_path: Path, cli: CommandLine) -> None:
+    for name, change in (("coefficients.csv", b"0"), ("model.npz", b"x")):
+        copy = tmp_path / f"changed-{name}"
+        shutil.copytree(run, copy)
+        with open(copy / name, "ab") as file:
+            file.write(change)
+        assert name in cli("verify", copy, code=1).out
+    # a lie that is told everywhere: the manifest agrees
+    copy = tmp_path / "lie"
+    shutil.copytree(run, copy)
+    content = json.loads((copy / "certificate.json").read_text())
+    (copy / "certificate.json").write_text(json.dumps({**content, "objective": content["objective"] / 2}))
+    RunFolder(copy).finish()
+    assert "certificate.json" in cli("verify", copy, code=1).out
+    copy = tmp_path / "other"
+    shutil.copytree(run, copy)
+    words = ("--target", "y", "--task", "region", "--alpha", "0.2", "--out", tmp_path / "second", *QUICK)
+    cli("fit", tmp_path / "data.csv", *words)
+    shutil.copy(tmp_path / "second" / "certificate.npz", copy / "certificate.npz")
+    RunFolder(copy).finish()
+    assert "coefficients" in cli("verify", copy, code=1).out
+
+
+def test_a_truncated_certificate_is_unreadable(run: Path, cli: CommandLine) -> None:
+    whole = (run / "certificate.npz").read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        (run / "certificate.npz").write_bytes(whole[:size])
+        assert "cannot be read" in cli("verify", run, code=2).err
