@@ -2231,8 +2231,8 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
     found: dict[str, Any] = {"X": np.array(x, dtype=np.float64).reshape(len(x), len(recipes))}
     found["y"] = np.stack(ys, axis=1) if isinstance(table["target"], list) else ys[0]
     for key, name in others.items():
-        column = labels(name, cert.tasks) if key == "task" else numbers(name)
-        found["sample_weight" if key == "weight" else key] = column
+        own = labels(name, cert.tasks) if key == "task" else numbers(name)
+        found["sample_weight" if key == "weight" else key] = own
     return found
 
 

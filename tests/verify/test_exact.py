@@ -122,3 +122,10 @@ def test_enclosures_hold_and_are_narrow(bits: int) -> None:
     assert exact._sqrt(Fraction(9, 4)) == (Fraction(3, 2), Fraction(3, 2))
     assert exact._log(Fraction(1)) == (0, 0)
     assert exact._exp(Fraction(0)) == (1, 1)
+
+
+def test_progress_is_told() -> None:
+    case = make_case("squared", "l21", 1, rows=6, d=3)
+    told: list[str] = []
+    assert verify(case.save(), **case.data(), exact=True, progress=told.append).proved
+    assert told == ["3 of 3 features", "1 of 1 values"]
