@@ -218,6 +218,19 @@ def test_coefficients_that_are_shown_are_the_certificates(page: Page, tmp_path: 
     assert "another coefficient" in words
 
 
+@pytest.mark.parametrize("claim", ["objective", "dual_gap"])
+def test_numbers_that_are_told_are_the_certificates(page: Page, tmp_path: Path, claim: str) -> None:
+    data = example(np.random.default_rng(5))
+    model = squared().fit(**data)
+    content = content_from_model(model, n_alphas=0, feature_names=NAMES)
+    content.certificate = {**content.certificate, claim: 0.5 * content.certificate[claim]}
+    content.proof = one_value(model.certificate(**data).to_bytes())
+    opened(page, render(content), tmp_path)
+    kind, words = verdict(page, write_npz(tmp_path / "data.npz", data))
+    assert kind == "differs"
+    assert "the report is not that of its certificate" in words
+
+
 def test_what_the_browser_cannot_check(page: Page, tmp_path: Path) -> None:
     data = example(np.random.default_rng(5))
     huber = ts.MultiTaskHuber(alpha=0.05).fit(**data)

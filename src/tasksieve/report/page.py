@@ -62,6 +62,7 @@ def render(content: ReportContent) -> str:
     if content.proof is not None:
         packed.data["proof"] = encoded(content.proof)
         packed.data["proofCommand"] = content.proof_command
+        packed.data["claims"] = told_claims(content.certificate)
         packed.data["columns"] = packed.order.tolist()
     return environment.get_template("template.html").render(
         content=content,
@@ -265,6 +266,12 @@ def stable_share(content: ReportContent, feature: int) -> str:
         return ""
     share = float(stability.probabilities[feature])
     return "–" if np.isnan(share) else f"{share:.0%}" + (" ✓" if stability.stable[feature] else "")
+
+
+def told_claims(certificate: Mapping[str, float]) -> list[float | None]:
+    """Objective and gap in full, as the report's text gives them: what the page compares with its certificate."""
+    told = [certificate.get(name) for name in ("objective", "dual_gap")]
+    return [float(value) if value is not None and np.isfinite(value) else None for value in told]
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:

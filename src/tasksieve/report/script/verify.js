@@ -22,6 +22,13 @@
     }
     return null;
   };
+  // the numbers that the report gives in its text: a hair of rounding is allowed
+  const toldDiffers = (verdict) => {
+    const [objective, gap] = data.claims, hair = 1e-12 * Math.abs(verdict.claimed);
+    if (objective !== null && !(Math.abs(objective - verdict.claimed) <= verdict.claimedGap + hair)) return `the report gives another objective (${objective}) than its certificate (${verdict.claimed})`;
+    if (gap !== null && !(verdict.gap <= 1.01 * gap + hair)) return `the report says that no model is better by more than ${small(gap)}; its certificate and these data prove ${small(verdict.gap)}`;
+    return null;
+  };
   const show = (kind, title, ...words) => {
     bar.hidden = true;
     document.documentElement.dataset.verified = kind;
@@ -31,8 +38,8 @@
   const tell = (file, verdict) => {
     const { kind, words } = verdict, instead = `Run “${data.proofCommand}” instead.`;
     if (kind === "verified") {
-      const other = shownDiffers(verdict.coefficients);
-      if (other) return show("differs", "Not verified", other);
+      const other = shownDiffers(verdict.coefficients) ?? toldDiffers(verdict);
+      if (other) return show("differs", "Not verified: the report is not that of its certificate", other);
       return show(kind, `Verified on this computer, from this file (${file.name})`, `The data are those of the certificate, and no model of this kind is better by more than ${small(verdict.gap)} (claimed: ${small(verdict.claimedGap)}). The objective is ${quantity(verdict.claimed)}.`);
     }
     if (kind === "differs") return show(kind, `Not verified: ${file.name} is not the certificate's data`, ...words);

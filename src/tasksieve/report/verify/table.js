@@ -61,7 +61,9 @@ const readTable = async (header, file, progress) => {
   const room = header.shared ? [header.rows[0]] : header.rows;
   if (room.reduce((a, b) => a + b, 0) > file.size) differ("the file has fewer rows than the certificate");
   const parts = room.map((n) => ({ X: new Float64Array(n * d), y: [], weight: [], offset: [], n: 0 }));
+  const plain = !recipe.missing.some((word) => NUMBER.test(word)); // then what is a number is not missing
   const tasks = taskPlaces(header), entries = new Float64Array(d);
+  const numeric = columns.map((one) => !("equals" in one));
   let names = null, place, line = 0;
   const column = (name) => {
     const found = names.reduce((all, other, k) => other === name ? [...all, k] : all, []);
@@ -87,6 +89,12 @@ const readTable = async (header, file, progress) => {
     let whole = ["task", "weight", "offset"].every((key) => place[key] === null || !missing.has(cells[place[key]]));
     for (let j = 0; j < d; j++) {
       const word = cells[place[j]], one = columns[j];
+      if (plain && numeric[j] && NUMBER.test(word)) {
+        const value = Number(word);
+        if (!Number.isFinite(value)) differ(`${where(one.source)()}: “${word}” is not a finite number`);
+        entries[j] = value + 0;
+        continue;
+      }
       if (missing.has(word)) {
         if ("fill" in one) entries[j] = one.fill;
         else if ("equals" in one && missing.has(one.equals)) entries[j] = 0;
