@@ -35,15 +35,16 @@ const projected = (cert, task, t, s, stored) => {
   cert.u.forEach((weight, j) => { if (weight === 0) free.push(j); });
   const width = free.length + (header.intercept ? 1 : 0);
   if (!width) return p;
-  const z = (i, k) => k < free.length ? task.X[i * d + free[k]] : 1;
+  // with the constant among them, columns may be taken about their first entry: they span the same
+  const z = (i, k) => k === free.length ? ONE : header.intercept ? sub(ball(task.X[i * d + free[k]]), ball(task.X[free[k]])) : ball(task.X[i * d + free[k]]);
   const rest = (i) => sub(ONE, ball(p[i].h * sign(i))); // 1 - pi
   const H = Array.from({ length: width }, () => Array(width).fill(ZERO)), delta = Array(width).fill(ZERO);
   for (let i = 0; i < n; i++) {
     const sp = mul(s[i], p[i]), sh = logistic ? mul(mul(s[i], ball(p[i].h * sign(i))), rest(i)) : s[i];
     for (let a = 0; a < width; a++) {
-      const za = ball(z(i, a));
+      const za = z(i, a);
       delta[a] = add(delta[a], mul(za, sp));
-      for (let b = 0; b <= a; b++) H[a][b] = H[b][a] = add(H[a][b], mul(mul(za, sh), ball(z(i, b))));
+      for (let b = 0; b <= a; b++) H[a][b] = H[b][a] = add(H[a][b], mul(mul(za, sh), z(i, b)));
     }
   }
   if (delta.every(isZero)) return p;
@@ -53,7 +54,7 @@ const projected = (cert, task, t, s, stored) => {
   const found = p.map((one, i) => {
     if (isZero(s[i])) return ZERO;
     let shift = ZERO;
-    for (let k = 0; k < width; k++) shift = add(shift, mul(ball(z(i, k)), c[k]));
+    for (let k = 0; k < width; k++) shift = add(shift, mul(z(i, k), c[k]));
     if (!logistic) return sub(one, shift);
     // pi' = pi (1 - (1 - pi) y zc) and 1 - pi' = (1 - pi) (1 + pi y zc): both factors must not be negative
     const pi = ball(one.h * sign(i)), way = mul(ball(sign(i)), shift), keep = sub(ONE, mul(rest(i), way));
