@@ -102,6 +102,10 @@ class ReportContent:
         After the table of features: parts of the coefficients, groups, rates, classes.
     trust : Trust, optional
         What was found about the findings: permutations, stability, comparisons.
+    proof : bytes, optional
+        The certificate file of the model shown, which the page then checks against a file of data.
+    proof_command : str
+        What to run where the browser cannot check it.
     fitted : bool
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
     """
@@ -132,6 +136,8 @@ class ReportContent:
     row_noun: str = "task"
     tables: Sequence[ExtraTable] = ()
     trust: Trust | None = None
+    proof: bytes | None = None
+    proof_command: str = "tasksieve verify RUN"
     fitted: bool = True
 
     @property

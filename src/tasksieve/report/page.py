@@ -16,13 +16,14 @@ import numpy as np
 from ..atomic import write_bytes
 from .content import ReportContent
 from .packing import Packed, pack, shorten
+from .proof import checker_script, encoded
 from .trust import Trust
 from .words import plural, quantity, small
 
 HERE = Path(__file__).parent
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
-SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "trust", "ready")
+SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "trust", "verify", "ready")
 OF_A_MODEL = ("path", "features", "tasks")
 
 
@@ -57,12 +58,18 @@ def render(content: ReportContent) -> str:
         trim_blocks=True,
     )
     environment.filters.update(quantity=quantity, small=small)
-    script = joined_script(content.fitted)
+    script = joined_script(content.fitted, content.proof is not None)
+    if content.proof is not None:
+        packed.data["proof"] = encoded(content.proof)
+        packed.data["proofCommand"] = content.proof_command
+        packed.data["claims"] = told_claims(content.certificate)
+        packed.data["columns"] = packed.order.tolist()
     return environment.get_template("template.html").render(
         content=content,
         style=(HERE / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        checker=checker_script() if content.proof is not None else None,
         data=packed.data,
         left_out=packed.left_out,
         warnings=[*content.warnings, *observations(content)],
@@ -77,9 +84,9 @@ def render(content: ReportContent) -> str:
     )
 
 
-def joined_script(fitted: bool) -> str:
+def joined_script(fitted: bool, proved: bool) -> str:
     """The parts of the script as one function, so that they share names and leave none behind."""
-    names = [name for name in SCRIPT if fitted or name not in OF_A_MODEL]
+    names = [name for name in SCRIPT if (fitted or name not in OF_A_MODEL) and (proved or name != "verify")]
     parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in names]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
@@ -259,6 +266,12 @@ def stable_share(content: ReportContent, feature: int) -> str:
         return ""
     share = float(stability.probabilities[feature])
     return "–" if np.isnan(share) else f"{share:.0%}" + (" ✓" if stability.stable[feature] else "")
+
+
+def told_claims(certificate: Mapping[str, float]) -> list[float | None]:
+    """Objective and gap in full, as the report's text gives them: what the page compares with its certificate."""
+    told = [certificate.get(name) for name in ("objective", "dual_gap")]
+    return [float(value) if value is not None and np.isfinite(value) else None for value in told]
 
 
 def optimum_interval(certificate: Mapping[str, float]) -> tuple[str, str] | None:

@@ -1,0 +1,74 @@
+// --- the page checks its own certificate ------------------------------------------------------------------------------
+// The work is done by a worker, from the text of the checker in this file. The report's own coefficients must be the certificate's, too.
+{
+  const drop = byId("verify-drop"), input = byId("verify-file"), bar = byId("verify-progress"), said = byId("verify-verdict");
+  const program = URL.createObjectURL(new Blob([byId("checker").textContent], { type: "text/javascript" }));
+  let worker = null;
+
+  const shownDiffers = (outputs) => {
+    const exact = outputs.map((row) => new Map(row)), place = new Map(data.columns.map((column, f) => [column, f]));
+    if (nTasks !== outputs.length || data.nKept !== data.nSelected) return null; // not all is shown: nothing to compare
+    const scale = along ? along.scale : fixed.scale;
+    for (let t = 0; t < nTasks; t++) {
+      for (let f = 0; f < data.nKept; f++) {
+        const wanted = exact[t].get(data.columns[f]) ?? 0;
+        if (!(Math.abs(coefficient(f, t, chosen) - wanted) <= 0.51 * scale[f] + 1e-5 * Math.abs(wanted)) && !(Math.abs(wanted) < scale[f])) {
+          return `the report shows another coefficient of “${data.features[f]}” in “${data.tasks[t]}” than its certificate has`;
+        }
+      }
+      for (const [column, value] of exact[t]) {
+        if (value !== 0 && !(place.get(column) < data.nKept)) return `the certificate has a coefficient that the report does not show (${data.tasks[t]})`;
+      }
+    }
+    return null;
+  };
+  // the numbers that the report gives in its text: a hair of rounding is allowed
+  const toldDiffers = (verdict) => {
+    const [objective, gap] = data.claims, hair = 1e-12 * Math.abs(verdict.claimed);
+    if (objective !== null && !(Math.abs(objective - verdict.claimed) <= verdict.claimedGap + hair)) return `the report gives another objective (${objective}) than its certificate (${verdict.claimed})`;
+    if (gap !== null && !(verdict.gap <= 1.01 * gap + hair)) return `the report says that no model is better by more than ${small(gap)}; its certificate and these data prove ${small(verdict.gap)}`;
+    return null;
+  };
+  const show = (kind, title, ...words) => {
+    bar.hidden = true;
+    document.documentElement.dataset.verified = kind;
+    const lines = words.length > 1 ? html("ul", {}, ...words.map((word) => html("li", {}, word))) : html("p", {}, ...words);
+    said.replaceChildren(html("div", { class: `stamp ${kind === "verified" ? "good" : "bad"}` }, html("b", {}, title), lines));
+  };
+  const tell = (file, verdict) => {
+    const { kind, words } = verdict, instead = `Run “${data.proofCommand}” instead.`;
+    if (kind === "verified") {
+      const other = shownDiffers(verdict.coefficients) ?? toldDiffers(verdict);
+      if (other) return show("differs", "Not verified: the report is not that of its certificate", other);
+      return show(kind, `Verified on this computer, from this file (${file.name})`, `The data are those of the certificate, and no model of this kind is better by more than ${small(verdict.gap)} (claimed: ${small(verdict.claimedGap)}). The objective is ${quantity(verdict.claimed)}.`);
+    }
+    if (kind === "differs") return show(kind, `Not verified: ${file.name} is not the certificate's data`, ...words);
+    if (kind === "unproved") return show(kind, "Not verified: the data do not prove the claim", ...words);
+    if (kind === "unsupported") return show(kind, "The browser cannot check this model", `It knows no proof for ${words[0]}. ${instead}`);
+    return show(kind, "Not verified: this could not be read here", `${words[0]}. ${instead}`);
+  };
+  const check = (file) => {
+    if (worker) worker.terminate();
+    worker = new Worker(program);
+    said.replaceChildren(html("p", { class: "explain" }, "reading"));
+    bar.hidden = false;
+    bar.value = 0;
+    delete document.documentElement.dataset.verified;
+    const end = (verdict) => { worker.terminate(); worker = null; tell(file, verdict); };
+    worker.onmessage = ({ data: news }) => {
+      if (news.verdict) return end(news.verdict);
+      bar.value = news.share;
+      said.firstChild.textContent = news.stage;
+    };
+    worker.onerror = (event) => end({ kind: "unreadable", words: [event.message || "the check did not start"] });
+    worker.postMessage({ file, proof: bytes(data.proof) });
+  };
+  input.addEventListener("change", () => { if (input.files.length) check(input.files[0]); });
+  drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    if (event.dataTransfer.files.length) check(event.dataTransfer.files[0]);
+  });
+}

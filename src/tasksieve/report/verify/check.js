@@ -1,0 +1,106 @@
+// The four numbers: objective from above, dual value from below, and whether the claims hold.
+const checkClaims = (cert, tasks, progress) => {
+  const { header } = cert, d = header.n_features, Q = tasks.length, logistic = isLogistic(header);
+  const N = ball(header.unit), alpha = ball(cert.alpha), ridge = ball(cert.ridge);
+  const bound = (j) => mul(mul(N, alpha), ball(cert.u[j])); // N alpha u_j
+  let loss = ZERO, squares = ZERO, at = 0;
+  const rowsOf = new Map(), U = new Float64Array(Q * d), points = [];
+  tasks.forEach((task, q) => {
+    progress(q / Q);
+    const s = rowWeights(header, task, q), sigma = header.standardize ? deviations(header, task, s) : null;
+    const p = projected(cert, task, q, s, cert.dual.subarray(at, at + task.n));
+    at += task.n;
+    points.push({ task, s, p });
+    for (let i = 0; i < task.n; i++) {
+      if (isZero(s[i])) continue;
+      let z = add(ball(cert.intercept[q]), ball(task.offset ? task.offset[i] : 0));
+      for (const [j, w] of cert.outputs[q]) z = add(z, mul(ball(task.X[i * d + j]), ball(w)));
+      const own = logistic ? logisticLoss(mul(ball(2 * task.y[i] - 1), z)) : halfSquare(sub(ball(task.y[i]), z), header.loss.mu);
+      loss = add(loss, mul(s[i], own));
+    }
+    const m = productsWithRows(task, d, p.map((one, i) => mul(s[i], one)));
+    for (let j = 0; j < d; j++) if (sigma) m[j] = div(m[j], sigma[j]);
+    for (const [j, w] of cert.outputs[q]) {
+      if (cert.u[j] === 0 || w === 0) continue;
+      if (header.positive && w < 0) differ(`task “${header.tasks[q]}”, ${featureName(header, j)}: a negative coefficient, where none is allowed`);
+      const scaled = sigma ? mul(sigma[j], ball(w)) : ball(w);
+      if (!rowsOf.has(j)) rowsOf.set(j, []);
+      rowsOf.get(j).push(scaled);
+      squares = add(squares, mul(scaled, scaled));
+      m[j] = sub(m[j], mul(mul(N, ridge), scaled));
+    }
+    for (let j = 0; j < d; j++) U[q * d + j] = header.positive ? Math.max(0, up(m[j])) : size(m[j]);
+  });
+  let penalty = ZERO;
+  for (const [j, row] of rowsOf) {
+    let square = ZERO, sizes = ZERO;
+    for (const w of row) {
+      square = add(square, mul(w, w));
+      sizes = add(sizes, w.h < 0 ? negative(w) : w);
+    }
+    penalty = add(penalty, mul(ball(cert.u[j]), add(mul(ball(cert.group), root(square)), mul(ball(cert.l1[j]), sizes))));
+  }
+  const half = mul(ball(0.5), mul(ridge, squares));
+  const primal = add(add(div(loss, N), mul(alpha, penalty)), half);
+
+  // the largest scale that keeps every row in the dual ball
+  let scale = 1, tightest = -1;
+  for (let j = 0; j < d; j++) {
+    if (cert.u[j] === 0) continue;
+    const limit = bound(j), group = Math.max(0, down(mul(limit, ball(cert.group)))), entry = Math.max(0, down(mul(limit, ball(cert.l1[j]))));
+    const inside = (c) => rowInside(U, j, d, Q, c, group, entry);
+    if (inside(scale)) continue;
+    let low = 0, high = scale;
+    for (let k = 0; k < 80; k++) {
+      const middle = (low + high) / 2;
+      if (inside(middle)) low = middle; else high = middle;
+    }
+    scale = low;
+    tightest = j;
+  }
+  const c = ball(scale);
+  let gain = ZERO;
+  for (const { task, s, p } of points) {
+    for (let i = 0; i < task.n; i++) {
+      if (isZero(s[i]) || isZero(p[i])) continue;
+      const moved = mul(c, p[i]);
+      const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
+        : sub(mul(ball(header.loss.mu / 2), mul(moved, moved)), mul(moved, ball(task.y[i])));
+      const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
+      gain = sub(gain, mul(s[i], shifted));
+    }
+  }
+  const dual = sub(div(gain, N), mul(mul(c, c), half));
+  return { primal, dual, scale, tightest };
+};
+const halfSquare = (r, mu) => div(mul(r, r), ball(2 * mu));
+const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));
+const featureName = (header, j) => header.features ? `feature “${header.features[j]}”` : `feature ${j + 1}`;
+
+// || (c |m_j| - entry)_+ || <= group, every rounding against it
+const rowInside = (U, j, d, Q, c, group, entry) => {
+  let sum = 0;
+  for (let q = 0; q < Q; q++) {
+    const over = outwards(outwards(c * U[q * d + j]) - entry);
+    if (Number.isNaN(over)) return false;
+    if (over <= 0 || U[q * d + j] === 0) continue;
+    if (group === 0) return false;
+    const share = outwards(over / group);
+    sum = outwards(sum + outwards(share * share));
+  }
+  return sum <= 1;
+};
+
+// What is wrong with the claims, in words; nothing if they are proved.
+const brokenClaims = (cert, { primal, dual, scale, tightest }) => {
+  const wrong = [], say = (x) => x.toPrecision(3);
+  const at = tightest >= 0 && scale < 0.999 ? ` (${featureName(cert.header, tightest)} is outside the dual ball)` : "";
+  const proved = up(sub(primal, dual));
+  if (!Number.isFinite(proved)) return ["the numbers are too large or too small to be checked here"];
+  const objective = ball(cert.objective);
+  if (!(proved <= cert.gap)) wrong.push(`the certificate claims that no model is better by more than ${say(cert.gap)}; these data prove ${say(proved)}${at}`);
+  if (!(cert.dualValue <= down(dual))) wrong.push(`the dual value is claimed to be ${cert.dualValue}; these data prove ${down(dual)}${at}`);
+  if (!(up(sub(objective, dual)) <= cert.gap)) wrong.push(`the claimed objective ${cert.objective} is farther above the dual value than the gap`);
+  if (!(up(sub(primal, objective)) <= cert.gap)) wrong.push(`the objective is ${up(primal)}, claimed is ${cert.objective}`);
+  return wrong;
+};
