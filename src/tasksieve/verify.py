@@ -1741,7 +1741,7 @@ class Value:
     gap: float  # at most this: no model of this kind is better by more
     scale: float  # c
     failures: list[str]
-    close: bool = False  # a comparison failed by so little that narrower enclosures may decide it
+    close: bool = False  # a comparison failed by so little that narrower bounds may decide it
 
 
 @dataclass
@@ -1922,7 +1922,8 @@ class Checker:
         ):
             if not least <= most:
                 failures.append(words.format(_float(most, False), _float(least, True)))
-                close |= arith.exact and least - most < (abs(least) + abs(primal.hi)) * _power(-90)
+                narrow = _power(-90) if arith.exact else 1e-10
+                close |= bool(least - most < (abs(dual.lo) + abs(primal.hi)) * narrow)
         bounds = _float(primal.hi, True), _float(dual.lo, False), _float(gap, True)
         return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
 
@@ -2125,6 +2126,8 @@ def verify(
         except (MemoryError, OverflowError, ZeroDivisionError) as error:
             return _refuse([f"the numbers are too large to be checked here ({type(error).__name__})"])
     failures = [f"value {one.index} (alpha = {one.alpha:g}): {words}" for one in found for words in one.failures]
+    if any(one.close for one in found) and not exact:
+        failures.append("so little is missing that rounding may be the reason: exact arithmetic (--exact) decides")
     if failures:
         return Verdict(False, "\n".join(["not proved:", *failures]), failures, found)
     worst = max(one.gap for one in found)

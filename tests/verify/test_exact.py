@@ -124,6 +124,19 @@ def test_enclosures_hold_and_are_narrow(bits: int) -> None:
     assert exact._exp(Fraction(0)) == (1, 1)
 
 
+def test_where_rounding_may_be_the_reason_floats_say_so() -> None:
+    """The dual value to the last bit: fractions prove it, floats refuse and name the way out."""
+    case = make_case("logistic", "l21", 11, rows=8, d=5)
+    value = tightest(case)[0].values[0]
+    raw = case.save(margin=1e-3, dual_value=np.array([value.dual_value]))
+    assert verify(raw, **case.data(), exact=True).proved
+    refused = verify(raw, **case.data())
+    assert not refused.proved
+    assert refused.failures[-1].endswith("exact arithmetic (--exact) decides")
+    far = verify(case.save(margin=1e-3, dual_value=np.array([value.dual_value + 1e-3])), **case.data())
+    assert not any("--exact" in words for words in far.failures)
+
+
 def test_progress_is_told() -> None:
     case = make_case("squared", "l21", 1, rows=6, d=3)
     told: list[str] = []
