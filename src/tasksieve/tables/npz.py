@@ -64,8 +64,9 @@ def _read_members(archive: zipfile.ZipFile, stored: bool) -> dict[str, np.ndarra
     members = archive.infolist()
     if len(members) > MOST_ARRAYS:
         raise TableError(f"{len(members)} arrays are more than {MOST_ARRAYS}")
-    if stored and sum(member.file_size for member in members) > sum(member.compress_size for member in members):
-        raise TableError("the arrays are said to be larger than the file")
+    for member in members:
+        if member.compress_type == zipfile.ZIP_STORED and member.file_size > member.compress_size:
+            raise TableError(f"{member.filename[:100]!r} is said to be larger than it is")
     if sum(member.file_size for member in members) > physical_memory():
         raise TableError("the arrays are said to be larger than this machine's memory")
     arrays: dict[str, np.ndarray] = {}
