@@ -2028,7 +2028,7 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     weight = np.array(s.hi, dtype=np.float64)
     x = columns - floats.shift(columns[weight > 0.0]) if problem.centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
-    if not n or k > n or not (norms > 0.0).all() or weight[weight > 0.0].min() < 2.0**-900:
+    if not n or not k or k > n or not (norms > 0.0).all() or weight[weight > 0.0].min() < 2.0**-900:
         return None
     d = np.ldexp(1.0, -np.frexp(norms)[1])
     x = x * d
