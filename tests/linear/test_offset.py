@@ -339,3 +339,4 @@ def test_lists_of_different_lengths():
     found = ts.MultiTaskLasso(0.05).fit(X, y, offset=offset)
     plain = ts.MultiTaskLasso(0.05).fit(X, [y[0] - 0.5, y[1] + 1.0])
     np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-4)
+    assert found.certificate(X, y, offset=offset).gaps[0] < 1e-4

@@ -88,7 +88,7 @@ class Statement:
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> None:
         form_of(model._member)  # refused before any work
-        if np.ndim(offset) == 2 and np.ndim(y) == 1:
+        if not isinstance(offset, list | tuple) and np.ndim(offset) == 2 and np.ndim(y) == 1:
             raise ValueError("offset: a certificate holds one number per row, not one for each class.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has said it
