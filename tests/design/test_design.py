@@ -483,7 +483,8 @@ def test_blas_is_held_to_one_thread_from_any_thread():
 
     with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
         before = limits()
-        assert set(before) == {2}
+        if 2 not in before:  # a BLAS without threads
+            pytest.skip("BLAS has one thread only")
         assert set(pool.submit(inside).result()) == {1}
         assert limits() == before
         assert set(inside()) == {1}
