@@ -56,6 +56,19 @@ def test_a_run_is_proved_by_tasksieve_and_without_it(
     ]
 
 
+def test_of_many_rows_and_values_the_chosen_one_is_proved(
+    table: Path, tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasksieve.cli.proof_file.MOST_NUMBERS", 10)
+    asked = ("--target", "y", "--task", "region", "--alphas", "8")
+    cli("fit", table, *asked, "--cv", "3", "--out", tmp_path / "run", "--quiet")
+    assert verify.read_certificate(tmp_path / "run" / "certificate.npz").n_values == 1
+    assert cli("verify", tmp_path / "run").out.startswith("proved: no model of this kind")
+    cli("report", tmp_path / "run")
+    cli("path", table, *asked, "--out", tmp_path / "path", *QUICK)
+    assert not (tmp_path / "path" / "certificate.npz").exists()
+
+
 def test_the_demo_is_proved_by_the_verifier_alone(tmp_path: Path, cli: CommandLine) -> None:
     cli("demo", "--out", tmp_path / "demo", *QUICK)
     run = tmp_path / "demo" / "run"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import verify
 from ..proof.certificate import Certificate
 from ..runs.folder import PROOF
@@ -18,17 +20,26 @@ from .run import Job
 
 # A recipe is tried on tables of text up to this size; it is read by the verifier, which takes its time.
 TRIED_BYTES = 1 << 25
+# Rows times values up to which all values of a path are certified: it takes about as long as verifying them.
+MOST_NUMBERS = 50_000
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:
-    """The certificate of all values of the run, or a line in the log that says why there is none."""
+    """The certificate of all values of the run, of the chosen one where that would take long, or a line in the log that
+    says why there is none."""
     problem = job.problem
     if isinstance(problem, ChunkedProblem):
         job.display.log(f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them")
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
+    whole = fitted.path is not None
+    if whole and len(fitted.path) * np.size(problem.y) > MOST_NUMBERS:
+        if job.config["command"] != "fit":
+            job.display.log(f"no {PROOF}: the path has many rows and values; in Python, path.certificate writes it")
+            return
+        whole = False
+        job.display.log(f"{PROOF} is about the chosen value; path.certificate in Python writes that of all values")
     try:
-        whole = fitted.path is not None
         certificate = (fitted.path if whole else fitted.model).certificate(problem.X, problem.y, **given)
     except (ValueError, MemoryError) as error:
         job.display.log(f"no {PROOF}: {error or 'not enough memory'}")

@@ -37,9 +37,10 @@ def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes |
     source : bytes or path
         A certificate file.
     value : int, default=0
+        Of a certificate that has several.
     """
     whole = read_certificate(source)
-    arrays, k = whole.arrays, range(whole.n_values)[value]
+    arrays, k = whole.arrays, 0 if whole.n_values == 1 else range(whole.n_values)[value]
     here = slice(*arrays["start"][k : k + 2])
     alone = {name: values for name, values in arrays.items() if name not in _LISTS}
     for name in ("alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual"):
