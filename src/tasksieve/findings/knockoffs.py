@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import DenseStorage, one_blas_thread
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
 from ..fitted.deal import read_seed
-from ..fitted.model import FittedModel
+from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
-from ..tasks import TaskData, is_task_list, read_feature_weights
+from ..tasks import TaskData, read_feature_weights
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -28,7 +27,7 @@ Array = np.ndarray[Any, Any]
 _VALUES, _EPS = 60, 1e-2  # of a path, if it is followed to its end
 
 
-class KnockoffSelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
+class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
     r"""Features that beat copies of themselves, a false one among them with a small share (experimental).
 
     .. math::
@@ -221,21 +220,6 @@ class KnockoffSelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "W_")
         return self._selected
-
-    def transform(self, X: Any) -> Any:
-        """Keep the columns of the selected features.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-
-        Returns
-        -------
-        matrix of shape (n, number of selected features), or a list of such for a list
-        """
-        if is_task_list(X):
-            return [self.transform(item) for item in X]
-        return super().transform(X)
 
     def to_frame(self) -> Any:
         """All features as a pandas data frame, those with the largest W first.

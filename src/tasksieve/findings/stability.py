@@ -11,12 +11,11 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
-from ..fitted.model import FittedModel
+from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
@@ -32,7 +31,7 @@ _DRAWN = 50  # values of alpha in a picture
 _ABOVE = 1.02  # where it begins: above the first entry
 
 
-class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
+class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     r"""Features that are selected again and again on random halves of the rows, and how many of them are false.
 
     .. math:: \hat S = \Bigl\{ j : \frac{1}{2B} \sum_{h=1}^{2B} 1\{ j \in S_h \} \ge \tau \Bigr\}, \qquad
@@ -361,21 +360,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, FittedModel):
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "selection_probabilities_")
         return self._stable
-
-    def transform(self, X: Any) -> Any:
-        """Keep the columns of the stable features.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-
-        Returns
-        -------
-        matrix of shape (n, number of stable features), or a list of such for a list
-        """
-        if is_task_list(X):
-            return [self.transform(item) for item in X]
-        return super().transform(X)
 
     def to_frame(self) -> Any:
         """All features that can be selected as a pandas data frame, those selected most often first.

@@ -133,11 +133,8 @@ class FittedModel(BaseEstimator):
         return tags
 
 
-class SelectingModel(SelectorMixin, FittedModel):
-    """A model whose coefficients are sparse: it selects features."""
-
-    def _get_support_mask(self) -> np.ndarray:
-        return np.any(self._learned().rows, axis=0)
+class FeatureSelector(SelectorMixin, FittedModel):
+    """Whatever selects features, of one matrix or of one for each task."""
 
     def transform(self, X: Any) -> Any:
         """Keep the columns of the selected features.
@@ -168,6 +165,13 @@ class SelectingModel(SelectorMixin, FittedModel):
         if X.shape[1] == 0 and not self.get_support().any():
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
         return super().inverse_transform(X)
+
+
+class SelectingModel(FeatureSelector):
+    """A model whose coefficients are sparse: it selects features."""
+
+    def _get_support_mask(self) -> np.ndarray:
+        return np.any(self._learned().rows, axis=0)
 
     def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Any:
         """Draw the coefficients of the selected features as a heat map, strongest feature on top.
