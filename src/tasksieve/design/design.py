@@ -72,7 +72,7 @@ class Design:
                 columns[:, own] = part.take(here)
         self.samples = Samples(offsets, shared, weights, fit_intercept, columns)
         self.shards = [
-            LocalShard(
+            (part.home or LocalShard)(
                 part,
                 self.samples,
                 standardize=standardize,

@@ -51,6 +51,8 @@ class ColumnStorage(Protocol):
     dtype: np.dtype[Any]
     dear: bool  # whether reading is what a pass costs: a file, or more than caches and memory deliver in passing
     sparse: bool  # whether columns are mostly zeros
+    #: the kind of shard its columns live in, made as `LocalShard` is; None: in this process
+    home: Any = None
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
