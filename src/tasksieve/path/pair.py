@@ -45,6 +45,8 @@ class Pair:
         Of the primal and the dual point at `lam`.
     known : array, optional
         What `counted` answers, where it is not the gauges.
+    judged : array of int, optional
+        Which features the gauges are of, ascending, where those of all others are at most 1; by default all.
     """
 
     lam: float
@@ -54,6 +56,16 @@ class Pair:
     gauges: Array
     gap: float = np.inf
     known: Array | None = None
+    judged: Array | None = None
+
+    def whole(self, penalty: RowPenalty, features: Array) -> tuple[RowPenalty, Array, Array]:
+        """What `duality_gap` has to know of all features: their penalty, their gauges, and which of them some are."""
+        if self.judged is None:
+            return penalty, self.gauges, features
+        everywhere = np.union1d(self.judged, features)
+        gauges = np.ones(len(everywhere) + 1)  # the last one stands for all others
+        gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
+        return penalty.restrict(np.append(everywhere, 0)), gauges, np.searchsorted(everywhere, features)
 
     @property
     def counted(self) -> Array:

@@ -1,0 +1,121 @@
+"""Columns that lie on a device: a torch tensor, feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..storage.base import Asked, ColumnStorage, Reading, read_grouped
+from .passes import segment_products, shared_products
+
+Array = np.ndarray[Any, Any]
+
+KEPT_TYPES = (torch.float64, torch.float32, torch.int8, torch.uint8)
+_ALIGNED = 16  # bytes at which every column begins: a pass over others takes twice as long
+_BLOCK_BYTES = 256 << 20  # moved at a time
+
+
+class DeviceStorage(ColumnStorage):
+    """One column after another, rows in task order, each column padded to whole groups of 16 bytes.
+
+    Parameters
+    ----------
+    x : tensor, (features, padded rows)
+        float64, float32, int8 or uint8; never written to.
+    n_rows : int
+    """
+
+    sparse = False
+    dear = False
+
+    def __init__(self, x: torch.Tensor, n_rows: int) -> None:
+        self.x, self.n_rows, self.n_features = x, n_rows, int(x.shape[0])
+        self.device = x.device
+        self.dtype = np.dtype(str(x.dtype).removeprefix("torch."))
+        self._offsets: tuple[bytes, torch.Tensor] | None = None
+
+    @classmethod
+    def of(cls, parts: Sequence[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
+        """A copy on a device of matrices, (rows, features) each, stacked on top of each other.
+
+        Parameters
+        ----------
+        parts : list of tensors, on any device
+        row_order : array of int, optional
+            Permutation that brings the stacked rows into task order.
+        device : torch.device
+        """
+        kind = parts[0].dtype
+        for part in parts[1:]:
+            kind = torch.promote_types(kind, part.dtype)
+        if kind not in KEPT_TYPES:  # other numbers, and int8 beside uint8
+            kind = torch.float64
+        n_rows, n_features = sum(len(part) for part in parts), int(parts[0].shape[1])
+        group = _ALIGNED // kind.itemsize
+        out = torch.zeros((n_features, -(-n_rows // group) * group), dtype=kind, device=device)
+        order = None if row_order is None else torch.from_numpy(np.ascontiguousarray(row_order)).to(device)
+        step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
+        for low in range(0, n_features, step):
+            columns = slice(low, min(low + step, n_features))
+            block = torch.cat([part[:, columns].to(device=device, dtype=kind) for part in parts])
+            out[columns, :n_rows] = (block if order is None else block[order]).T
+        return cls(out, n_rows)
+
+    @property
+    def nbytes(self) -> int:
+        return self.x.numel() * self.x.itemsize
+
+    def on(self, array: Array) -> torch.Tensor:
+        """A copy of an array beside the columns."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
+
+    def multiply(
+        self,
+        vectors: Sequence[Array],
+        offsets: Array,
+        shared: bool,
+        columns: Array | None = None,
+        squares: bool = False,
+    ) -> list[torch.Tensor]:
+        """`products` of several vectors that cut the rows alike, in one reading; they stay on the device."""
+        chosen = None if columns is None else self.on(np.asarray(columns, dtype=np.int64))
+        tasks = len(offsets) - 1
+        stacked = self.on(np.stack(vectors))
+        if shared and tasks > 1:
+            wide = shared_products(self.x, self.n_rows, stacked.reshape(-1, self.n_rows), chosen, squares)
+            return [wide[:, k * tasks : (k + 1) * tasks] for k in range(len(vectors))]
+        found = segment_products(self.x, self.n_rows, stacked, offsets, self._cut(offsets), chosen, squares)
+        return list(found.unbind(0))
+
+    def _cut(self, offsets: Array) -> torch.Tensor:
+        """Offsets on the device; the last ones are kept."""
+        key = offsets.tobytes()
+        if self._offsets is None or self._offsets[0] != key:
+            self._offsets = key, self.on(np.asarray(offsets, dtype=np.int64))
+        return self._offsets[1]
+
+    def products(
+        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
+    ) -> Array:
+        return self.multiply([vector], offsets, shared, columns, squares)[0].cpu().numpy()
+
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        def together(own: list[Asked]) -> list[Array]:
+            first = own[0]
+            found = self.multiply(
+                [a.vector for a in own], first.offsets, first.shared, first.columns, first.squares
+            )
+            return [part.cpu().numpy() for part in found]
+
+        return read_grouped(asked, self.n_features, together)
+
+    def gather(self, features: Array) -> torch.Tensor:
+        """Raw columns on the device, (len(features), n_rows), float64."""
+        return self.x[self.on(np.asarray(features, dtype=np.int64)), : self.n_rows].to(torch.float64)
+
+    def take(self, features: Array) -> Array:
+        # a transposed contiguous block is the Fortran order that is asked for
+        return self.gather(features).cpu().numpy().T
