@@ -102,10 +102,14 @@ class LocalShard:
 
     # -- columns --------------------------------------------------------------------------------------------------
 
-    def norms(self, features: Array | None = None) -> Array:
-        """Norms of the columns of ``X~``, all or some, by tasks; a broadcast view where all tasks agree."""
+    def measure(self) -> None:
+        """Norms, scales, and which columns need care: in one reading of the data, unless they are known."""
         if self._norms is None:
             self._first_pass(None)
+
+    def norms(self, features: Array | None = None) -> Array:
+        """Norms of the columns of ``X~``, all or some, by tasks; a broadcast view where all tasks agree."""
+        self.measure()
         assert self._norms is not None
         return self._norms if features is None else self._norms[features]
 
@@ -124,7 +128,7 @@ class LocalShard:
         if features is None and self._norms is None:
             out = self._first_pass(projected)
         else:
-            self.norms()
+            self.measure()
             out = self._read([self._asked(self.samples.weighted(projected), features)])[0]
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
@@ -139,12 +143,12 @@ class LocalShard:
     @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
-        self.norms()
+        self.measure()
         return bool(len(self._fragile))
 
     def take(self, features: Array) -> Centred:
         """See `Design.take_centred`."""
-        self.norms()
+        self.measure()
         self.passes += self.storage.unread(features) / max(self.n_features, 1)
         found = self._centred(features)
         if not self.standardize:
@@ -325,6 +329,6 @@ class LocalShard:
 
     def scale(self, features: Array) -> Array:
         """What columns were divided by (`standardize`)."""
-        self.norms()
+        self.measure()
         assert self._scale is not None
         return self._scale[features]

@@ -30,7 +30,7 @@ from .certificate import (
     product_errors,
     standing_of,
 )
-from .pair import Pair, Point, point_gap
+from .pair import Pair, Point, merged, point_gap
 from .problem import Problem
 from .sieve import Sieve
 from .strategies import Strategy
@@ -159,7 +159,7 @@ class Engine:
     def step(self, lam: float, goal: float) -> Value:
         """Solve at a strength until the gap over all features is at most `goal`."""
         began = time.perf_counter()
-        penalty = self.problem.penalty.at(lam)
+        penalty = self._penalty_at(lam)
         rejected = np.zeros(self.design.n_features, dtype=bool)
         if self._sieve is not None:
             rejected = self._sieve.before(self.pair, lam, penalty)
@@ -176,6 +176,10 @@ class Engine:
             pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, rejected, tally)
         self.previous, self.pair = self.pair, pair
         return self._value(best, penalty, goal, tally, began)
+
+    def _penalty_at(self, lam: float) -> RowPenalty:
+        """That of all features."""
+        return self.problem.penalty.at(lam)
 
     def _solve_value(
         self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
@@ -611,7 +615,7 @@ def rows_of(features: Array, known: Array, rows: Array) -> Array:
 def _grown(penalty: RowPenalty, working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
     """The working set with the worst violators."""
     room = max(100, int(np.count_nonzero(rows.any(axis=1))))
-    grown = penalty.whole(np.union1d(working, violators[:room]))
+    grown = penalty.whole(merged(working, violators[:room]))
     return grown, rows_of(grown, working, rows)
 
 

@@ -17,7 +17,7 @@ from ..penalties import RowPenalty
 from ..solvers import Solution, VariationalNewton, WorkingProblem, duality_gap
 from .certificate import pass_errors
 from .engine import Engine, Value, rows_of
-from .pair import Pair
+from .pair import Pair, merged
 from .problem import Problem
 from .strategies import CoordinateOrNewton
 
@@ -83,6 +83,25 @@ class DeviceStrategy(CoordinateOrNewton):
         return here
 
 
+class _AtStrength:
+    """A penalty at a strength of which only a few features are asked for; whatever else is made when it is asked for."""
+
+    def __init__(self, unit: RowPenalty, lam: float) -> None:
+        self._unit, self._lam = unit, lam
+
+    def restrict(self, features: Array) -> RowPenalty:
+        return self._unit.restrict(features).at(self._lam)
+
+    def whole(self, features: Array) -> Array:
+        return self._unit.whole(features)
+
+    def ties(self, features: Array, rows: Array) -> list[Array] | None:
+        return self._unit.ties(features, rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._unit.at(self._lam), name)
+
+
 class LeanEngine(Engine):
     """`Engine` with a full pass in place of bounds; the gauges of all features stay where the columns are."""
 
@@ -100,8 +119,11 @@ class LeanEngine(Engine):
         room = max(500, 2 * len(self.pair.primal.features))
         if len(chosen) > room:
             chosen = chosen[np.argpartition(levels, -room)[-room:]]
-        working = np.union1d(chosen, guessed)
+        working = merged(chosen, guessed)
         return working, rows_of(working, guessed, guess)
+
+    def _penalty_at(self, lam: float) -> Any:
+        return _AtStrength(self.problem.penalty, lam)
 
     @property
     def _shard(self) -> Any:

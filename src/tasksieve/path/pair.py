@@ -14,6 +14,12 @@ from ..solvers.working import duality_gap
 Array = np.ndarray[Any, Any]
 
 
+def merged(first: Array, second: Array) -> Array:
+    """The features of two lists, ascending: lists are short, and sorting them is quicker than `union1d`."""
+    both = np.sort(np.concatenate([first, second]))
+    return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
+
+
 @dataclass
 class Point:
     """Some rows of W, the loss there, the correlations of its residual with those features, and, where they are known,
@@ -62,7 +68,7 @@ class Pair:
         """What `duality_gap` has to know of all features: their penalty, their gauges, and which of them some are."""
         if self.judged is None:
             return penalty, self.gauges, features
-        everywhere = np.union1d(self.judged, features)
+        everywhere = merged(self.judged, features)
         gauges = np.ones(len(everywhere) + 1)  # the last one stands for all others
         gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
         return penalty.restrict(np.append(everywhere, 0)), gauges, np.searchsorted(everywhere, features)

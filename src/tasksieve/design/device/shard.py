@@ -45,9 +45,12 @@ class DeviceShard(LocalShard):
 
     # -- columns --------------------------------------------------------------------------------------------------
 
-    def _measured(self) -> torch.Tensor:
+    def measure(self) -> None:
         if self._lengths is None:
             self._measure_columns(None)
+
+    def _measured(self) -> torch.Tensor:
+        self.measure()
         assert self._lengths is not None
         return self._lengths
 
@@ -87,6 +90,13 @@ class DeviceShard(LocalShard):
             scales = self._scales if features is None else self._scales[self.columns.on(features)]
             out /= scales
         return out
+
+    def _penalised_correlations(self, vector: Array) -> torch.Tensor:
+        """Those of all features; nobody asks for those of unpenalised ones."""
+        products = self._correlations(vector)
+        if len(self.unpenalised):
+            products[self.columns.on(self.unpenalised)] = 0.0
+        return products
 
     def _measure_columns(self, projected: Array | None) -> torch.Tensor:
         """`LocalShard._first_pass` and `_measure` on the device; raw products with a projected vector if one is given.
@@ -143,16 +153,10 @@ class DeviceShard(LocalShard):
             squares = squares / (self._scales * self._scales)
         self._lengths = squares.clamp_(min=0.0).sqrt_()
 
-    @property
-    def has_fragile(self) -> bool:
-        self._measured()
-        return bool(len(self._fragile))
-
     # -- anchors --------------------------------------------------------------------------------------------------
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
-        products = self._correlations(vector)
-        products[self.columns.on(self.unpenalised)] = 0.0
+        products = self._penalised_correlations(vector)
         if self._device_shelf is None:
             self._device_shelf = DeviceShelf(self._measured(), self.samples.n_tasks)
         self._device_shelf.store(products)
@@ -178,8 +182,7 @@ class DeviceShard(LocalShard):
 
     def judge(self, vector: Array, penalty: Any, errors: Array) -> None:
         """A full pass: upper bounds of the gauges of all features, errors included, are kept for `reaching`."""
-        products = self._correlations(vector)
-        products[self.columns.on(self.unpenalised)] = 0.0
+        products = self._penalised_correlations(vector)
         self._judged = self._gauges(products, penalty, errors)
 
     def reaching(self, least: float) -> tuple[Array, Array]:

@@ -14,12 +14,12 @@ from .passes import segment_products, shared_products
 Array = np.ndarray[Any, Any]
 
 KEPT_TYPES = (torch.float64, torch.float32, torch.int8, torch.uint8)
-_ALIGNED = 16  # bytes at which every column begins: a pass over others takes twice as long
+_ALIGNED = 16  # entries, and so at least bytes, at which columns begin: a pass over others takes twice as long
 _BLOCK_BYTES = 256 << 20  # moved at a time
 
 
 class DeviceStorage(ColumnStorage):
-    """One column after another, rows in task order, each column padded to whole groups of 16 bytes.
+    """One column after another, rows in task order, each column padded to whole groups of 16 entries.
 
     Parameters
     ----------
@@ -54,8 +54,7 @@ class DeviceStorage(ColumnStorage):
         if kind not in KEPT_TYPES:  # other numbers, and int8 beside uint8
             kind = torch.float64
         n_rows, n_features = sum(len(part) for part in parts), int(parts[0].shape[1])
-        group = _ALIGNED // kind.itemsize
-        out = torch.zeros((n_features, -(-n_rows // group) * group), dtype=kind, device=device)
+        out = torch.zeros((n_features, -(-n_rows // _ALIGNED) * _ALIGNED), dtype=kind, device=device)
         order = None if row_order is None else torch.from_numpy(np.ascontiguousarray(row_order)).to(device)
         step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
         for low in range(0, n_features, step):

@@ -25,7 +25,7 @@ def _kernels() -> Any:
     @triton.jit
     def segments(  # type: ignore[no-untyped-def]
         x, pitch, columns, count, vectors, n_rows, cut, n_tasks, out,
-        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr,
+        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, MAGIC: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr,
     ):  # fmt: skip
         places = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
         inside = places < count
@@ -35,15 +35,21 @@ def _kernels() -> Any:
         for t in range(n_tasks):
             start, stop = tl.load(cut + t), tl.load(cut + t + 1)
             total = tl.zeros((FEATURES, ROWS), dtype=tl.float64)
-            for first in range(start, stop, ROWS):
-                rows = first + tl.arange(0, ROWS)
-                here = rows < stop
+            # From a place where 16 bytes can be read at once; rows of other tasks meet zeros of the vector.
+            for first in range(start // 16 * 16, stop, ROWS):
+                rows = tl.multiple_of(first, 16) + tl.arange(0, ROWS)
                 entries = tl.load(
-                    x + feature[:, None] * pitch + rows[None, :], mask=inside[:, None] & here[None, :], other=0
-                ).to(tl.float64)
+                    x + feature[:, None] * pitch + rows[None, :], mask=inside[:, None] & (rows < pitch)[None, :], other=0
+                )
+                if MAGIC:  # a conversion of integers by an addition: four times as fast
+                    bits = (entries.to(tl.int32) + 128).to(tl.int64) | 0x4330000000000000
+                    doubles = bits.to(tl.float64, bitcast=True) - 4503599627370624.0
+                else:
+                    doubles = entries.to(tl.float64)
                 if SQUARES:
-                    entries = entries * entries
-                total += entries * tl.load(vector + rows, mask=here, other=0.0)[None, :]
+                    doubles = doubles * doubles
+                own = tl.load(vector + rows, mask=(rows >= start) & (rows < stop), other=0.0)
+                total += doubles * own[None, :]
             tl.store(target + t, tl.sum(total, axis=1), mask=inside)
 
     return triton, segments
@@ -71,6 +77,6 @@ def segment_products(
     with torch.cuda.device(x.device):
         segments[(triton.cdiv(count, features), len(vectors))](
             x, x.stride(0), x if columns is None else columns, count, vectors, vectors.stride(0), cut, tasks, out,
-            CHOSEN=columns is not None, SQUARES=squares, FEATURES=features, ROWS=rows, num_warps=4,
+            CHOSEN=columns is not None, SQUARES=squares, MAGIC=x.dtype in (torch.int8, torch.uint8), FEATURES=features, ROWS=rows, num_warps=4,
         )  # fmt: skip
     return out
