@@ -84,7 +84,7 @@ class DeviceStrategy(CoordinateOrNewton):
 
 
 class _AtStrength:
-    """A penalty at a strength of which only a few features are asked for; whatever else is made when it is asked for."""
+    """A penalty at a strength, of which only a few features are asked for; all else is made on demand."""
 
     def __init__(self, unit: RowPenalty, lam: float) -> None:
         self._unit, self._lam = unit, lam
