@@ -3,8 +3,8 @@
 Tasks are padded to the longest, and columns to one of a few widths, so that one batched call serves all tasks and the
 same calls serve all values: a row of zeros adds 1 to the diagonal of K and nothing else, a column of zeros nothing at
 all. The linear algebra is in the form that is smaller (`newton_forms`): as large as the tasks have rows, or as there
-are features in play. On a GPU each of the two halves of a step, a direction and the point that it leads to, is one recorded
-graph of kernels; a step then waits for the device once.
+are features in play. On a GPU each of the two halves of a step, a direction and the point that it leads to, is one
+recorded graph of kernels; a step then waits for the device once.
 """
 
 from __future__ import annotations
