@@ -144,6 +144,8 @@ class Engine:
         self._bounds_all = not few or self._sieve is not None
         self.pair = self._null_pair(self.lam_max)
         self.previous: Pair | None = None
+        #: without screening nothing is rejected, ever
+        self._none = np.zeros(self.design.n_features, dtype=bool)
 
     def resume(self, value: Value) -> None:
         """Go on from a value that somebody else has solved."""
@@ -160,13 +162,13 @@ class Engine:
         """Solve at a strength until the gap over all features is at most `goal`."""
         began = time.perf_counter()
         penalty = self._penalty_at(lam)
-        rejected = np.zeros(self.design.n_features, dtype=bool)
+        rejected = self._none
         if self._sieve is not None:
             rejected = self._sieve.before(self.pair, lam, penalty)
             predicted = self._predicted_pair(lam)
             if predicted is not None:
                 rejected |= self._sieve.during(predicted, penalty)
-        tally = _Tally(rejected=int(np.count_nonzero(rejected)))
+        tally = _Tally(rejected=0 if rejected is self._none else int(np.count_nonzero(rejected)))
         if lam >= self.lam_max:
             pair = best = self._null_pair(lam)
             pair.gauges = self._null_bounds(lam, penalty)

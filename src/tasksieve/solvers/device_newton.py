@@ -42,7 +42,13 @@ class _Slot:
 
     def __init__(self, width: int, device: Any) -> None:
         self.a = torch.zeros(width, dtype=torch.float64, device=device)
-        self.factor = self.residual = self.products = self.sizes = self.mask = self.rank = self.found = None
+        self.factor: Any = None
+        self.residual: Any = None
+        self.products: Any = None
+        self.sizes: Any = None
+        self.mask: Any = None
+        self.rank: Any = None
+        self.found: Any = None
         self.graph: Any = None
         self.directions: dict[int, _Direction] = {}
 
@@ -52,7 +58,13 @@ class _Direction:
 
     def __init__(self) -> None:
         self.graph: Any = None
-        self.chosen = self.m = self.right = self.lower = self.size = self.following = self.found = None
+        self.chosen: Any = None
+        self.m: Any = None
+        self.right: Any = None
+        self.lower: Any = None
+        self.size: Any = None
+        self.following: Any = None
+        self.found: Any = None
 
 
 class _Room:
@@ -302,7 +314,7 @@ class DeviceNewton:
         now, other = room.slots
         now.a.copy_(here[2])
         room.evaluate(now)
-        facts = _Facts(now.found.tolist(), ridge)  # type: ignore[attr-defined]
+        facts = _Facts(now.found.tolist(), ridge)
         if not facts.sound:
             return Solution(start, 0, np.inf)
         steps, least, stalled = 0, facts.gap, 0
@@ -314,7 +326,7 @@ class DeviceNewton:
             now, other, facts = other, now, following
             stalled = stalled + 1 if facts.gap > 0.999 * least else 0
             least = min(facts.gap, least)
-        rows = (now.a[:count, None] * now.products[:count]).cpu().numpy()  # type: ignore[index]
+        rows = (now.a[:count, None] * now.products[:count]).cpu().numpy()
         return Solution(rows, steps, facts.gap)
 
     def _step(self, room: _Room, now: _Slot, other: _Slot, facts: _Facts, ridge: float) -> _Facts | None:
@@ -323,7 +335,7 @@ class DeviceNewton:
         along = room.direct(now, min(_width(most - 1), room.width))
         other.a.copy_(along.following)
         room.evaluate(other)
-        both = torch.cat([along.found, other.found]).tolist()  # type: ignore[list-item]
+        both = torch.cat([along.found, other.found]).tolist()
         below, failed, decrease = both[:3]
         slack = 1e-13 * abs(facts.value)
         if not below and not failed and decrease <= slack:
@@ -346,7 +358,7 @@ class DeviceNewton:
             a, fall = room.follow(now, along, v, step)
             other.a.copy_(a)
             room.evaluate(other)
-            decrease, *found = torch.cat([fall[None], other.found]).tolist()  # type: ignore[list-item]
+            decrease, *found = torch.cat([fall[None], other.found]).tolist()
             if not decrease <= slack:
                 return None
             following = _Facts(found, ridge)
@@ -360,16 +372,16 @@ class DeviceNewton:
         m, right, lower = along.m, along.right, along.lower
         if damping:  # the plain form, bent towards steepest descent
             size, a, strength = along.size, now.a[along.chosen], room.lam[along.chosen]
-            inside = now.mask[along.chosen]  # type: ignore[index]
+            inside = now.mask[along.chosen]
             rest = strength / (1.0 - room.ridge * a)
             plain = room.ridge * ((rest / size) ** 2 / (1.0 - room.ridge * a) - size / strength)
-            m = m.clone()  # type: ignore[attr-defined]
+            m = m.clone()
             m.diagonal().add_(inside * plain)
             m.diagonal().add_(damping * m.diagonal().mean())
             right = inside * 0.5 * (size - rest) * (size + rest) / size
         fixed = torch.zeros_like(right, dtype=torch.bool)
         for attempt in range(_PIVOTS):
-            free = (~fixed).to(m.dtype)  # type: ignore[attr-defined]
+            free = (~fixed).to(m.dtype)
             held = torch.where(fixed, lower, torch.zeros_like(lower))
             masked = m * free[:, None] * free[None, :]
             masked.diagonal().add_(fixed.to(masked.dtype))
@@ -397,7 +409,8 @@ def _combine(x: Any, rows: Any) -> Any:
 
 
 def _solve(factor: Any, right: Any) -> Any:
-    """``(L L')^-1 b_t``: (tasks, size)."""
-    if len(factor) == 1:
-        return torch.cholesky_solve(right.mT, factor[0]).mT
-    return torch.cholesky_solve(right[:, :, None], factor)[:, :, 0]
+    """``(L L')^-1 b_t``: (tasks, size). By two substitutions, which can be recorded."""
+    wide = right.mT if len(factor) == 1 else right[:, :, None]
+    half = torch.linalg.solve_triangular(factor, wide, upper=False)
+    whole = torch.linalg.solve_triangular(factor.mT, half, upper=True)
+    return whole[0].mT if len(factor) == 1 else whole[:, :, 0]
