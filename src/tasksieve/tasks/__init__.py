@@ -28,8 +28,8 @@ from .labels import (
 from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
+from .moving import on_device, placed
 from .offset import add_offset, observed_offset, read_offset
-from .on_device import on_device, placed
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
 from .task_graph import read_graph, read_task_graph

@@ -48,9 +48,9 @@ def read_tensor(X: Any, name: str = "X") -> DeviceMatrix:
 
     float64, float32, int8 and uint8 stay what they are, bool is read as uint8; others become float64.
     """
+    tensor = as_tensor(X)
     import torch
 
-    tensor = as_tensor(X)
     refuse_single_precision(tensor.device, name)
     if tensor.requires_grad:
         raise ValueError(
@@ -107,9 +107,9 @@ def to_numpy(values: Any) -> Any:
         return values
     if not is_tensor(values):
         return values
+    tensor = as_tensor(values).detach()
     import torch
 
-    tensor = as_tensor(values).detach()
     if tensor.dtype in (torch.bfloat16, torch.float16):
         tensor = tensor.to(torch.float64)
     return np.asarray(tensor.cpu().resolve_neg().numpy())
@@ -119,7 +119,9 @@ def to_host(X: Any) -> Any:
     """X itself; of a tensor, a copy in this process's memory, in a type that NumPy has."""
     if isinstance(X, OnDevice):
         return X.array if hasattr(X, "array") else to_numpy(getattr(X, "tensor"))  # noqa: B009
-    return to_numpy(read_tensor(X).tensor) if is_tensor(X) else X
+    if not is_tensor(X):
+        return X
+    return to_numpy(read_tensor(X).tensor if len(X.shape) == 2 else X)
 
 
 def like(X: Any, answer: Any) -> Any:
