@@ -135,7 +135,7 @@ def test_gaps_are_true(name: str, device: str) -> None:
         assert path.objectives[k] * unit == pytest.approx(objective, abs=1e-7 * scale)
         best = judge.objective(lam, closer.coef(k).toarray().T, closer.intercept(k))
         assert objective - best <= path.dual_gaps[k] * unit + 1e-12 * scale
-        if not OPTIONS[name].get("fragile") and not case.positive:  # where long double has digits for its own dual point
+        if not OPTIONS[name].get("fragile") and not case.positive:  # where the judge has digits for a dual point
             assert judge.gap(lam, w, b) <= 1e-4 * scale
         assert np.array_equal(path.features(k), plain.features(k))
 

@@ -117,7 +117,9 @@ def test_the_same_products_as_the_dense_storage(dtype: str, device: str, rng: np
 
 def test_columns_that_lie_well_are_not_copied(rng: np.random.Generator) -> None:
     moved = ts.on_device(rng.standard_normal((13, 5)), "cpu")
-    assert as_storage(moved).x.data_ptr() == moved.tensor.data_ptr()
+    found = as_storage(moved)
+    assert found.x.data_ptr() == moved.tensor.data_ptr()
+    ts.checks.check_storage(lambda x: as_storage(ts.on_device(x, "cpu")))
 
 
 def test_a_column_too_long_for_the_room() -> None:

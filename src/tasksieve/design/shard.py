@@ -20,13 +20,13 @@ Array = np.ndarray[Any, Any]
 
 # Columns whose spread is this much smaller than their size lose digits in products of raw columns: those few are
 # shifted and centred explicitly instead. All others lose no more than this factor, which `rounding` has.
-_FRAGILE_RATIO = 1e3
+FRAGILE_RATIO = 1e3
 _EPS = float(np.finfo(np.float64).eps)
 #: of a column: so little left by projection is no more than rounding
 NOISE = 64.0 * _EPS
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
-_TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
+TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
 
 @dataclass
@@ -71,6 +71,9 @@ class LocalShard:
     n_threads : int
     """
 
+    #: whether a pass is so cheap that one may be made at every value (`path.lean`)
+    judges = False
+
     def __init__(
         self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
     ) -> None:
@@ -99,10 +102,14 @@ class LocalShard:
 
     # -- columns --------------------------------------------------------------------------------------------------
 
-    def norms(self, features: Array | None = None) -> Array:
-        """Norms of the columns of ``X~``, all or some, by tasks; a broadcast view where all tasks agree."""
+    def measure(self) -> None:
+        """Norms, scales, and which columns need care: in one reading of the data, unless they are known."""
         if self._norms is None:
             self._first_pass(None)
+
+    def norms(self, features: Array | None = None) -> Array:
+        """Norms of the columns of ``X~``, all or some, by tasks; a broadcast view where all tasks agree."""
+        self.measure()
         assert self._norms is not None
         return self._norms if features is None else self._norms[features]
 
@@ -121,12 +128,12 @@ class LocalShard:
         if features is None and self._norms is None:
             out = self._first_pass(projected)
         else:
-            self.norms()
+            self.measure()
             out = self._read([self._asked(self.samples.weighted(projected), features)])[0]
         if len(self._fragile):
             chosen = self._fragile if features is None else np.flatnonzero(np.isin(features, self._fragile))
-            for low in range(0, len(chosen), _TAKE_BLOCK):
-                part = chosen[low : low + _TAKE_BLOCK]
+            for low in range(0, len(chosen), TAKE_BLOCK):
+                part = chosen[low : low + TAKE_BLOCK]
                 columns = self._centred(part if features is None else features[part]).columns
                 out[part] = self._packed_products(columns, projected)
         if self._scale is not None:
@@ -136,17 +143,17 @@ class LocalShard:
     @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
-        self.norms()
+        self.measure()
         return bool(len(self._fragile))
 
     def take(self, features: Array) -> Centred:
         """See `Design.take_centred`."""
-        self.norms()
+        self.measure()
         self.passes += self.storage.unread(features) / max(self.n_features, 1)
         found = self._centred(features)
-        if self._scale is None:
+        if not self.standardize:
             return found
-        factor = 1.0 / self._scale[features]
+        factor = 1.0 / self.scale(features)
         if self.samples.uniform:
             found.columns *= factor[:, 0]
         else:
@@ -294,19 +301,19 @@ class LocalShard:
         self.rounding = 4.0 * (self.samples.depth + 8) * _EPS
         if len(self.samples.basis):
             lost = self.rounding * raw
-            self.rounding *= _FRAGILE_RATIO
-            low = squares < raw / _FRAGILE_RATIO**2
+            self.rounding *= FRAGILE_RATIO
+            low = squares < raw / FRAGILE_RATIO**2
             self._fragile = np.flatnonzero(low.any(axis=1))
             if self.standardize and spread is squares:
                 spread = squares.copy()
             squares += lost
-            for start in range(0, len(self._fragile), _TAKE_BLOCK):
-                part = self._fragile[start : start + _TAKE_BLOCK]
+            for start in range(0, len(self._fragile), TAKE_BLOCK):
+                part = self._fragile[start : start + TAKE_BLOCK]
                 found = self._centred(part)
                 whole = np.square(found.sizes)
                 width = squares.shape[1]
                 # Beside unpenalised features little may be left of a column, and that little is rounding.
-                squares[part] = np.maximum(found.squares, whole / _FRAGILE_RATIO**2)[:, :width]
+                squares[part] = np.maximum(found.squares, whole / FRAGILE_RATIO**2)[:, :width]
                 if self.standardize:
                     spread[part] = whole[:, :width]
         if self.standardize:
@@ -322,6 +329,6 @@ class LocalShard:
 
     def scale(self, features: Array) -> Array:
         """What columns were divided by (`standardize`)."""
-        self.norms()
+        self.measure()
         assert self._scale is not None
         return self._scale[features]

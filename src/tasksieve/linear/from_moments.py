@@ -46,7 +46,8 @@ _UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is 
 
 def _refuse_device(model: Any) -> None:
     if model.device is not None:
-        raise ValueError(f"device={str(model.device)!r}: sums of rows are worked on by the processor. Leave device out.")
+        named = f"device={str(model.device)!r}"
+        raise ValueError(f"{named}: sums of rows are worked on by the processor. Leave device out.")
 
 
 @dataclass

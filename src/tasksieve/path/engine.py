@@ -30,7 +30,7 @@ from .certificate import (
     product_errors,
     standing_of,
 )
-from .pair import Pair, Point, point_gap
+from .pair import Pair, Point, merged, point_gap
 from .problem import Problem
 from .sieve import Sieve
 from .strategies import Strategy
@@ -159,7 +159,7 @@ class Engine:
     def step(self, lam: float, goal: float) -> Value:
         """Solve at a strength until the gap over all features is at most `goal`."""
         began = time.perf_counter()
-        penalty = self.problem.penalty.at(lam)
+        penalty = self._penalty_at(lam)
         rejected = np.zeros(self.design.n_features, dtype=bool)
         if self._sieve is not None:
             rejected = self._sieve.before(self.pair, lam, penalty)
@@ -176,6 +176,10 @@ class Engine:
             pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, rejected, tally)
         self.previous, self.pair = self.pair, pair
         return self._value(best, penalty, goal, tally, began)
+
+    def _penalty_at(self, lam: float) -> RowPenalty:
+        """That of all features."""
+        return self.problem.penalty.at(lam)
 
     def _solve_value(
         self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
@@ -234,7 +238,10 @@ class Engine:
         elif lowest.objective > self.loss.null.value:  # never worse than W = 0
             lowest = self._null_pair(lam)
         found = min(gap, lowest.objective - best_dual)
-        return pair, Pair(lam, lowest.primal, lowest.objective, highest.dual, highest.counted, found)
+        best = replace(
+            highest, primal=lowest.primal, objective=lowest.objective, gauges=highest.counted, gap=found, known=None
+        )
+        return pair, best
 
     def _predicted_pair(self, lam: float) -> Pair | None:
         """The pair that the secant leads to, where a pass a value is allowed: it is nearer than the last one."""
@@ -289,8 +296,9 @@ class Engine:
         known = None
         if point is pair.dual and point.errors is not None:
             known = point.products, point.errors
+        everything, gauges, where = pair.whole(penalty, features)
         gap = certified_gap(
-            self.loss, penalty, self.columns, places, features, standing, pair.dual.at, pair.gauges, own, known
+            self.loss, everything, self.columns, places, where, standing, pair.dual.at, gauges, own, known
         )
         goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
@@ -326,7 +334,7 @@ class Engine:
         guessed, guess = self._predict(lam)
         if self._all_in:
             working = (~rejected & penalty.penalised).nonzero()[0]
-            return working, _rows_of(working, guessed, guess)
+            return working, rows_of(working, guessed, guess)
         levels = self.levels if penalty.separable else np.where(rejected, 0.0, self.levels)
         chosen = penalty.promising(levels, self.pair.lam, lam)
         chosen = chosen[~rejected[chosen]]
@@ -337,7 +345,7 @@ class Engine:
         inside[chosen] = True
         inside[guessed] = ~rejected[guessed]
         working = penalty.whole(inside.nonzero()[0])
-        return working, _rows_of(working, guessed, guess)
+        return working, rows_of(working, guessed, guess)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
         """Start of a value: the secant of the last two solutions, linear in lam.
@@ -352,7 +360,7 @@ class Engine:
         if before is None or before.lam == now.lam or len(features) == 0 or self.strategy.whole:
             return features, rows
         theta = (lam - now.lam) / (now.lam - before.lam)
-        old = _rows_of(features, before.primal.features, before.primal.rows)
+        old = rows_of(features, before.primal.features, before.primal.rows)
         if self.strategy.only_sizes:
             sizes, old_sizes = row_norms(rows), row_norms(old)
             factor = np.maximum(1.0 + theta * (1.0 - old_sizes / sizes), 0.0)
@@ -425,7 +433,7 @@ class Engine:
         """Entries of the working rows that the latest pair proves to be zero at this strength."""
         assert self._sieve is not None
         entries = self._sieve.zero_entries(pair, lam, penalty)
-        zero = _rows_of(working, pair.dual.features, entries) > 0.0
+        zero = rows_of(working, pair.dual.features, entries) > 0.0
         return zero if zero.any() else None
 
     # -- certificate ----------------------------------------------------------------------------------------------
@@ -597,7 +605,7 @@ class Engine:
         return f"feature {np.concatenate([numbers.features, design.unpenalised])[worst]}"
 
 
-def _rows_of(features: Array, known: Array, rows: Array) -> Array:
+def rows_of(features: Array, known: Array, rows: Array) -> Array:
     """Rows of these features, from those of known ones; zero for others. Both ascend."""
     out = np.empty((len(features), rows.shape[1]))
     kernels.pick_rows(known, np.ascontiguousarray(rows, dtype=np.float64), features, out)
@@ -607,11 +615,11 @@ def _rows_of(features: Array, known: Array, rows: Array) -> Array:
 def _grown(penalty: RowPenalty, working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
     """The working set with the worst violators."""
     room = max(100, int(np.count_nonzero(rows.any(axis=1))))
-    grown = penalty.whole(np.union1d(working, violators[:room]))
-    return grown, _rows_of(grown, working, rows)
+    grown = penalty.whole(merged(working, violators[:room]))
+    return grown, rows_of(grown, working, rows)
 
 
 def _with_whole_blocks(penalty: RowPenalty, features: Array, rows: Array) -> tuple[Array, Array]:
     """The same with zero rows for what is missing of their blocks."""
     whole = penalty.whole(features)
-    return (features, rows) if len(whole) == len(features) else (whole, _rows_of(whole, features, rows))
+    return (features, rows) if len(whole) == len(features) else (whole, rows_of(whole, features, rows))

@@ -14,6 +14,12 @@ from ..solvers.working import duality_gap
 Array = np.ndarray[Any, Any]
 
 
+def merged(first: Array, second: Array) -> Array:
+    """The features of two lists, ascending: lists are short, and sorting them is quicker than `union1d`."""
+    both = np.sort(np.concatenate([first, second]))
+    return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
+
+
 @dataclass
 class Point:
     """Some rows of W, the loss there, the correlations of its residual with those features, and, where they are known,
@@ -45,6 +51,8 @@ class Pair:
         Of the primal and the dual point at `lam`.
     known : array, optional
         What `counted` answers, where it is not the gauges.
+    judged : array of int, optional
+        Which features the gauges are of, ascending, where those of all others are at most 1; by default all.
     """
 
     lam: float
@@ -54,6 +62,16 @@ class Pair:
     gauges: Array
     gap: float = np.inf
     known: Array | None = None
+    judged: Array | None = None
+
+    def whole(self, penalty: RowPenalty, features: Array) -> tuple[RowPenalty, Array, Array]:
+        """What `duality_gap` has to know of all features: their penalty, their gauges, and which of them some are."""
+        if self.judged is None:
+            return penalty, self.gauges, features
+        everywhere = merged(self.judged, features)
+        gauges = np.ones(len(everywhere) + 1)  # the last one stands for all others
+        gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
+        return penalty.restrict(np.append(everywhere, 0)), gauges, np.searchsorted(everywhere, features)
 
     @property
     def counted(self) -> Array:

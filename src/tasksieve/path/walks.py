@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
-from . import gram
+from . import gram, lean
 from .choose import choose_strategy
 from .engine import Engine, Value
 from .problem import Problem
@@ -69,7 +69,8 @@ class EngineWalk(Walk):
 
 
 class PathWalk(Walk):
-    """A walk by the Gram way where that serves, and with the engine from where it ends.
+    """A walk by the lean way where the columns lie on a device; else by the Gram way where that serves, and with the
+    engine from where it ends.
 
     Parameters
     ----------
@@ -98,15 +99,24 @@ class PathWalk(Walk):
         self._problem, self._max_iter, self._options = problem, max_iter, options
         self._single = n_values == 1
         self._gram: gram.GramWalk | None = None
-        self._engine: EngineWalk | None = None
+        self._engine: EngineWalk | lean.LeanWalk | None = None
         self._last = after
+        plain = not asks_for_something({**options, "start": None})
+        self._lean = plain and lean.serves(problem)
+        if self._lean:
+            self._begin_engine()
+            return
         if by_gram and after is None and not asks_for_something(options) and gram.serves(problem, n_values):
             self._gram = gram.gram_walk(problem)
         if self._gram is None:
             self._begin_engine()
 
-    def _begin_engine(self) -> EngineWalk:
-        self._engine = EngineWalk(self._problem, max_iter=self._max_iter, single=self._single, **self._options)
+    def _begin_engine(self) -> EngineWalk | lean.LeanWalk:
+        if self._lean:
+            start = self._options.get("start")
+            self._engine = lean.LeanWalk(self._problem, max_iter=self._max_iter, single=self._single, start=start)
+        else:
+            self._engine = EngineWalk(self._problem, max_iter=self._max_iter, single=self._single, **self._options)
         if self._last is not None:
             self._engine.engine.resume(self._last)
         return self._engine
@@ -119,7 +129,7 @@ class PathWalk(Walk):
     @property
     def history(self) -> Any:
         """What an algorithm for study has kept."""
-        return None if self._engine is None else self._engine.strategy.history
+        return None if self._engine is None else self._engine.engine.strategy.history
 
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
         if self._gram is not None:

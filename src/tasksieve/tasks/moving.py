@@ -16,6 +16,7 @@ from .tensors import is_tensor, read_tensor
 Array = np.ndarray[Any, Any]
 
 _MOVED_BYTES = 64 << 20  # of X at a time
+_ALIGNED = 16  # entries at which columns begin, as in a `DeviceStorage`
 
 
 def on_device(X: Any, device: Any = "cuda", *, max_bytes: float | None = None) -> Any:
@@ -110,23 +111,21 @@ def _array(matrix: Any) -> Array:
 def _moved(matrix: Any, device: Any) -> DeviceMatrix:
     """Features one after the other, in a copy."""
     torch = the_torch("on_device")
-    from ..design.device.storage import empty_columns
-
     n_rows, n_features = matrix.shape
     tensor = matrix.tensor if isinstance(matrix, DeviceMatrix) else None
     array = None if tensor is not None else _array(matrix)
     dtype = tensor.dtype if tensor is not None else getattr(torch, np.dtype(matrix.dtype).name)
     try:
-        out = empty_columns(n_rows, n_features, dtype, device)
+        out = torch.zeros((n_features, -(-n_rows // _ALIGNED) * _ALIGNED), dtype=dtype, device=device)
         step = max(1, _MOVED_BYTES // max(1, n_features * dtype.itemsize))
         for low in range(0, n_rows, step):
             rows = slice(low, low + step)
             # a copy of the block: torch warns of arrays that must not be written to
             block = tensor[rows] if tensor is not None else torch.from_numpy(np.array(array[rows]))  # type: ignore[index]
-            out[:, rows] = block.to(device).T
+            out[:, low : low + len(block)] = block.to(device).T
     except torch.OutOfMemoryError as error:
         raise MemoryError(
             f"X needs {in_words(matrix.nbytes)} on {device}, and there is not so much: free memory there, or give "
             "max_bytes, so that X streams through."
         ) from error
-    return DeviceMatrix(out.T)
+    return DeviceMatrix(out[:, :n_rows].T, out)

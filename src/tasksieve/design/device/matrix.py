@@ -54,10 +54,12 @@ class DeviceMatrix(OnDevice):
     ----------
     tensor : torch.Tensor
         float64, float32, int8 or uint8.
+    columns : torch.Tensor of shape (features, padded rows), optional
+        The same numbers, where they lie feature by feature as a `DeviceStorage` has them.
     """
 
-    def __init__(self, tensor: Any) -> None:
-        self.tensor, self.device = tensor, tensor.device
+    def __init__(self, tensor: Any, columns: Any = None) -> None:
+        self.tensor, self.columns, self.device = tensor, columns, tensor.device
         self.n_rows, self.n_features = (int(size) for size in tensor.shape)
         self.dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
 

@@ -24,7 +24,7 @@ def on_device_storage(parts: Sequence[Any], row_order: Array | None) -> ColumnSt
                 "with tasksieve.on_device(X, device)."
             )
     if all(isinstance(part, DeviceMatrix) for part in parts):
-        from .storage import DeviceStorage
+        from .shard import DeviceStorage  # with the shard that its columns live in
 
         device, tensors = parts[0].device, [part.tensor for part in parts]
         if device.type == "cuda" and (len(parts) > 1 or row_order is not None):
@@ -35,6 +35,9 @@ def on_device_storage(parts: Sequence[Any], row_order: Array | None) -> ColumnSt
                 "Give one matrix with the rows sorted by task, or hand X in as a NumPy array (tasksieve.on_device "
                 "streams what does not fit).",
             )
+        columns = parts[0].columns if len(parts) == 1 and row_order is None else None
+        if columns is not None:  # used where it lies
+            return DeviceStorage(columns, parts[0].n_rows)
         return DeviceStorage.of(tensors, row_order, device)
     from .streamed import StreamedMatrix, StreamedStorage
 

@@ -1,4 +1,4 @@
-"""Columns that lie on a device, feature by feature."""
+"""Columns that lie on a device: a torch tensor, feature by feature."""
 
 from __future__ import annotations
 
@@ -8,96 +8,113 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..storage.base import Asked, ColumnStorage, Reading, part_read, split_asked
-from .blocks import block_columns, block_products, on_the_device
+from ..storage.base import Asked, ColumnStorage, Reading, read_grouped
+from .passes import segment_products, shared_products
 
 Array = np.ndarray[Any, Any]
 
-KEPT_TYPES = {torch.float64: np.float64, torch.float32: np.float32, torch.int8: np.int8, torch.uint8: np.uint8}
-_ALIGNED = 16  # bytes at which every column begins
-
-
-def padded_rows(n_rows: int, itemsize: int) -> int:
-    """Rows with which a column ends on a multiple of 16 bytes."""
-    unit = _ALIGNED // itemsize
-    return -(-n_rows // unit) * unit
-
-
-def empty_columns(n_rows: int, n_features: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Room for columns, (features, rows), each beginning on 16 bytes; what pads them is zero."""
-    width = padded_rows(n_rows, dtype.itemsize)
-    whole = torch.empty((n_features, width), dtype=dtype, device=device)
-    whole[:, n_rows:] = 0
-    return whole[:, :n_rows]
+KEPT_TYPES = (torch.float64, torch.float32, torch.int8, torch.uint8)
+_ALIGNED = 16  # entries, and so at least bytes, at which columns begin: a pass over others takes twice as long
+_BLOCK_BYTES = 256 << 20  # moved at a time
 
 
 class DeviceStorage(ColumnStorage):
-    """A tensor of shape (features, rows), rows in task order, on a device.
+    """One column after another, rows in task order, each column padded to whole groups of 16 entries.
 
     Parameters
     ----------
-    x : tensor
-        float64, float32, int8 or uint8, each feature in one piece.
+    x : tensor, (features, padded rows)
+        float64, float32, int8 or uint8; never written to.
+    n_rows : int
     """
 
-    dear = True
     sparse = False
+    dear = False
 
-    def __init__(self, x: torch.Tensor) -> None:
-        self.x, self.device = x, x.device
-        self.n_features, self.n_rows = x.shape
-        self.dtype = np.dtype(KEPT_TYPES[x.dtype])
+    def __init__(self, x: torch.Tensor, n_rows: int) -> None:
+        self.x, self.n_rows, self.n_features = x, n_rows, int(x.shape[0])
+        self.device = x.device
+        self.dtype = np.dtype(str(x.dtype).removeprefix("torch."))
+        self._offsets: tuple[bytes, torch.Tensor] | None = None
 
     @classmethod
-    def of(cls, parts: list[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
-        """Tensors, (rows, features) each, on top of each other; used where they lie if columns lie as they should."""
-        types = {part.dtype for part in parts}
-        dtype = types.pop() if len(types) == 1 else torch.float64
-        dtype = dtype if dtype in KEPT_TYPES else torch.float64
-        first = parts[0]
-        here = len(parts) == 1 and first.dtype == dtype and first.device == device
-        if here and row_order is None and _lies_well(first):
-            return cls(first.T)
-        n_rows, n_features = sum(len(part) for part in parts), first.shape[1]
-        out = empty_columns(n_rows, n_features, dtype, device)
-        order = None if row_order is None else torch.as_tensor(np.ascontiguousarray(row_order), device=device)
-        step = block_columns(n_rows)
+    def of(cls, parts: Sequence[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
+        """A copy on a device of matrices, (rows, features) each, stacked on top of each other.
+
+        Parameters
+        ----------
+        parts : list of tensors, on any device
+        row_order : array of int, optional
+            Permutation that brings the stacked rows into task order.
+        device : torch.device
+        """
+        kind = parts[0].dtype
+        for part in parts[1:]:
+            kind = torch.promote_types(kind, part.dtype)
+        if kind not in KEPT_TYPES:  # other numbers, and int8 beside uint8
+            kind = torch.float64
+        n_rows, n_features = sum(len(part) for part in parts), int(parts[0].shape[1])
+        out = torch.zeros((n_features, -(-n_rows // _ALIGNED) * _ALIGNED), dtype=kind, device=device)
+        order = None if row_order is None else torch.from_numpy(np.ascontiguousarray(row_order)).to(device)
+        step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
         for low in range(0, n_features, step):
-            block = [part[:, low : low + step].T.to(device=device, dtype=dtype) for part in parts]
-            rows = block[0] if len(block) == 1 else torch.cat(block, dim=1)
-            out[low : low + step] = rows if order is None else rows[:, order]
-        return cls(out)
+            columns = slice(low, min(low + step, n_features))
+            block = torch.cat([part[:, columns].to(device=device, dtype=kind) for part in parts])
+            out[columns, :n_rows] = (block if order is None else block[order]).T
+        return cls(out, n_rows)
+
+    @property
+    def nbytes(self) -> int:
+        return self.x.numel() * self.x.itemsize
+
+    def on(self, array: Array) -> torch.Tensor:
+        """A copy of an array beside the columns."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
+
+    def multiply(
+        self,
+        vectors: Sequence[Array],
+        offsets: Array,
+        shared: bool,
+        columns: Array | None = None,
+        squares: bool = False,
+    ) -> list[torch.Tensor]:
+        """`products` of several vectors that cut the rows alike, in one reading; they stay on the device."""
+        chosen = None if columns is None else self.on(np.asarray(columns, dtype=np.int64))
+        tasks = len(offsets) - 1
+        stacked = self.on(np.stack(vectors))
+        if shared and tasks > 1:
+            wide = shared_products(self.x, self.n_rows, stacked.reshape(-1, self.n_rows), chosen, squares)
+            return [wide[:, k * tasks : (k + 1) * tasks] for k in range(len(vectors))]
+        found = segment_products(self.x, self.n_rows, stacked, offsets, self._cut(offsets), chosen, squares)
+        return list(found.unbind(0))
+
+    def _cut(self, offsets: Array) -> torch.Tensor:
+        """Offsets on the device; the last ones are kept."""
+        key = offsets.tobytes()
+        if self._offsets is None or self._offsets[0] != key:
+            self._offsets = key, self.on(np.asarray(offsets, dtype=np.int64))
+        return self._offsets[1]
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
     ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
+        return self.multiply([vector], offsets, shared, columns, squares)[0].cpu().numpy()
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        products: list[Any] = [None] * len(asked)
-        vectors = on_the_device(asked, self.device)
-        everything, some = split_asked(asked)
-        step = block_columns(self.n_rows)
-        groups = [(everything, self.x)] if everything else []
-        groups += [([k], self.x[self._places(asked[k].columns)]) for k in some]
-        for group, x in groups:
-            parts = [
-                block_products(x[low : low + step], [asked[k] for k in group], [vectors[k] for k in group])
-                for low in range(0, max(len(x), 1), step)
-            ]
-            for m, k in enumerate(group):
-                products[k] = torch.cat([part[m] for part in parts]).cpu().numpy()
-        return Reading(products, part_read(asked, self.n_features))
+        def together(own: list[Asked]) -> list[Array]:
+            first = own[0]
+            found = self.multiply(
+                [a.vector for a in own], first.offsets, first.shared, first.columns, first.squares
+            )
+            return [part.cpu().numpy() for part in found]
+
+        return read_grouped(asked, self.n_features, together)
+
+    def gather(self, features: Array) -> torch.Tensor:
+        """Raw columns on the device, (len(features), n_rows), float64."""
+        return self.x[self.on(np.asarray(features, dtype=np.int64)), : self.n_rows].to(torch.float64)
 
     def take(self, features: Array) -> Array:
-        return np.asarray(self.x[self._places(features)].to(torch.float64).cpu().numpy().T)
-
-    def _places(self, features: Array | None) -> torch.Tensor:
-        return torch.as_tensor(np.asarray(features, dtype=np.int64), device=self.device)
-
-
-def _lies_well(x: torch.Tensor) -> bool:
-    """Whether columns lie in one piece, each beginning on 16 bytes."""
-    rows, columns = x.stride()
-    stride = columns * x.element_size()
-    return rows == 1 and columns >= len(x) and stride % _ALIGNED == 0 and x.data_ptr() % _ALIGNED == 0
+        # a transposed contiguous block is the Fortran order that is asked for
+        return self.gather(features).cpu().numpy().T

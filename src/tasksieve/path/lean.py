@@ -1,0 +1,167 @@
+"""The lean way: where columns lie on a device, one exact pass a value instead of anchors, bounds and screening.
+
+There a pass over all columns costs less than what the engine does with plain vectors over the features at every value.
+So nothing of that length crosses: the device keeps the gauges of its last pass, and is asked for the few that reach a
+level. Working sets are solved by Newton's method on the device; where that finds no way on, by the solvers of this
+process. Everything that a certificate is made of is the engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..penalties import RowPenalty
+from ..solvers import Solution, VariationalNewton, WorkingProblem, duality_gap
+from .certificate import pass_errors
+from .engine import Engine, Value, rows_of
+from .pair import Pair, merged
+from .problem import Problem
+from .strategies import CoordinateOrNewton
+
+Array = np.ndarray[Any, Any]
+
+# Bytes of a column beyond which a pass costs more than vectors over the features do, at their places: a device reads
+# its memory a hundred times as fast as numbers cross or this process reads its own.
+_MOST_COLUMN_BYTES = 1 << 16
+
+
+def serves(problem: Problem) -> bool:
+    """Whether a problem's columns lie where a pass a value is cheapest, and the loss is squared, rows are penalised."""
+    shards = problem.design.shards
+    if len(shards) != 1 or not shards[0].judges or VariationalNewton.needs.unmet(problem.loss, problem.penalty):
+        return False
+    storage = shards[0].storage
+    return bool(storage.n_rows * storage.dtype.itemsize <= _MOST_COLUMN_BYTES)
+
+
+class LeanWalk:
+    """Values of a path, one at a time: a `Walk`.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_iter : int
+    single : bool
+        Only one value will be asked for.
+    start : (features, rows), optional
+        A first guess.
+    """
+
+    def __init__(self, problem: Problem, *, max_iter: int, single: bool, start: tuple[Array, Array] | None) -> None:
+        strategy = DeviceStrategy(problem)
+        self.engine = LeanEngine(problem, (), strategy, max_iter=max_iter, single=single, start=start)
+
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+        return [self.engine.step(float(lams[0]), float(goals[0]))]
+
+
+class DeviceStrategy(CoordinateOrNewton):
+    """Newton's method on the device, and what `CoordinateOrNewton` does where that does not serve."""
+
+    def __init__(self, problem: Problem) -> None:
+        from ..solvers.device_newton import DeviceNewton
+
+        super().__init__(problem, "auto")
+        home: Any = problem.design.shards[0].storage
+        self._device = DeviceNewton(self.columns, home.device)
+        self.only_sizes = True
+
+    def solve(
+        self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
+    ) -> Solution:
+        if self._device.fits(len(rows)):
+            solved = self._device.solve(work, rows, tol, max_iter)
+            if solved.gap <= tol:
+                return solved
+            rows = solved.rows
+        self.only_sizes = self._newton is not None
+        here = super().solve(work, rows, tol, max_iter, now, before, lam)
+        self.only_sizes = True
+        return here
+
+
+class _AtStrength:
+    """A penalty at a strength of which only a few features are asked for; whatever else is made when it is asked for."""
+
+    def __init__(self, unit: RowPenalty, lam: float) -> None:
+        self._unit, self._lam = unit, lam
+
+    def restrict(self, features: Array) -> RowPenalty:
+        return self._unit.restrict(features).at(self._lam)
+
+    def whole(self, features: Array) -> Array:
+        return self._unit.whole(features)
+
+    def ties(self, features: Array, rows: Array) -> list[Array] | None:
+        return self._unit.ties(features, rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._unit.at(self._lam), name)
+
+
+class LeanEngine(Engine):
+    """`Engine` with a full pass in place of bounds; the gauges of all features stay where the columns are."""
+
+    def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
+        guessed, guess = self._predict(lam)
+        if self._all_in:
+            working = penalty.penalised.nonzero()[0]
+            return working, rows_of(working, guessed, guess)
+        last = self.pair.lam
+        if self.pair.judged is None:  # W = 0: its gauges are those of the first pass, which are here
+            chosen = penalty.promising(self.levels, last, lam)
+            levels = self.levels[chosen]
+        else:
+            chosen, levels = self._shard.reaching(last - 0.7 * (last - lam))
+        room = max(500, 2 * len(self.pair.primal.features))
+        if len(chosen) > room:
+            chosen = chosen[np.argpartition(levels, -room)[-room:]]
+        working = merged(chosen, guessed)
+        return working, rows_of(working, guessed, guess)
+
+    def _penalty_at(self, lam: float) -> Any:
+        return _AtStrength(self.problem.penalty, lam)
+
+    @property
+    def _shard(self) -> Any:
+        return self.design.shards[0]
+
+    def _certify(
+        self,
+        lam: float,
+        penalty: RowPenalty,
+        own: RowPenalty,
+        working: Array,
+        solved: Solution,
+        rejected: Array | None,
+        best_dual: float,
+        goal: float,
+    ) -> tuple[Pair, float, Array]:
+        places = self.columns.places(working)
+        primal, dual, products, errors = self._points(working, places, own, solved)
+        objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
+        rows_penalty = penalty.restrict(dual.features)
+        gauges = own.upper_gauges(products, errors)
+        self._shard.judge(dual.at.residual, self.problem.penalty, pass_errors(self.loss, dual.at))
+        beyond, levels = self._shard.reaching(lam)
+        outside = ~np.isin(beyond, working)
+        beyond, over = beyond[outside], levels[outside] / lam
+        judged = np.concatenate([working, beyond])
+        order = np.argsort(judged)
+        pair = Pair(
+            lam, primal, objective, dual, np.concatenate([gauges, over])[order], judged=judged[order]
+        )
+        everything, known, where = pair.whole(penalty, dual.features)
+        gap, _ = duality_gap(self.loss, rows_penalty, dual.rows, dual.at, dual.products, (everything, known, where))
+        dual_value = objective - gap
+        if dual is not primal:  # the gap of another primal point
+            dual_value = dual.at.value + rows_penalty.total(dual.rows) - gap
+            gap = max(objective - dual_value, 0.0)
+        if best_dual > dual_value:
+            gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
+        pair.gap = gap
+        violators = beyond[np.argsort(-over)] if gap > goal else beyond[:0]
+        return pair, dual_value, violators
