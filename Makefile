@@ -3,6 +3,8 @@
 #   make demo       run the main job on embedded data and leave demo-report/report.html (and path.html)
 #   make test       quick tests (minutes)
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
+#   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
+#   make test-gpu   those that need a GPU, on this machine's
 #   make lint       ruff and mypy
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
@@ -22,7 +24,7 @@ KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp 
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test test-all sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test test-all test-torch test-gpu sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report
@@ -35,6 +37,14 @@ test: $(VENV)/.package $(VENV)/.extra-test
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
 	$(PY) -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+test-torch: $(VENV)/.package $(VENV)/.extra-test
+	@.ci/torch $(PY) any
+	$(PY) -m pytest -m "not slow" tests/device $(PYTEST_ARGS)
+
+test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
+	$(PY) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch sees no CUDA device here")'
+	$(PY) -m pytest -m gpu tests $(PYTEST_ARGS)
 
 lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .

@@ -22,7 +22,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What the fuzzer of certificates (tests/fuzz) has counted, in all processes together."""
+    """What the fuzzer of certificates (tests/fuzz) has counted, in all processes together; devices not tried."""
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
     counts = [value for report in reports for key, value in report.user_properties if key == "fuzz"]
     if counts:
@@ -30,6 +30,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             f"certificates: {fits} fits, {certificates} certificates, {refused} refused, {violations} violations"
         )
+
+
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if "tests/device/" in r.nodeid]
+    gpu = sum("no CUDA device" in str(r.longrepr) for r in skipped)
+    if len(skipped) > gpu:
+        terminalreporter.write_line(
+            f"devices: {len(skipped) - gpu} tests skipped, torch is not installed (make test-torch)"
+        )
+    if gpu:
+        terminalreporter.write_line(f"devices: {gpu} tests skipped, there is no CUDA device (make test-gpu)")
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ _HOME = {
     "compare": "findings.compare",
     "grade": "linear.grading",
     "load_problem": "problem_file",
+    "on_device": "tasks",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
     "refit": "findings.refit",
@@ -154,6 +155,7 @@ if TYPE_CHECKING:
     from .problem_file import save_problem as save_problem
     from .report import write_report as write_report
     from .tasks import TaskMoments as TaskMoments
+    from .tasks import on_device as on_device
 
 __all__ = ["__version__", *_HOME]
 

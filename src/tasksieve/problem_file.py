@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .tasks import to_host
 from .versions import versions
 
 Array = np.ndarray[Any, Any]
@@ -91,7 +92,8 @@ def save_problem(
     model : estimator of tasksieve
         Fitted or not: its parameters are written, not what it has found.
     X, y, task, sample_weight, offset
-        As `fit` takes them: arrays, memory maps, sparse matrices, pandas frames and series, lists of these.
+        As `fit` takes them: arrays, memory maps, sparse matrices, pandas frames and series, lists of these; tensors are
+        written as arrays.
 
     Examples
     --------
@@ -114,12 +116,14 @@ def save_problem(
         raise ValueError(f"model: {type(model).__name__} is no estimator of tasksieve, and nobody could load it again.")
     arrays: dict[str, Array] = {}
     pack = _Packer(arrays)
+    # where it was computed is no part of a problem
+    known = {name: value for name, value in model.get_params(deep=False).items() if name != "device"}
     given = {"task": task, "sample_weight": sample_weight, "offset": offset}
     content = {
         "format": FORMAT,
         "version": VERSION,
         "model": type(model).__name__,
-        "parameters": {name: pack(value, name) for name, value in sorted(model.get_params(deep=False).items())},
+        "parameters": {name: pack(value, name) for name, value in sorted(known.items())},
         "X": pack(X, "X"),
         "y": pack(y, "y"),
         "arguments": {name: pack(value, name) for name, value in given.items() if value is not None},
@@ -185,6 +189,7 @@ class _Packer:
         value = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
         if value is None or isinstance(value, bool | int | float | str):
             return value
+        value = to_host(value)
         if isinstance(value, np.ma.MaskedArray):
             raise ValueError(f"{name}: masked arrays are not written; put NaN where the mask is.")
         if isinstance(value, np.ndarray):

@@ -172,6 +172,8 @@ OPTIONS = [
     Option("level", "--level", float, "Of the intervals of a comparison. (default: 0.9)", "Trust", "config", CHOOSING),
     Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
            "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}),
+    Option("device", "--device", str, "Where X is worked on: cuda, cuda:1; it is moved there once. (default: the "
+           "processor)", "Run", "param"),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
     Option("resume", "--resume", bool, "Go on with an interrupted run (or start it, if there is none).", "Run", "run"),
     Option("overwrite", "--overwrite", bool, "Start anew in a folder that holds a run.", "Run", "run"),

@@ -16,7 +16,7 @@ from ..fitted.assess import Cells, HeldOutRows, assess, widening
 from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
-from ..tasks import TaskData, read_tasks, some_of
+from ..tasks import TaskData, placed, read_tasks, some_of
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
@@ -124,6 +124,7 @@ def compare(
     shared._check_parameters()
     verbose = shared.verbose
     shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
+    X = placed(X, shared)  # once, for all fits
     data = _read(shared, X, y, task, sample_weight)
     if data.n_tasks < 2:
         raise ValueError("compare is about several tasks, and there is one: pass task, a list of matrices, or 2-D y.")

@@ -18,7 +18,7 @@ from ..fitted.measures import Measure, measure_of
 from ..graph.reading import in_form_of_y
 from ..graph.solver import LOSSES
 from ..losses import Loss
-from ..tasks import TaskLabels
+from ..tasks import TaskLabels, is_on_device, stack_rows, take_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ class Contenders:
     """
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
-        self._model, self._X, self._y, self._task, self._labels = model, X, y, task, labels
+        self._model, self._X, self._y, self._task, self._labels = model, X, to_numpy(y), to_numpy(task), labels
         self._alone = for_one_task(model)
         self.measure: Measure = measure_of(model)
         self._ruler = Ruler(model, labels)
@@ -109,7 +109,8 @@ class Contenders:
         if labels.shared:
             columns = np.asarray(y)
             return [(X, columns[:, t]) for t in range(labels.n_tasks)]
-        if not hasattr(X, "__getitem__"):
+        on_device = is_on_device(X)
+        if not on_device and not hasattr(X, "__getitem__"):
             raise ValueError(
                 f"X: {type(X).__name__} gives no rows by their numbers, which the models of single tasks need. Pass an "
                 "array, a sparse matrix, a data frame or a memory map."
@@ -117,6 +118,8 @@ class Contenders:
         order = np.arange(labels.n_rows) if labels.order is None else labels.order
         flat = np.asarray(y).ravel()
         rows = [order[part] for part in labels.per_task()]
+        if on_device:
+            return [(take_rows(X, own), flat[own]) for own in rows]
         matrix = X.tocsr() if scipy.sparse.issparse(X) else X
         return [(_safe_indexing(matrix, own), flat[own]) for own in rows]
 
@@ -130,6 +133,8 @@ class Contenders:
             )
         blocks = [part for part, _ in self._parts]
         labels = [np.asarray(own) for _, own in self._parts]
+        if is_on_device(first):
+            return stack_rows(blocks), np.concatenate(labels)
         if any(scipy.sparse.issparse(block) for block in blocks):
             return scipy.sparse.vstack(blocks, format="csr"), np.concatenate(labels)
         if hasattr(first, "iloc"):
@@ -183,11 +188,11 @@ class Ruler:
             assert self._measure.row_losses is not None
             return loss, self._measure.row_losses(y, z if self._measure.of_scores else self._link(z))
         names = self._names(t, y)
-        met = np.asarray(model.predict(X, **told)) == names
+        met = np.asarray(to_numpy(model.predict(X, **told))) == names
         if self._missed:
             return 1.0 - met, met
         if self._probable:
-            p = model.predict_proba(X, **told)
+            p = to_numpy(model.predict_proba(X, **told))
             classes = model.classes_
             if isinstance(p, list):
                 p = p[place or 0]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
-from ..tasks import TaskData, is_task_list
+from ..tasks import TaskData, is_task_list, placed
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
@@ -179,7 +179,8 @@ def split_inference(
         raise ValueError(
             f"model: {name} does not select features by a penalty; give a linear model such as MultiTaskLasso()."
         )
-    data = model._read_with(X, y, task, sample_weight, offset)
+    matrices = placed(X, model)  # once, for both halves
+    data = model._read_with(matrices, y, task, sample_weight, offset)
     loss = model._loss_of(data)
     _refuse_loss(loss)
     halves = draw_halves(data, 1, random_state, groups=groups, small_tasks=small_tasks)
@@ -189,7 +190,7 @@ def split_inference(
     options: dict[str, Any] = {} if offset is None else {"offset": offset}
     if groups is not None and hasattr(model, "cv"):
         options["groups"] = groups
-    chosen = clone(model).fit(X, y, task, _as_given(data, selecting), **options)
+    chosen = clone(model).fit(matrices, y, task, _as_given(data, selecting), **options)
     supports = [np.flatnonzero(own) for own in chosen._learned().rows]
     kept = _large_enough(data, estimating, supports, small_tasks)
     found = _estimates(model, loss, data, estimating, halves.unit, supports, kept, small_tasks == "drop")

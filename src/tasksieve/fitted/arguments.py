@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
+from ..design.device.machine import read_device
 from ..tasks import TaskData, refuse_masked, some_of
 
 
@@ -46,6 +47,12 @@ def check_number(
         raise ValueError(
             f"The {name!r} parameter must be {'an integer' if integer else 'a number'} {bound}; got {value!r}."
         )
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device that is not there; None is where X lies."""
+    if device is not None:
+        read_device(device)
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:

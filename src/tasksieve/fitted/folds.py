@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ..tasks import TaskLabels, read_groups, some_of
+from ..tasks import TaskLabels, read_groups, some_of, to_numpy
 from .deal import NEVER, deal_groups, deal_rows, read_seed
 from .model_selection import TaskKFold
 from .order import warn_of_order
@@ -251,6 +251,7 @@ def _splits(
     rows = np.zeros((labels.n_rows, 1))
     if isinstance(cv, TaskKFold):
         return cv.split(rows, groups=row_tasks(labels))
+    y = to_numpy(y)
     stacked = np.concatenate(y) if labels.form == "list" else y
     if not _takes_groups(cv):
         return cv.split(rows, stacked)

@@ -16,17 +16,22 @@ from ..tasks import (
     TaskData,
     TaskLabels,
     count_rows,
+    is_on_device,
     is_task_list,
+    like,
     linear_scores,
     observed_offset,
+    placed,
     read_labels,
     read_offset,
     read_tasks,
+    to_host,
     with_class_weight,
     without_common_factor,
 )
 from .arguments import feature_names
 from .measures import measure_of
+from .progress import reporter
 from .scoring import mean_over_tasks
 from .state import LinearState, read_rows
 
@@ -149,6 +154,14 @@ class FeatureSelector(SelectorMixin, FittedModel):
         """
         if is_task_list(X):
             return [self.transform(item) for item in X]
+        if is_on_device(X):
+            rows = self._read_matrix(X)
+            if rows.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "features as input."
+                )
+            return like(X, rows.take(self.get_support(indices=True)).astype(rows.dtype))
         return super().transform(X)
 
     def inverse_transform(self, X: Any) -> Any:
@@ -162,6 +175,8 @@ class FeatureSelector(SelectorMixin, FittedModel):
         -------
         matrix of shape (n, d)
         """
+        if is_on_device(X):
+            return like(X, self.inverse_transform(to_host(X)))
         if X.shape[1] == 0 and not self.get_support().any():
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
         return super().inverse_transform(X)
@@ -233,12 +248,19 @@ class TaskLinearModel(SelectingModel):
         if targets == "classes" and self._member.with_classes() is not None:
             targets = "many classes"
         data = read_tasks(
-            X, y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=targets
+            placed(X, self), y, task, sample_weight, task_weights=getattr(self, "task_weights", None), targets=targets
         )
         if targets != "values":
             data = with_class_weight(data, getattr(self, "class_weight", None))
+        self._tell_of_passes(data)
         ordinary = without_common_factor(data.weights)
         return data if ordinary is data.weights else data.with_weights(ordinary)
+
+    def _tell_of_passes(self, data: TaskData) -> None:
+        """Whoever listens hears once how long a pass takes, where X streams through a device."""
+        source = data.source
+        if source is not None and source.streams:
+            source.storage.tell = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))
 
     def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
         """`_read`, and what is known of every prediction."""

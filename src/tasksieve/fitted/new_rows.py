@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import TaskLabels, count_rows, read_labels
+from ..tasks import TaskLabels, count_rows, read_labels, to_numpy
 from .assess import Cells, Part, auc, units_of
 from .measures import Measure, measure_of
 from .quality import HeldOutQuality
@@ -85,10 +85,10 @@ def _of_classes(
 ) -> list[tuple[str, Part]]:
     """Accuracy; AUC where there are scores; log loss where these are probabilities."""
     y = labels.y[rows]
-    met = y == labels.flatten(np.asarray(model.predict(X, **told)))[rows]
+    met = y == labels.flatten(np.asarray(to_numpy(model.predict(X, **told))))[rows]
     columns = [("accuracy", cells.mean(met.astype(np.float64)))]
     probable = hasattr(model, "predict_proba")
-    answer = model.predict_proba(X, **told) if probable else model.decision_function(X, **told)
+    answer = to_numpy(model.predict_proba(X, **told) if probable else model.decision_function(X, **told))
     if isinstance(answer, list):  # different classes, and more than two: nothing to compare
         return columns
     answer = np.asarray(answer)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..tasks import label_array
+from ..tasks import label_array, like
 from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
@@ -279,7 +279,7 @@ class RegularizationPath:
             owner=type(self).__name__,
             needs_offset=self._facts is not None and self._facts.has_offset,
         )
-        return state.scores(X, task, offset=offset)
+        return like(X, state.scores(X, task, offset=offset))
 
     def to_frame(self, kind: str = "values") -> Any:
         """The path as a pandas data frame.

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..losses import Loss
-from ..tasks import TaskData
+from ..tasks import TaskData, like
 from .arguments import warn_column, warn_one_class
 from .model import LossName
 
@@ -43,7 +43,7 @@ class TaskRegression(RegressorMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task)
+        return like(X, self._predict(X, task))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
@@ -98,7 +98,7 @@ class TaskClassification(ClassifierMixin):
             As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
             a list by task, as `predict_proba`.
         """
-        return self._scores(X, task)
+        return like(X, self._scores(X, task))
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any, task: Any = None) -> Any:
@@ -118,7 +118,7 @@ class TaskClassification(ClassifierMixin):
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
         state = self._learned()
-        return state.probabilities(self._scores(X, task, state))
+        return like(X, state.probabilities(self._scores(X, task, state)))
 
     def predict(self, X: Any, task: Any = None) -> Any:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
@@ -136,7 +136,7 @@ class TaskClassification(ClassifierMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task)
+        return like(X, self._predict(X, task))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the accuracy.

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
 from ..fitted.arguments import (
+    check_device,
     check_number,
     default_grid,
     feature_names,
@@ -82,6 +83,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     screening: str | None
     warm_start: bool
     n_jobs: int | None
+    device: Any
     verbose: int
     #: of models that take them: a graph of tasks beside the penalty
     task_graph: Any = None
@@ -119,7 +121,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         X : matrix of shape (n, d), or list of matrices
             Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
             tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
-            frames and memory maps; never modified.
+            frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
         task : array of shape (n,), optional
@@ -231,6 +233,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _check_parameters(self) -> None:
         check_number(self.tol, "tol", low=0, closed=True)
         check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
+        check_device(self.device)
         rules = self._screening_rules
         if self.screening not in rules:
             raise ValueError(

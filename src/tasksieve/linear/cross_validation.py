@@ -89,6 +89,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     task_weights: Any
     tol: float
     n_jobs: int | None
+    device: Any
     verbose: int
 
     alpha_: float
@@ -150,7 +151,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         X : matrix of shape (n, d), or list of matrices
             Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
             tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
-            frames and memory maps; never modified.
+            frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
         task : array of shape (n,), optional

@@ -53,6 +53,9 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     copy_X, selection, random_state
@@ -115,6 +118,7 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
         screening: str | None = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         copy_X: bool = True,
         selection: str = "cyclic",
@@ -168,6 +172,9 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         As in `MultiTaskElasticNet`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -253,6 +260,7 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         max_iter: int = 10_000,
         screening: str | None = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         copy_X: bool = True,
         selection: str = "cyclic",

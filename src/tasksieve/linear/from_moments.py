@@ -24,7 +24,15 @@ from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
 from ..path.tall import Unusable
-from ..tasks import GatheredFolds, TaskData, TaskMoments, gather_folds, is_task_list, read_task_weights
+from ..tasks import (
+    GatheredFolds,
+    TaskData,
+    TaskMoments,
+    gather_folds,
+    is_on_device,
+    is_task_list,
+    read_task_weights,
+)
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
@@ -34,6 +42,12 @@ from .tall import Tall, is_tall, may_be_tall, suits
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 _TOGETHER = 8  # values of all folds, before they decide whether to go on
 _UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is said
+
+
+def _refuse_device(model: Any) -> None:
+    if model.device is not None:
+        named = f"device={str(model.device)!r}"
+        raise ValueError(f"{named}: sums of rows are worked on by the processor. Leave device out.")
 
 
 @dataclass
@@ -66,6 +80,7 @@ class FitsMoments(PathEstimator):
         """
         self._check_alpha()
         self._check_parameters()
+        _refuse_device(self)
         tall = tall_of(self, moments)
         tall.fit()
         remember_features(self, moments)
@@ -87,6 +102,7 @@ class FitsMoments(PathEstimator):
         RegularizationPath
         """
         self._check_parameters()
+        _refuse_device(self)
         tall = tall_of(self, moments)
         grid = default_grid(tall.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
         path = tall.path(grid)
@@ -99,7 +115,8 @@ class ComparesMoments(PathEstimatorCV):
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Tall data are read once, for all folds; False where they are better left where they are."""
-        if not may_be_tall(X) or keeping() or self.scoring is not None:
+        elsewhere = self.device is not None or is_on_device(X[0] if is_task_list(X) else X)
+        if elsewhere or not may_be_tall(X) or keeping() or self.scoring is not None:
             return False
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
@@ -155,6 +172,7 @@ class ComparesMoments(PathEstimatorCV):
             As `fit` on the rows with the same folds would leave it.
         """
         self._check_parameters()
+        _refuse_device(self)
         if moments.n_folds is None:
             raise ValueError("moments have no folds to choose alpha by: gather them with TaskMoments(n_folds=5).")
         self._check_folds(moments)

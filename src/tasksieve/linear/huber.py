@@ -63,6 +63,9 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
 
@@ -122,6 +125,7 @@ class MultiTaskHuber(_HuberLoss, PathEstimator):
         screening: str | None = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
@@ -166,6 +170,9 @@ class MultiTaskHuberCV(_HuberLoss, PathEstimatorCV):
         As in `MultiTaskHuber`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -238,6 +245,7 @@ class MultiTaskHuberCV(_HuberLoss, PathEstimatorCV):
         max_iter: int = 10_000,
         screening: str | None = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

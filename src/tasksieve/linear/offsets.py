@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..fitted import predicting
 from ..fitted.predicting import gives_probabilities
+from ..tasks import like
 
 
 class TaskRegression(predicting.TaskRegression):
@@ -31,7 +32,7 @@ class TaskRegression(predicting.TaskRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task, offset=offset)
+        return like(X, self._predict(X, task, offset=offset))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
@@ -71,7 +72,7 @@ class TaskClassification(predicting.TaskClassification):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        return self._scores(X, task, offset=offset)
+        return like(X, self._scores(X, task, offset=offset))
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
@@ -91,7 +92,7 @@ class TaskClassification(predicting.TaskClassification):
             The last axis follows ``classes_``. (n, 2) where the model was fitted to a 1-D y without task.
         """
         state = self._learned()
-        return state.probabilities(self._scores(X, task, state, offset))
+        return like(X, state.probabilities(self._scores(X, task, state, offset)))
 
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
@@ -111,7 +112,7 @@ class TaskClassification(predicting.TaskClassification):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task, offset=offset)
+        return like(X, self._predict(X, task, offset=offset))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the accuracy.

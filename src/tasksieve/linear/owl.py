@@ -13,7 +13,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
-from ..tasks import TaskData, is_task_list, read_labels, read_tasks, refuse_masked, with_class_weight
+from ..tasks import (
+    TaskData,
+    is_task_list,
+    like,
+    placed,
+    read_labels,
+    read_tasks,
+    refuse_masked,
+    to_numpy,
+    with_class_weight,
+)
 from .base import (
     LossName,
     PathEstimator,
@@ -123,6 +133,9 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
 
@@ -190,6 +203,7 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         solver: str = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
@@ -227,6 +241,9 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         As in `MultiTaskOWL`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -303,6 +320,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         screening: str | None = "auto",
         solver: str = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -342,7 +360,7 @@ class ManyClasses(ClassifierMixin):
         warn_column(y)
         rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = np.asanyarray(y)[:, 0]  # a mask stays
+            y = np.asanyarray(to_numpy(y))[:, 0]  # a mask stays
         labels = read_labels(rows, y, None, sample_weight, targets="labels", allow_empty=True)
         if labels.form != "single":
             raise ValueError(f"y has shape {np.shape(y)}: {name} needs one class label per row, a 1-D y.")
@@ -357,7 +375,8 @@ class ManyClasses(ClassifierMixin):
             )
         codes = np.zeros(rows)
         codes[seen] = np.searchsorted(classes, labels.y[seen])
-        data = read_tasks(X, codes, None, labels.weights)
+        data = read_tasks(placed(X, self), codes, None, labels.weights)
+        self._tell_of_passes(data)
         counts = np.array([len(classes)])
         data = replace(data, classes=classes, class_counts=counts, storage=data.source)
         return with_class_weight(data, self.class_weight)
@@ -365,7 +384,7 @@ class ManyClasses(ClassifierMixin):
     def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
         """One number per row and class."""
         shape = (data.n_rows, len(data.classes))
-        known = np.asarray(offset, dtype=np.float64)
+        known = np.asarray(to_numpy(offset), dtype=np.float64)
         if known.ndim and known.shape != shape:
             raise ValueError(
                 f"offset has shape {known.shape}: it needs a row for each row of X and a column per class, {shape}."
@@ -399,7 +418,7 @@ class ManyClasses(ClassifierMixin):
             With two classes (n,), the score of the second minus that of the first: its log-odds.
         """
         scores = self._scores(X, None, offset=offset)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Probabilities of the classes.
@@ -415,7 +434,7 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(softmax(self._scores(X, None, offset=offset), axis=1))
+        return like(X, np.asarray(softmax(self._scores(X, None, offset=offset), axis=1)))
 
     def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict the most probable class.
@@ -431,7 +450,7 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n,)
         """
         best = np.argmax(self._scores(X, None, offset=offset), axis=1)
-        return np.asarray(self.classes_[best])
+        return like(X, np.asarray(self.classes_[best]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.
@@ -449,7 +468,7 @@ class ManyClasses(ClassifierMixin):
         -------
         float
         """
-        predicted = self.predict(X, offset=offset)
+        predicted = to_numpy(self.predict(X, offset=offset))
         labels = read_labels(len(predicted), y, None, sample_weight, targets="labels", allow_empty=True)
         seen = labels.weights > 0
         if not seen.any():
@@ -509,6 +528,9 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
 
@@ -581,6 +603,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         solver: str = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
@@ -624,6 +647,9 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         As in `MultinomialOWL`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -700,6 +726,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         screening: str | None = "auto",
         solver: str = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
+from ..tasks import like
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -34,7 +35,7 @@ class _PoissonLoss(LinkedRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        return self._predict(X, task, offset=offset)
+        return like(X, self._predict(X, task, offset=offset))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
@@ -93,6 +94,9 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
 
@@ -155,6 +159,7 @@ class MultiTaskPoisson(_PoissonLoss, PathEstimator):
         screening: str | None = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
@@ -193,6 +198,9 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
         As in `MultiTaskPoisson`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -263,6 +271,7 @@ class MultiTaskPoissonCV(_PoissonLoss, PathEstimatorCV):
         max_iter: int = 10_000,
         screening: str | None = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

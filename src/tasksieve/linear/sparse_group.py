@@ -11,7 +11,7 @@ from ..fitted.arguments import check_choice, check_l1
 from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
-from ..tasks import TaskData
+from ..tasks import TaskData, like
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -125,7 +125,7 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        return self._scores(X, task, offset=offset)
+        return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
@@ -208,6 +208,9 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         Start from the solution of the last `fit`.
     n_jobs : int, optional
         Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
 
@@ -279,6 +282,7 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
         screening: str | None = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         keep_parameters(self, locals())
@@ -360,6 +364,9 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
         As in `MultiTaskSparseGroupLasso`.
     n_jobs : int, optional
         Folds solved side by side, in threads that share X; by default one at a time, with all processors.
+    device : str or torch.device, optional
+        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
+        default X stays where it is, a tensor on its device.
     verbose : int, default=0
         Report progress on stderr, about once a second.
     random_state : int, RandomState, Generator or None, default=None
@@ -437,6 +444,7 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
         max_iter: int = 10_000,
         screening: str | None = "auto",
         n_jobs: int | None = None,
+        device: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:

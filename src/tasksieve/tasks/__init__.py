@@ -28,10 +28,12 @@ from .labels import (
 from .masked import refuse_masked
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
+from .moving import on_device, placed
 from .offset import add_offset, observed_offset, read_offset
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
 from .task_graph import read_graph, read_task_graph
+from .tensors import is_on_device, like, stack_rows, take_rows, to_host, to_numpy
 from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
@@ -45,13 +47,17 @@ __all__ = [
     "count_rows",
     "gather_folds",
     "gather_rows",
+    "is_on_device",
     "is_task_list",
     "label_array",
     "lay_out",
+    "like",
     "linear_scores",
     "observed_classes",
     "observed_offset",
+    "on_device",
     "one_matrix",
+    "placed",
     "read_feature_weights",
     "read_graph",
     "read_groups",
@@ -67,8 +73,12 @@ __all__ = [
     "refuse_real_numbers",
     "row_labels",
     "some_of",
+    "stack_rows",
+    "take_rows",
     "task_array",
     "task_codes",
+    "to_host",
+    "to_numpy",
     "with_class_weight",
     "without_common_factor",
 ]

@@ -16,6 +16,7 @@ from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
 from .source import RowSource
+from .tensors import refuse_mixed
 from .weights import read_task_weights
 
 # Matrices of at least so many entries are not searched for NaN when they are read.
@@ -113,6 +114,7 @@ def read_tasks(
     Parameters
     ----------
     X : matrix, or list of matrices (one per task)
+        Tensors stay on their device; all else that is a tensor is brought to NumPy, once.
     y : array of shape (n,) or (n, T), or list of 1-D arrays
         NaN (None, NA) is a label that is not observed.
     task : array of shape (n,), optional
@@ -152,6 +154,7 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
 
 def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
     matrices = read_task_list(X, lambda item, name: _read_once(item, name, unsearched))
+    refuse_mixed(matrices)
     sparse = [scipy.sparse.issparse(matrix) for matrix in matrices]
     if any(sparse) and not all(sparse):
         matrices = [scipy.sparse.csc_array(matrix) for matrix in matrices]

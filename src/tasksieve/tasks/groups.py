@@ -9,6 +9,7 @@ import numpy as np
 from .labels import matching_list, row_labels
 from .masked import refuse_masked
 from .sample_space import TaskLabels
+from .tensors import to_numpy
 
 
 def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
@@ -20,6 +21,7 @@ def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray
         Any labels, none missing.
     labels : TaskLabels
     """
+    groups = to_numpy(groups)
     if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
         for t, part in enumerate(groups):
             refuse_masked(part, f"groups[{t}]")

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from .masked import mask_of, refuse_masked
 from .sample_space import Form, TaskLabels
+from .tensors import to_numpy
 from .weights import read_sample_weights
 
 
@@ -31,6 +32,7 @@ def read_labels(
     """
     if y is None:
         raise ValueError("tasksieve requires y to be passed, but the target y is None.")
+    y, task, sample_weight = to_numpy(y), to_numpy(task), to_numpy(sample_weight)
     form: Form
     order = None
     if not isinstance(rows, int):
@@ -146,7 +148,7 @@ def matching_list(rows: Sequence[int], values: Any, name: str) -> list[np.ndarra
         raise ValueError(
             f"X is a list of {len(rows)} matrices, so {name} must be a list of {len(rows)} 1-D arrays; got {given}."
         )
-    parts = []
+    parts, values = [], to_numpy(values)
     for t, (n_rows, value) in enumerate(zip(rows, values, strict=True)):
         part = _as_array(value)
         if part.ndim == 2 and part.shape[1] == 1:
@@ -196,7 +198,7 @@ def task_array(task: Any, n_rows: int) -> np.ndarray:
 def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
     """One label per row of X and none missing, as a 1-D array."""
     refuse_masked(values, name)
-    labels = np.asarray(values)
+    labels = np.asarray(to_numpy(values))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or len(labels) != n_rows:

@@ -10,8 +10,10 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage, compressed
+from ..design.device.matrix import OnDevice
 from .masked import refuse_masked
 from .strangers import refuse_strangers
+from .tensors import is_tensor, read_tensor, to_host
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -46,7 +48,7 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
 
     Parameters
     ----------
-    X : array, data frame, scipy sparse matrix or array, memory map, or a list of rows
+    X : array, data frame, scipy sparse matrix or array, memory map, tensor, or a list of rows
         float64, float32, int8 and uint8 stay what they are, bool is read as uint8; others become float64.
     name : str
         What to call it in error messages.
@@ -55,7 +57,8 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     search : bool
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
-    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
+    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity. A tensor becomes a
+    `DeviceMatrix`, which is a storage that can be searched where it lies.
 
     Notes
     -----
@@ -64,6 +67,8 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     matrix: Any
     if isinstance(X, Storage):
         matrix = X
+    elif is_tensor(X):
+        matrix = read_tensor(X, name)
     elif scipy.sparse.issparse(X) or _is_sparse_frame(X):
         matrix = _read_sparse(X, name)
     else:
@@ -75,7 +80,8 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
         )
     if n_features < 1:
         raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    if search and not isinstance(matrix, Storage) and not get_config()["assume_finite"]:
+    quick = isinstance(matrix, OnDevice) or not isinstance(matrix, Storage)
+    if search and quick and not get_config()["assume_finite"]:
         refuse_not_finite(matrix, name)
     return matrix
 
@@ -94,18 +100,26 @@ def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matr
 
 
 def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
-    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task)."""
+    """X as one matrix to be read row by row, an array or CSR, and the number of its rows (a list: per task).
+
+    Tensors are brought here: whoever reads row by row does so on the processor.
+    """
     if is_task_list(X):
-        matrices = read_task_list(X)
+        matrices = read_task_list([to_host(item) for item in X])
         sparse = any(map(scipy.sparse.issparse, matrices))
         matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
         return matrix, [part.shape[0] for part in matrices]
-    matrix = read_matrix(X, search=search)
+    matrix = read_matrix(to_host(X), search=search)
     return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
 
 
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
+    if isinstance(matrix, OnDevice):
+        found = matrix.first_not_finite()
+        if found is not None:
+            _raise_not_finite_at(*found, name)
+        return
     if isinstance(matrix, Storage):
         for feature in range(matrix.n_features):
             rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
@@ -123,6 +137,11 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
     refuse_masked(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
+    elif isinstance(X, list | tuple) and X and is_tensor(X[0]):
+        raise ValueError(
+            f"{name} is a list of tensors of {X[0].ndim} dimension(s): a list of tasks has 2-D ones, and rows make a "
+            f"matrix by torch.stack({name})."
+        )
     else:
         try:
             matrix = np.asarray(X)
@@ -215,6 +234,10 @@ def _raise_not_finite(matrix: Any, index: tuple[int, ...], name: str) -> None:
         row, feature = (major, minor) if matrix.format == "csr" else (minor, major)
     else:
         value, (row, feature) = matrix[index], index
+    _raise_not_finite_at(row, feature, value, name)
+
+
+def _raise_not_finite_at(row: int, feature: int, value: float, name: str) -> None:
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     raise ValueError(
         f"Input {name} contains {kind}: row {row}, feature {feature}. "

@@ -15,6 +15,7 @@ from .gather import GatheredFolds
 from .labels import label_array, read_labels
 from .matrix import is_task_list, read_matrix
 from .sample_space import Form, TaskLabels
+from .tensors import to_host
 
 Array = np.ndarray[Any, Any]
 
@@ -136,7 +137,7 @@ class TaskMoments:
         if is_task_list(X):
             raise ValueError("X is a list of matrices: add one after the other, with task the label of each.")
         names = _names(X)
-        matrix = read_matrix(X)
+        matrix = read_matrix(to_host(X))
         labels = read_labels(matrix.shape[0], y, task, sample_weight, allow_empty=True)
         self._check(matrix, labels, names)
         folds = self._read_folds(fold, labels)

@@ -9,6 +9,7 @@ import numpy as np
 from .labels import matching_list
 from .masked import refuse_masked
 from .sample_space import TaskLabels
+from .tensors import to_numpy
 
 
 def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
@@ -20,7 +21,7 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
         For a shared matrix also one number per row.
     labels : TaskLabels
     """
-    total, shape = int(labels.offsets[-1]), _shape(labels)
+    total, shape, offset = int(labels.offsets[-1]), _shape(labels), to_numpy(offset)
     if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
         flat = np.full(total, _numbers(offset, "offset"))
     elif labels.form == "list":
@@ -61,6 +62,7 @@ def observed_offset(offset: Any, labels: TaskLabels) -> Any:
 
 def add_offset(scores: Any, offset: Any) -> Any:
     """Scores as a model gives them, an array or a list of arrays, with an offset in the same form (or one per row)."""
+    offset = to_numpy(offset)
     if isinstance(scores, list):
         if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:
             return [add_offset(part, offset) for part in scores]

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .tensors import to_numpy
+
 Form = Literal["stacked", "list", "shared", "single"]
 
 
@@ -76,6 +78,7 @@ class TaskLabels:
 
     def flatten(self, values: Any) -> np.ndarray:
         """Values in the form of y (an array, or a list of arrays), as a flat vector."""
+        values = to_numpy(values)
         if self.form == "list":
             return np.concatenate([np.asarray(part) for part in values])
         if self.shared:

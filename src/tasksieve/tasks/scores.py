@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..design import Storage
+from ..design.device.matrix import OnDevice
 
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
@@ -18,7 +19,7 @@ def linear_scores(
 ) -> np.ndarray:
     """x_i . w_t + b_t for every row and task, or, given the task of each row, for that one.
 
-    Only the columns of features with a non-zero coefficient are read, in blocks of rows.
+    Only the columns of features with a non-zero coefficient are read, in blocks of rows; those on a device there.
 
     Parameters
     ----------
@@ -35,6 +36,8 @@ def linear_scores(
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
     n_rows = matrix.shape[0]
+    if isinstance(matrix, OnDevice):
+        return matrix.scores(support, packed, codes) + (intercept if codes is None else intercept[codes])
     if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
         matrix, coef = np.asarray(matrix.take(support)), packed
         support = np.arange(len(support))

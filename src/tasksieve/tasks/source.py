@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..design import as_storage
+from ..design.device.matrix import DeviceMatrix, OnDevice
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +19,7 @@ class RowSource:
 
     Parameters
     ----------
-    matrix : array, memory map, sparse matrix, `Storage`, or list of these
+    matrix : array, memory map, sparse matrix, matrix on a device, `Storage`, or list of these
     order : array of int, optional
         Permutation that brings the rows into task order.
     """
@@ -60,6 +61,11 @@ class RowSource:
     def dense(self) -> bool:
         """Whether the rows are arrays, in memory or mapped from a file, that blocks of rows can be cut from."""
         return all(isinstance(part, np.ndarray) for part in self._matrices)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the rows pass through a device, block by block."""
+        return any(isinstance(part, OnDevice) and not isinstance(part, DeviceMatrix) for part in self._matrices)
 
     @property
     def nbytes(self) -> int:

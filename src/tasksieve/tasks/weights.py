@@ -10,6 +10,7 @@ import numpy as np
 
 from .masked import refuse_masked
 from .sample_space import TaskLabels
+from .tensors import to_numpy
 
 
 def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarray | None:
@@ -56,7 +57,7 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
         weights = np.array([float(rule.get(name, 1.0)) for name in names])
     else:
         refuse_masked(rule, "task_weights", ("task",))
-        weights = np.asarray(rule, dtype=np.float64)
+        weights = np.asarray(to_numpy(rule), dtype=np.float64)
         if weights.shape != (n_tasks,):
             raise ValueError(
                 f"task_weights has shape {weights.shape}, but there are {n_tasks} tasks: one weight per task, "
@@ -78,7 +79,7 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
     if feature_weights is None:
         return None
     refuse_masked(feature_weights, "feature_weights", ("feature",))
-    weights = np.asarray(feature_weights, dtype=np.float64)
+    weights = np.asarray(to_numpy(feature_weights), dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(
             f"feature_weights has shape {weights.shape}, but X has {n_features} features: one weight per feature."

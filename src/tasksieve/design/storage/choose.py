@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..device.matrix import OnDevice
+from ..device.stack import on_device_storage
 from ..sparse_format import compressed
 from .base import BLOCK_BYTES, ColumnStorage, for_kernels
 from .dense import DenseStorage
@@ -45,12 +47,14 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
 
     Parameters
     ----------
-    blocks : array, memory map, sparse matrix, or list of these; or a `Storage`
+    blocks : array, memory map, sparse matrix, matrix on a device, or list of these; or a `Storage`
         float64, float32, int8 and uint8 are kept as they are, other numbers become float64.
     row_order : array of int, optional
         Permutation that brings the stacked rows into task order.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
+    if any(isinstance(part, OnDevice) for part in parts):
+        return on_device_storage(parts, row_order)
     if any(isinstance(part, Storage) for part in parts):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")

@@ -1,0 +1,131 @@
+"""X on a device: a matrix that any estimator takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..storage.own import RowVectors, Storage
+
+Array = np.ndarray[Any, Any]
+
+_PACKED_ENTRIES = 1 << 23  # rows times features turned to double precision at a time
+
+
+class OnDevice(Storage):
+    """What `on_device` gives: a matrix whose products are made on a device.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : numpy dtype
+        Of the numbers as they are kept.
+    device : torch.device
+    """
+
+    device: Any
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.n_rows * self.n_features * np.dtype(self.dtype).itemsize)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_rows} x {self.n_features}, {np.dtype(self.dtype)}, on {self.device})"
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        """Row, feature and value of the first NaN or infinity, or None."""
+        raise NotImplementedError
+
+    def rows(self, index: Array) -> OnDevice:
+        """Some rows."""
+        raise NotImplementedError
+
+    def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
+        """Products of some columns with coefficients, (tasks, features): (rows, tasks), or with the task of each row
+        (rows,)."""
+        raise NotImplementedError
+
+
+class DeviceMatrix(OnDevice):
+    """A tensor of shape (rows, features); it is never changed.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        float64, float32, int8 or uint8.
+    columns : torch.Tensor of shape (features, padded rows), optional
+        The same numbers, where they lie feature by feature as a `DeviceStorage` has them.
+    """
+
+    def __init__(self, tensor: Any, columns: Any = None) -> None:
+        self.tensor, self.columns, self.device = tensor, columns, tensor.device
+        self.n_rows, self.n_features = (int(size) for size in tensor.shape)
+        self.dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
+
+    def astype(self, dtype: Any) -> DeviceMatrix:
+        """In another of the kept types."""
+        import torch
+
+        return DeviceMatrix(self.tensor.to(getattr(torch, np.dtype(dtype).name)))
+
+    def rows(self, index: Array) -> DeviceMatrix:
+        return DeviceMatrix(self.tensor[self._there(index)])
+
+    def take(self, features: Array) -> Array:
+        return np.asarray(self._columns(features).cpu().numpy())
+
+    def products(self, vectors: RowVectors, features: Array | None = None, squares: bool = False) -> Array:
+        import torch
+
+        chosen = np.arange(self.n_features) if features is None else np.asarray(features)
+        values = torch.tensor(vectors.values, dtype=torch.float64, device=self.device)
+        cuts = np.asarray(vectors.offsets).tolist()
+        out = np.empty((len(vectors), len(chosen), vectors.n_segments))
+        step = max(1, _PACKED_ENTRIES // max(self.n_rows, 1))
+        for low in range(0, len(chosen), step):
+            x = self._columns(chosen[low : low + step])
+            x = x * x if squares else x
+            for t in range(vectors.n_segments):
+                rows = slice(cuts[t], cuts[t + 1])
+                out[:, low : low + step, t] = (values[:, rows] @ x[rows]).cpu().numpy()
+        return out
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        import torch
+
+        if not self.tensor.is_floating_point():
+            return None
+        step = max(1, _PACKED_ENTRIES // max(self.n_features, 1))
+        for low in range(0, self.n_rows, step):
+            bad = ~torch.isfinite(self.tensor[low : low + step])
+            if bool(bad.any()):
+                row, feature = (int(i) for i in torch.nonzero(bad)[0].tolist())
+                return low + row, feature, float(self.tensor[low + row, feature])
+        return None
+
+    def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
+        import torch
+
+        weights = torch.tensor(coef, dtype=torch.float64, device=self.device)
+        out = np.empty((self.n_rows, len(coef)) if codes is None else self.n_rows)
+        step = max(1, _PACKED_ENTRIES // max(1, len(features)))
+        chosen = self._there(features)
+        for low in range(0, self.n_rows, step):
+            x = self.tensor[low : low + step][:, chosen].to(torch.float64)
+            if codes is None:
+                found = x @ weights.T
+            else:
+                found = (x * weights[self._there(codes[low : low + step])]).sum(dim=1)
+            out[low : low + step] = found.cpu().numpy()
+        return out
+
+    def _columns(self, features: Array) -> Any:
+        import torch
+
+        return self.tensor[:, self._there(features)].to(torch.float64)
+
+    def _there(self, index: Array) -> Any:
+        import torch
+
+        return torch.as_tensor(np.array(index, dtype=np.int64), device=self.device)

@@ -1,0 +1,185 @@
+"""X larger than a device's memory: it stays where it is, and passes through the device in blocks of columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..storage.base import Asked, ColumnStorage, Reading, part_read, split_asked
+from ..storage.dense import DenseStorage
+from .blocks import block_products, on_the_device
+from .machine import free_bytes, in_words
+from .matrix import OnDevice
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK_BYTES = 256 << 20  # of X that is on its way at a time
+_COPIES = 24  # of a block in one byte a number: two on their way, one in double precision, its squares
+
+
+class StreamedMatrix(OnDevice):
+    """An array, in memory or mapped from a file, that is larger than the room there is on a device.
+
+    Parameters
+    ----------
+    array : ndarray of shape (rows, features)
+        float64, float32, int8 or uint8.
+    device : torch.device
+    room : float
+        Bytes that it may use there.
+    """
+
+    def __init__(self, array: Array, device: Any, room: float) -> None:
+        self.array, self.device, self.room = array, device, room
+        self.n_rows, self.n_features = array.shape
+        self.dtype = array.dtype
+
+    def take(self, features: Array) -> Array:
+        return np.asarray(self.array[:, features], dtype=np.float64)
+
+    def rows(self, index: Array) -> StreamedMatrix:
+        return StreamedMatrix(np.asarray(self.array[index]), self.device, self.room)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        for row, values in enumerate(self.array if self.dtype.kind == "f" else ()):
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                return row, int(bad[0]), float(values[bad[0]])
+        return None
+
+    def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
+        columns = self.take(features)
+        return columns @ coef.T if codes is None else np.einsum("ij,ij->i", columns, coef[codes])
+
+
+class StreamedStorage(ColumnStorage):
+    """Columns of arrays stacked on top of each other; products are made on the device, block by block.
+
+    While the device works on a block, the next one is copied to pinned memory, from where it travels by itself.
+
+    Parameters
+    ----------
+    parts : sequence of StreamedMatrix
+    row_order : array of int, optional
+        Permutation that brings their rows into task order.
+
+    Attributes
+    ----------
+    tell : callable, optional
+        ``tell(done, total, detail)`` is told once, after the first pass over all columns, what a pass takes.
+    """
+
+    dear = True
+    sparse = False
+
+    def __init__(self, parts: Sequence[StreamedMatrix], row_order: Array | None = None) -> None:
+        self._parts, self._order = [part.array for part in parts], row_order
+        self.device, self._room = parts[0].device, min(part.room for part in parts)
+        self.n_rows, self.n_features = sum(len(part) for part in self._parts), parts[0].n_features
+        types = {part.dtype for part in self._parts}
+        self.dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
+        self.tell: Callable[..., None] | None = None
+        self._width = self._block_width()
+
+    def _block_width(self) -> int:
+        """Columns of a block; not even one may be too many."""
+        column = self.n_rows * self.dtype.itemsize
+        each = self.n_rows * max(_COPIES, 2 * self.dtype.itemsize)
+        width = int(min(_BLOCK_BYTES // max(column, 1), self._room // max(each, 1)))
+        if width < 1:
+            raise MemoryError(
+                f"X: a single column of {self.n_rows} rows needs {in_words(each)} on {self.device}, and "
+                f"{in_words(self._room)} are allowed. Free memory there, or leave device out."
+            )
+        return min(width, self.n_features)
+
+    def products(
+        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
+    ) -> Array:
+        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
+
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        everything, some = split_asked(asked)
+        products: list[Any] = [None] * len(asked)
+        if everything:
+            began = time.monotonic()
+            own = [asked[k] for k in everything]
+            for k, found in zip(everything, self._pass(own), strict=True):
+                products[k] = found
+            self._say(time.monotonic() - began)
+        for k in some:  # a few columns do not have to travel
+            a = asked[k]
+            products[k] = DenseStorage(self._cut(a.columns)).products(
+                a.vector, a.offsets, a.shared, None, a.squares, threads
+            )
+        return Reading(products, part_read(asked, self.n_features))
+
+    def _pass(self, asked: Sequence[Asked]) -> list[Array]:
+        vectors = on_the_device(asked, self.device)
+        out = [np.empty((self.n_features, len(a.offsets) - 1)) for a in asked]
+        for columns, block in self._travelling():
+            for whole, found in zip(out, block_products(block, asked, vectors), strict=True):
+                whole[columns] = found.cpu().numpy()
+        return out
+
+    def _travelling(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Blocks of columns on the device, (columns, rows), the next one under way."""
+        pinned = self.device.type == "cuda"
+        kept = {np.float64: torch.float64, np.float32: torch.float32, np.int8: torch.int8, np.uint8: torch.uint8}
+        shape = (self._width, self.n_rows)
+        staging = [torch.empty(shape, dtype=kept[self.dtype.type], pin_memory=pinned) for _ in range(2)]
+        cuts = [slice(low, min(low + self._width, self.n_features)) for low in range(0, self.n_features, self._width)]
+        waiting: tuple[slice, torch.Tensor] | None = None
+        for k, columns in enumerate(cuts):
+            place = staging[k % 2][: columns.stop - columns.start]
+            self._fill(place.numpy(), columns)
+            # the block before the last has left its place: what was made of it has been fetched
+            block = place.to(self.device, non_blocking=True) if pinned else place
+            if waiting is not None:
+                yield waiting
+            waiting = columns, block
+        if waiting is not None:
+            yield waiting
+
+    def _fill(self, out: Array, columns: slice) -> None:
+        first = 0
+        for part in self._parts:
+            block = part[:, columns].T
+            if self._order is None:
+                out[:, first : first + len(part)] = block
+            else:
+                place = self._place[first : first + len(part)]
+                out[:, place] = block
+            first += len(part)
+
+    @property
+    def _place(self) -> Array:
+        """Where each stacked row stands in task order."""
+        assert self._order is not None
+        place = np.empty(self.n_rows, dtype=np.int64)
+        place[self._order] = np.arange(self.n_rows)
+        return place
+
+    def _cut(self, features: Array | None) -> Array:
+        assert features is not None
+        found = [np.asarray(part[:, features], dtype=self.dtype) for part in self._parts]
+        rows = found[0] if len(found) == 1 else np.concatenate(found)
+        return np.asfortranarray(rows if self._order is None else rows[self._order])
+
+    def _say(self, seconds: float) -> None:
+        if self.tell is not None:
+            size = self.n_rows * self.n_features * self.dtype.itemsize
+            self.tell(
+                1,
+                1,
+                f"X ({in_words(size)}) is larger than the room on {self.device} ({in_words(self._room)} of "
+                f"{in_words(free_bytes(self.device))} free) and streams through it: {seconds:.2g} s a pass",
+            )
+            self.tell = None
+
+    def take(self, features: Array) -> Array:
+        return np.array(self._cut(features), dtype=np.float64, order="F")

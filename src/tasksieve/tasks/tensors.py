@@ -1,0 +1,155 @@
+"""Tensors: told, read, and answered in kind. torch is not imported for that: without it nobody has one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..design.device.machine import refuse_single_precision, the_torch
+from ..design.device.matrix import DeviceMatrix, OnDevice
+
+Array = np.ndarray[Any, Any]
+
+_CUDA = (2, 10, 13)  # of DLPack: CUDA, ROCm, memory that CUDA manages
+_PLAIN = (np.ndarray, str, bytes, float, int, bool, type(None))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a torch tensor, or an array of others that lies on a GPU (CuPy, JAX)."""
+    if isinstance(value, _PLAIN):
+        return False
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return True
+    device = getattr(value, "__dlpack_device__", None)
+    if device is None or not hasattr(value, "__dlpack__"):
+        return False
+    try:
+        return int(device()[0]) in _CUDA
+    except Exception:  # arrays that cannot say where they are, are not on a GPU that we could use
+        return False
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether it is a tensor, or what `on_device` has made."""
+    return isinstance(value, OnDevice) or is_tensor(value)
+
+
+def as_tensor(value: Any) -> Any:
+    """A torch tensor of the same numbers, in the same place."""
+    torch = the_torch(f"X of type {type(value).__name__}, which lies on a GPU,")
+    return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
+
+
+def read_tensor(X: Any, name: str = "X") -> DeviceMatrix:
+    """A tensor as a matrix of a kept type where it lies, a copy only if it must be.
+
+    float64, float32, int8 and uint8 stay what they are, bool is read as uint8; others become float64.
+    """
+    tensor = as_tensor(X)
+    import torch
+
+    refuse_single_precision(tensor.device, name)
+    if tensor.requires_grad:
+        raise ValueError(
+            f"{name} is a tensor that requires grad, and nothing here is differentiated: pass {name}.detach()."
+        )
+    if tensor.is_quantized:
+        raise ValueError(f"{name} is a quantized tensor: pass {name}.dequantize(), or its numbers as int8.")
+    if tensor.is_nested:
+        raise ValueError(f"{name} is a nested tensor: pass a list of tensors, one per task ({name}.unbind()).")
+    if tensor.layout != torch.strided:
+        raise ValueError(
+            f"{name} is a sparse tensor ({str(tensor.layout).removeprefix('torch.')}): pass {name}.to_dense(), or a "
+            "scipy sparse matrix, which is kept sparse on the processor."
+        )
+    if tensor.is_complex():
+        raise ValueError(f"Complex data not supported: {name} has dtype {tensor.dtype}.")
+    if tensor.ndim != 2:
+        hint = (
+            f"Pass list({name}) to give one matrix per task."
+            if tensor.ndim == 3
+            else f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one row."
+        )
+        raise ValueError(f"Expected 2D array, got {tensor.ndim}D tensor instead for {name}. {hint}")
+    if tensor.dtype == torch.bool:
+        tensor = tensor.view(torch.uint8) if tensor.is_contiguous() else tensor.to(torch.uint8)
+    elif tensor.dtype not in (torch.float64, torch.float32, torch.int8, torch.uint8):
+        tensor = tensor.to(torch.float64)
+    return DeviceMatrix(tensor.resolve_neg())
+
+
+def refuse_mixed(X: list[Any]) -> None:
+    """Raise a ValueError for a list of which only some are tensors, or that lie on different devices."""
+    homes = [str(item.device) if isinstance(item, OnDevice) else "" for item in X]
+    for t, home in enumerate(homes):
+        if bool(home) != bool(homes[0]):
+            one, other = ("a tensor", "no tensor") if home else ("no tensor", "one")
+            raise ValueError(
+                f"X[{t}] is {one}, X[0] is {other}: pass all matrices of a list as tensors, or all as arrays."
+            )
+        if home != homes[0]:
+            raise ValueError(
+                f"X[{t}] is on {home}, X[0] on {homes[0]}: all tensors of a list must be on one device. Move them: "
+                f"[x.to({homes[0]!r}) for x in X]."
+            )
+
+
+def to_numpy(values: Any) -> Any:
+    """Tensors, alone or in a list, as NumPy arrays; anything else as it is."""
+    if isinstance(values, _PLAIN):
+        return values
+    if isinstance(values, list | tuple):
+        if any(is_tensor(item) for item in values):
+            return [to_numpy(item) for item in values]
+        return values
+    if not is_tensor(values):
+        return values
+    tensor = as_tensor(values).detach()
+    import torch
+
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        tensor = tensor.to(torch.float64)
+    return np.asarray(tensor.cpu().resolve_neg().numpy())
+
+
+def to_host(X: Any) -> Any:
+    """X itself; of a tensor, a copy in this process's memory, in a type that NumPy has."""
+    if isinstance(X, OnDevice):
+        return X.array if hasattr(X, "array") else to_numpy(getattr(X, "tensor"))  # noqa: B009
+    if not is_tensor(X):
+        return X
+    return to_numpy(read_tensor(X).tensor if len(X.shape) == 2 else X)
+
+
+def like(X: Any, answer: Any) -> Any:
+    """An answer about rows of X in the kind and on the device of X: a tensor for a tensor; text stays NumPy's."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    if not is_on_device(first):
+        return answer
+    if isinstance(answer, list):
+        return [like(first, part) for part in answer]
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind not in "fiub":
+        return answer
+    import torch
+
+    if isinstance(first, OnDevice | torch.Tensor):
+        return torch.tensor(answer, device=first.device)
+    found = torch.tensor(answer, device=as_tensor(first).device)
+    space = getattr(first, "__array_namespace__", None)  # of CuPy, of JAX
+    return found if space is None else space().from_dlpack(found)
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a tensor, or of what `on_device` has made."""
+    return X.rows(rows) if isinstance(X, OnDevice) else read_tensor(X).rows(rows)
+
+
+def stack_rows(parts: list[Any]) -> DeviceMatrix:
+    """Matrices on one device on top of each other."""
+    import torch
+
+    tensors = [part.tensor if isinstance(part, DeviceMatrix) else read_tensor(part).tensor for part in parts]
+    return DeviceMatrix(torch.cat(tensors))
