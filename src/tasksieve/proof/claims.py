@@ -210,10 +210,9 @@ class _Finder(verify.Checker):
         twice = 2.0 * arrays["gap"][k] * _INSIDE
         if arrays["ridge"][k] > 0.0 and len(places):
             proved[places] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
-        plain = problem.loss == "clipped" and not problem.signs and loss["low"] is None and loss["high"] is None
         support = np.union1d(self.open[k], problem.free)
         fewest = min(len(y) for y in problem.y)
-        if plain and not loss["epsilon"] and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
+        if problem.squared and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
             proved |= self._by_eigenvalues(features, rows, support, twice * problem.cert["unit"] * loss["mu"])
         self.sure[k] = np.flatnonzero(proved)
 

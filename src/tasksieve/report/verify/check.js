@@ -70,7 +70,7 @@ const checkClaims = (cert, tasks, progress) => {
       if (isZero(s[i]) || isZero(p[i])) continue;
       const moved = mul(c, p[i]);
       const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
-        : sub(mul(ball(header.loss.mu / 2), mul(moved, moved)), mul(moved, ball(task.y[i])));
+        : sub(mul(mul(ball(0.5), ball(header.loss.mu)), mul(moved, moved)), mul(moved, ball(task.y[i])));
       const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
       gain = sub(gain, mul(s[i], shifted));
     }
@@ -78,7 +78,7 @@ const checkClaims = (cert, tasks, progress) => {
   const dual = sub(div(gain, N), mul(mul(c, c), half));
   return { primal, dual, scale, tightest, U, reach, points, rowsOf };
 };
-const halfSquare = (r, mu) => div(mul(r, r), ball(2 * mu));
+const halfSquare = (r, mu) => div(mul(r, r), add(ball(mu), ball(mu)));
 const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));
 const featureName = (header, j) => header.features ? `feature “${header.features[j]}”` : `feature ${j + 1}`;
 
