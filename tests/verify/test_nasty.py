@@ -12,7 +12,7 @@ from hand_cases import SQUARED, make_case
 from hand_certificates import Case, pack
 
 import tasksieve as ts
-from tasksieve.verify import Box, Exact, Floating, Verdict, _half, verify
+from tasksieve.verify import Box, Exact, Floating, Verdict, _half, down, up, verify
 
 Array = np.ndarray[Any, Any]
 
@@ -166,3 +166,20 @@ def test_half_of_the_smallest_numbers() -> None:
             half = _half(arith, number)
             low, high = (end if arith.exact else Fraction(float(end)) for end in (half.lo, half.hi))
             assert low <= Fraction(number) / 2 <= high
+
+
+def test_steps_outwards() -> None:
+    rng = np.random.default_rng(0)
+    powers = np.ldexp(1.0, np.arange(-1074, 1023))
+    wild = np.ldexp(rng.uniform(0.5, 1.0, 20_000), rng.integers(-1073, 1023, 20_000))
+    x = np.concatenate([powers, np.nextafter(powers, 0.0), wild, [0.0, np.finfo(float).max]])
+    x = np.concatenate([x, -x])
+    with np.errstate(all="ignore"):
+        above, step = up(x), np.nextafter(x, np.inf)
+        assert (above >= step).all()
+        assert (above <= np.nextafter(step, np.inf)).all()
+        ordinary = np.abs(x) > 2.0**-1020
+        np.testing.assert_array_equal(above[ordinary], step[ordinary])
+        np.testing.assert_array_equal(down(x), -up(-x))
+        assert not (up(np.float64(-np.inf)) < 0.0)
+        assert up(np.float64(np.inf)) == np.inf

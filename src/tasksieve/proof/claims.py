@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 
 _WIDER = 1.0 + 2.0**-20  # claims, beside rounding
 _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
+_LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
 
 
@@ -174,6 +175,15 @@ class _Finder(verify.Checker):
             arrays["dual"][k], self.gaps[k], self.open[k], self.sure[k] = before[0], *before[2:]
             for name, value in zip(names, before[1], strict=True):
                 arrays[name][k] = value
+
+    def _unsettled(
+        self, k: int, primal: verify.Box, dual: verify.Box, readings: verify.Readings, which: int
+    ) -> bool:
+        """Whether the products' rounding may be more than a little of the gap."""
+        problem, m = self.problem, readings.products[which]
+        wide = float((m.hi - m.lo)[self.penalty.features].max(initial=0.0))
+        loss = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k]) * float(abs(primal.hi) + abs(dual.lo))
+        return not loss <= _LOST * float(primal.hi - dual.lo)
 
     def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
         arrays = self.problem.cert.arrays
