@@ -20,8 +20,8 @@ from .run import Job
 
 # A recipe is tried on tables of text up to this size; it is read by the verifier, which takes its time.
 TRIED_BYTES = 1 << 25
-# Rows times values up to which all values of a path are certified: it takes about as long as verifying them.
-MOST_NUMBERS = 50_000
+# Rows times values up to which all values of a path are certified: a few seconds, as long as verifying them takes.
+MOST_NUMBERS = 500_000
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:

@@ -106,6 +106,10 @@ class ReportContent:
         The certificate file of the model shown, which the page then checks against a file of data.
     proof_command : str
         What to run where the browser cannot check it.
+    no_proof : str
+        Why there is no `proof`, as part of a sentence.
+    proven_zero, proven_nonzero : bool arrays of shape (d,), optional
+        Features that are zero in every solution, and in none, by the certificate of the model shown.
     fitted : bool
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
     """
@@ -138,6 +142,9 @@ class ReportContent:
     trust: Trust | None = None
     proof: bytes | None = None
     proof_command: str = "tasksieve verify RUN"
+    no_proof: str = ""
+    proven_zero: Array | None = None
+    proven_nonzero: Array | None = None
     fitted: bool = True
 
     @property

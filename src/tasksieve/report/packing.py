@@ -109,6 +109,7 @@ def pack(content: ReportContent) -> Packed:
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
         "stable": None,
+        "proven": proven_marks(content, order),
         "trust": None if content.trust is None else trust_data(content.trust, content.features),
         "path": None,
         "coefficients": None,
@@ -126,6 +127,14 @@ def pack(content: ReportContent) -> Packed:
     else:
         data["coefficients"] = _packed_rows(chosen)
     return Packed(data, order, strength[order], chosen, tasks, left_out)
+
+
+def proven_marks(content: ReportContent, features: np.ndarray) -> list[int] | None:
+    """1: not zero in any solution, -1: zero in every solution, 0: the gap does not decide it."""
+    if content.proven_zero is None or content.proven_nonzero is None:
+        return None
+    marks = content.proven_nonzero[features].astype(int) - content.proven_zero[features].astype(int)
+    return [int(mark) for mark in marks]
 
 
 def row_norms(coef: scipy.sparse.csr_array) -> np.ndarray:
