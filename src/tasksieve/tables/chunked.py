@@ -6,7 +6,7 @@ reads no columns of real numbers); the second one sums. So folds are those of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,10 @@ from .table import Array, Table, TableError
 CHUNKED = ("csv", "parquet", "arrow")
 CELLS = 1 << 21  # of a chunk, where nobody says how many rows it has
 FEWEST_ROWS = 1000
+
+
+class NotTall(Exception):
+    """The sums of a table would be more than its rows are worth."""
 
 
 @dataclass
@@ -131,14 +135,26 @@ class ChunkedTable:
             return max(FEWEST_ROWS, CELLS // max(1, frame.shape[1]))
         raise TableError(f"{path} has no rows")
 
-    def problem(self, *, n_folds: int | None, seed: int, fit_intercept: bool, n_jobs: int | None) -> ChunkedProblem:
+    def problem(
+        self,
+        *,
+        n_folds: int | None,
+        seed: int,
+        fit_intercept: bool,
+        n_jobs: int | None,
+        serves: Callable[[int, int, int], bool] | None = None,
+    ) -> ChunkedProblem:
         """Two readings, a third where missing values decide which rows there are, and one more where the first rows
-        are unlike the others."""
+        are unlike the others; `NotTall` where `serves` says so, given rows, features and matrices."""
         seen, counts = self._first_reading()
         table = seen.as_table()
         targets = self._targets(table)
         roles = self._roles(table, targets)
         encoding, notes = choose_features(table, roles, self.choice)
+        labels = counts.labels(len(targets), self.task is not None)
+        matrices = len(labels) if self.task is not None else 1
+        if serves is not None and not serves(seen.n_rows, len(encoding.feature_names), matrices):
+            raise NotTall
         holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
         if holes and self.missing == "error":
             self._refuse([(name, column.holes, column.n_missing) for name, column in holes], mean=True)
