@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..runs import ModelKind, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
 from ..tables import read_table
 from ..tables.chunked import ChunkedProblem
+from .background import InBackground
 from .chunked import decide_chunks, read_chunked
 from .config import check_config, decide_config
 from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
@@ -168,13 +170,14 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
     problem: Problem | None = None
     classes = False
     with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunks else ''}", quiet):
+        beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
         if chunks is not None:
             problem = read_chunked(config, chunks)
         if problem is None:
             content = read_table(config["table"], config.get("format"), config.get("separator"))
             problem, classes = prepare_problem(kind, config, content)
             del content
-        digest = data_digest(config)
+        digest = data_digest(config) if beside is None else beside.result()
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)

@@ -27,8 +27,8 @@ ENDINGS = {
 }  # fmt: skip
 FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all groups
-# of rows that were read stay in memory until the last one is.
+# Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all
+# groups of rows that were read stay in memory until the last one is.
 BUFFER_BYTES = 1 << 20
 
 
