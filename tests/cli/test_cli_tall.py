@@ -102,7 +102,7 @@ for file in sys.argv[1:]:
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs Linux")
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
-    """Twenty times the rows: 25 MB more in the file, and far less in the process."""
+    """Twenty times the rows: 30 MB more in each file. (Readers that keep what they have read need 70 MB more.)"""
     tables = []
     for words, n in ((False, 40_000), (True, 40_000), (False, 800_000), (True, 800_000)):
         tables.append(str(tmp_path / f"{n}-{words}.parquet"))
@@ -110,7 +110,7 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     assert Path(tables[2]).stat().st_size > 24e6
     done = subprocess.run([sys.executable, "-c", PEAK, *tables], check=True, capture_output=True, text=True)
     peaks = [1024 * int(line) for line in done.stdout.split()]
-    assert peaks[3] - peaks[1] < 8e6, peaks
+    assert peaks[3] - peaks[1] < 20e6, peaks
 
 
 @pytest.mark.parametrize(
