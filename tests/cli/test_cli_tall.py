@@ -71,6 +71,25 @@ def test_tables_that_are_not_tall_are_read_as_a_whole(cli: CommandLine, tmp_path
         assert (tmp_path / name / "certificate.npz").is_file(), name
 
 
+def test_a_configuration_of_a_tall_table_serves_others(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How a table is read is decided for each, unless somebody asked; a run that is resumed goes on as it was begun."""
+    table = written(tmp_path, "csv")
+    with monkeypatch.context() as low:
+        low.setattr(chunked, "TALL_CELLS", 1000)
+        cli("fit", table, *FEW, "-o", tmp_path / "tall", "-q")
+    rows = config_of(tmp_path / "tall")["chunk_rows"]
+    config = ("--config", tmp_path / "tall" / "config.json")
+    cli("fit", table, *config, "-o", tmp_path / "small", "-q", "--no-report")
+    assert "chunk_rows" not in config_of(tmp_path / "small")
+    cli("fit", table, *config, "--model", "calibrated", "-o", tmp_path / "other", "-q", "--no-report")
+    (tmp_path / "tall" / "manifest.json").unlink()
+    cli("fit", table, *FEW, "-o", tmp_path / "tall", "-q", "--resume")
+    assert config_of(tmp_path / "tall")["chunk_rows"] == rows
+    assert not (tmp_path / "tall" / "certificate.npz").exists()
+
+
 def write_tall(file: Path, n_rows: int, words: bool) -> None:
     """Groups of 20,000 rows."""
     rng = np.random.default_rng(0)

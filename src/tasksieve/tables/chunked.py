@@ -1,7 +1,8 @@
-"""A fit from a table larger than memory: rows go by in chunks, and only their sums of products stay.
+"""A fit from a table that is never in memory: rows go by in chunks, and only their sums of products stay.
 
 The first reading finds out what the columns are, which tasks there are and how many rows each has (of a Parquet file it
-reads no columns of real numbers); the second one sums. So folds are those of the same table in memory.
+reads no columns of real numbers); the second one sums. So folds are those of the same table in memory, up to some
+millions of rows.
 """
 
 from __future__ import annotations
