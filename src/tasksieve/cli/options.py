@@ -80,8 +80,8 @@ OPTIONS = [
            "Format of the table; by default from its name.", "Data"),
     Option("separator", "--separator", str, "Between the cells of a CSV file. (default: , (tab for .tsv))", "Data"),
     Option("chunk_rows", "--chunk-rows", int, "Read CSV, Parquet or Arrow in chunks of so many rows and keep only "
-           "their sums (lasso, elastic-net, sparse-group; squared loss); 0: never. (default: where a table is larger "
-           "than memory)", "Data", "config", MODELS_OF),
+           "their sums (lasso, elastic-net, sparse-group; squared loss); 0: never. (default: where a table is tall, or "
+           "larger than memory)", "Data", "config", MODELS_OF),
     Option("model", "--model,-m", Literal[tuple(MODELS)],
            "Which model; `tasksieve info` says what they are for. (default: lasso)", "Model"),
     Option("l1_ratio", "--l1-ratio", str, "Elastic net: share of the selecting penalty (with --cv several, 0.5,0.9).",

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import verify
 from ..proof.certificate import Certificate
-from ..runs.folder import PROOF
+from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
@@ -29,7 +29,10 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     says why there is none."""
     problem = job.problem
     if isinstance(problem, ChunkedProblem):
-        job.display.log(f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them")
+        job.display.log(
+            f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them; {CERTIFICATE} "
+            "has the gap, --chunk-rows 0 writes both"
+        )
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None

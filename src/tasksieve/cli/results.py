@@ -158,5 +158,6 @@ def summary(
         f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
     )
     if not fitted.converged:
-        lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
+        rows = "; --chunk-rows 0 goes on with the rows themselves" if isinstance(problem, ChunkedProblem) else ""
+        lines.append(f"NOT CONVERGED: the gap above is true, but larger than --tol asks for{rows}")
     return lines
