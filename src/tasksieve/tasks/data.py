@@ -130,7 +130,7 @@ def read_tasks(
         matrix = _read_once(X, "X", unsearched)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
-    source = RowSource(matrix, labels.order)
+    source = RowSource(matrix, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),
         storage=source,
@@ -145,7 +145,7 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
     """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
     large = isinstance(X, Storage) or int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
     matrix = read_matrix(X, name, search=not large)
-    if large and not get_config()["assume_finite"]:
+    if large and not get_config()["assume_finite"] and not getattr(matrix, "finite", False):
         unsearched.append((matrix, name))
     return matrix
 
