@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage
+from .fills import Fills
 from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
@@ -75,6 +76,15 @@ class TaskData(TaskLabels):
         """Some columns, rows in task order; those of rows that nobody has made a storage of are cut out as they lie."""
         source = self.source
         return self.storage.take(features) if source is None or source.stored else source.cut(features)
+
+    def fills(self, features: np.ndarray) -> Fills | None:
+        """What stands for missing calls of some features, where calls can be missing (`read_plink`)."""
+        source = self.source
+        if source is None or not isinstance(source.matrices[0], Storage) or not hasattr(self.storage, "fills"):
+            return None
+        chosen = np.unique(np.asarray(features, dtype=np.int64))
+        means = self.storage.fills(chosen)
+        return Fills(chosen, np.broadcast_to(means, (len(chosen), self.n_tasks)).copy())
 
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""

@@ -35,6 +35,8 @@ def linear_scores(
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
     n_rows = matrix.shape[0]
+    if hasattr(matrix, "linear_scores"):  # it knows what stands for a missing entry, task by task
+        return np.asarray(matrix.linear_scores(coef, intercept, codes))
     if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
         matrix, coef = np.asarray(matrix.take(support)), packed
         support = np.arange(len(support))
