@@ -24,6 +24,7 @@ from .defaults import add_parameters, said_by_default
 from .estimators import make_estimator
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held
+from .genotypes import read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
@@ -163,10 +164,14 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
-    chunked = decide_chunks(config, kind)
+    genotypes = bool(config.get("bfile"))
+    chunked = not genotypes and decide_chunks(config, kind)
     problem: Problem
-    with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunked else ''}", quiet):
-        if chunked:
+    named = "genotypes" if genotypes else os.path.basename(config["table"])
+    with working(f"reading {named}{' in chunks' if chunked else ''}", quiet):
+        if genotypes:
+            problem, classes = read_genotypes(config, kind)
+        elif chunked:
             problem, classes = read_chunked(config), False
         else:
             content = read_table(config["table"], config.get("format"), config.get("separator"))

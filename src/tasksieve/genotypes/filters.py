@@ -32,7 +32,6 @@ def with_called(counts: Array, sizes: Array) -> Array:
 
 def filter_variants(
     X: Genotypes,
-    dropped: dict[str, int],
     *,
     geno: float | None = None,
     maf: float | None = None,
@@ -40,13 +39,11 @@ def filter_variants(
     task_geno: float | None = None,
     task_maf: float | None = None,
 ) -> Genotypes:
-    """The variants that are left, and in `dropped` how many are not, each by the first reason.
+    """The variants that are left; `dropped` says how many are not, each by the first reason.
 
     Parameters
     ----------
     X : Genotypes
-    dropped : dict
-        Is added to.
     geno, maf : float, optional
         Largest part of missing calls, smallest frequency of the rarer allele, over all people.
     task : array of labels, optional
@@ -87,6 +84,7 @@ def filter_variants(
             found[6] = ~(rare >= given["task_maf"]).all(axis=1)
         for code in range(len(reasons) - 1, 0, -1):
             reason[own[found[code]]] = code
+    dropped = dict(X.dropped)
     for code, words in enumerate(reasons[1:], start=1):
         if (count := int(np.count_nonzero(reason == code))) or words.rpartition("(")[2].rstrip(")") in given:
             dropped[words] = count
@@ -94,7 +92,7 @@ def filter_variants(
     if not len(left):
         told = ", ".join(f"{count:,} {words}" for words, count in dropped.items() if count)
         raise ValueError(f"no variant is left: {told}.")
-    return X if len(left) == X.n_variants else X.with_variants(left)
+    return X.with_variants(left, dropped)
 
 
 def _rarer(frequency: Array) -> Array:

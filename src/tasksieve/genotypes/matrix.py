@@ -77,6 +77,10 @@ class Genotypes(Storage):
     # -- what they are ----------------------------------------------------------------------------------------------
 
     @property
+    def n_cohorts(self) -> int:
+        return len(self._cohorts)
+
+    @property
     def variant_table(self) -> Table:
         return self._variants
 
@@ -240,12 +244,17 @@ class Genotypes(Storage):
             Of the people; by default as they are.
         variants : array of int, optional
         """
-        order = np.arange(self.n_rows) if order is None else order
+        order, first = np.arange(self.n_rows) if order is None else order, self._cohorts[0]
         chosen = np.arange(self.n_variants) if variants is None else np.asarray(variants, dtype=np.int64)
         step = max(1, 4 * BLOCK_BYTES // max(len(order), 4))
+        lies = len(self._cohorts) == 1 and len(first.files) == 1 and first.lies_as(self._person[order])
+        lies = lies and len(chosen) > 0 and bool((np.diff(first.place[chosen]) == 1).all())
         for low in range(0, len(chosen), step):
             own = chosen[low : low + step]
-            yield own, self._packed(own, order, thread_count())
+            if lies:  # so much of the file, in one stretch
+                yield own, first.files[0].calls[first.place[own[0]] : first.place[own[-1]] + 1]
+            else:
+                yield own, self._packed(own, order, thread_count())
 
     def counts(self, variants: Array | None = None, task: Any = None) -> Array:
         """Calls of two copies, of one copy, and missing ones.
@@ -270,7 +279,7 @@ class Genotypes(Storage):
         order, offsets = task_order(self.n_rows, task)
         for own, packed in self.packed_blocks(order, variants):
             counts = np.empty((len(own), len(offsets) - 1, 3), dtype=np.int32)
-            kernels.genotype_counts(packed, self.n_rows, None, offsets, thread_count(), counts)
+            kernels.genotype_counts(packed.view(np.ndarray), self.n_rows, None, offsets, thread_count(), counts)
             yield own, counts
 
     def holes_by_person(self) -> Array:

@@ -136,7 +136,13 @@ def _lines(source: Any, name: str) -> list[list[str]]:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{name}: {path} is no text file.") from None
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("##")]
+    lines = [_cells(line) for line in text.splitlines() if line.strip() and not line.startswith("##")]
     if not lines:
         raise ValueError(f"{name}: {path} is empty.")
     return lines
+
+
+def _cells(line: str) -> list[str]:
+    """Between tabs, where cells may be empty, or between any blanks."""
+    cells = [cell.strip() for cell in line.split("\t")]
+    return line.split() if len(cells) == 1 or any(" " in cell for cell in cells) else cells

@@ -93,7 +93,23 @@ def read_plink(
         for name, given in {"extract": extract, "exclude": exclude, "geno": geno, "maf": maf}.items():
             if given is not None:
                 raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
-    cohorts, tables, dropped = _open(prefix)
+    X = open_genotypes(prefix, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
+    if mind is not None:
+        X, few = without_holes(X, mind)
+        task = None if task is None else np.asarray(task)[few]
+    if like is not None:
+        return X
+    if task is None and X.n_cohorts > 1:
+        task = X.sample_table["cohort"].astype(str)
+    return filter_variants(X, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
+
+
+def open_genotypes(
+    prefix: Any, *, keep: Any = None, remove: Any = None, extract: Any = None, exclude: Any = None, like: Any = None
+) -> Genotypes:
+    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`."""
+    cohorts, tables = _open(prefix)
+    dropped: dict[str, int] = {}
     if like is not None:
         cohorts, variants = _like(cohorts, tables, like)
     elif len(cohorts) > 1:
@@ -106,23 +122,21 @@ def read_plink(
     )
     X = _with_people(X, keep, remove, dropped)
     X = _with_identifiers(X, extract, exclude, dropped)
-    if mind is not None:
-        few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
-        dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
-        if not few.any():
-            raise ValueError(f"mind={mind}: everybody has a larger part of missing calls.")
-        if task is not None:
-            task = np.asarray(task)[few]
-        X = X.with_people(np.flatnonzero(few))
-    if like is None:
-        if task is None and len(cohorts) > 1:
-            task = X.sample_table["cohort"].astype(str)
-        X = filter_variants(X, dropped, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
     X.dropped = dropped
     return X
 
 
-def _open(prefix: Any) -> tuple[list[Cohort], list[Table], dict[str, int]]:
+def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
+    """Without people who have a larger part of missing calls; and flags of those who stay."""
+    few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
+    if not few.any():
+        raise ValueError(f"mind={mind}: everybody has a larger part of missing calls.")
+    left = X.with_people(np.flatnonzero(few))
+    left.dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
+    return left, few
+
+
+def _open(prefix: Any) -> tuple[list[Cohort], list[Table]]:
     if isinstance(prefix, str | Path):
         named = {Path(str(prefix)).name: str(prefix)}
     elif isinstance(prefix, Mapping):
@@ -137,7 +151,7 @@ def _open(prefix: Any) -> tuple[list[Cohort], list[Table], dict[str, int]]:
     if not named:
         raise ValueError("prefix is empty: give the prefix of a .bed, a .bim and a .fam file.")
     opened = [open_cohort(one, name) for name, one in named.items()]
-    return [cohort for cohort, _ in opened], [variants for _, variants in opened], {}
+    return [cohort for cohort, _ in opened], [variants for _, variants in opened]
 
 
 def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]) -> tuple[list[Cohort], Table]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .genome import Genome
 from .trust import Trust
 
 Array = np.ndarray[Any, Any]
@@ -108,6 +109,8 @@ class ReportContent:
         What to run where the browser cannot check it.
     fitted : bool
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
+    genome : Genome, optional
+        Where features lie, if they are variants.
     """
 
     title: str
@@ -139,6 +142,7 @@ class ReportContent:
     proof: bytes | None = None
     proof_command: str = "tasksieve verify RUN"
     fitted: bool = True
+    genome: Genome | None = None
 
     @property
     def headline(self) -> FitQuality | None:
