@@ -20,6 +20,7 @@ _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
     "FoldStore": "fitted.checkpoint",
+    "Genotypes": "genotypes",
     "GraphPath": "graph",
     "GraphSVC": "graph",
     "GraphSVCCV": "graph",
@@ -69,6 +70,7 @@ _HOME = {
     "on_device": "tasks",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
+    "read_plink": "genotypes",
     "refit": "findings.refit",
     "split_inference": "findings.split",
     "save_problem": "problem_file",
@@ -83,6 +85,7 @@ _PARTS = (
     "datasets",
     "design",
     "findings",
+    "genotypes",
     "graph",
     "linear",
     "losses",
@@ -116,6 +119,8 @@ if TYPE_CHECKING:
     from .fitted.progress import watch as watch
     from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
+    from .genotypes import Genotypes as Genotypes
+    from .genotypes import read_plink as read_plink
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVCCV as GraphSVCCV

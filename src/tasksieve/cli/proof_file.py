@@ -15,6 +15,7 @@ from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
 from .data import row_arguments
+from .genotypes import GenotypeProblem
 from .results import Fitted
 from .run import Job
 
@@ -33,6 +34,9 @@ def write_proof(job: Job, fitted: Fitted) -> None:
             f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them; {CERTIFICATE} "
             "has the gap, --chunk-rows 0 writes both"
         )
+        return
+    if isinstance(problem, GenotypeProblem):
+        job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None

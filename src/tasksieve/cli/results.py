@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..design import Storage
 from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
 from ..report.words import count
@@ -111,7 +112,8 @@ def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.n
         if isinstance(problem, ChunkedProblem):
             strength[chosen] *= problem.moments.deviations()[chosen]
         else:
-            strength[chosen] *= deviations(problem.X[:, chosen])
+            columns = problem.X.take(chosen) if isinstance(problem.X, Storage) else problem.X[:, chosen]
+            strength[chosen] *= deviations(columns)
     return strength
 
 

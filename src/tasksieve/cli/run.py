@@ -27,6 +27,7 @@ from .defaults import add_parameters, said_by_default
 from .estimators import make_estimator
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held
+from .genotypes import read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
@@ -166,12 +167,16 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
-    chunks = decide_chunks(config, kind, bool(call.get("save_problem")))
+    genotypes = bool(config.get("bfile"))
+    chunks = None if genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
     problem: Problem | None = None
     classes = False
-    with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunks else ''}", quiet):
+    named = "genotypes" if genotypes else os.path.basename(config["table"])
+    with working(f"reading {named}{' in chunks' if chunks else ''}", quiet):
         beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
-        if chunks is not None:
+        if genotypes:
+            problem, classes = read_genotypes(config, kind)
+        elif chunks is not None:
             problem = read_chunked(config, chunks)
         if problem is None:
             content = read_table(config["table"], config.get("format"), config.get("separator"))

@@ -11,8 +11,10 @@ from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
 from .sparse_format import compressed
 from .storage import (
+    BesideStorage,
     DenseStorage,
     MappedRowStorage,
+    PlinkStorage,
     RepeatedStorage,
     RowVectors,
     ScaledStorage,
@@ -25,12 +27,14 @@ from .threads import one_blas_thread, thread_count
 
 __all__ = [
     "NOISE",
+    "BesideStorage",
     "ColumnBlock",
     "DenseStorage",
     "Design",
     "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
+    "PlinkStorage",
     "RepeatedStorage",
     "RowVectors",
     "Samples",

@@ -7,7 +7,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -436,7 +436,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
-            facts=DataFacts.of(data),
+            facts=DataFacts.of(data, self._ever_selected(solution.points)),
             scale=scale,
         )
         if solution.interrupted:
@@ -446,6 +446,10 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
+
+    @staticmethod
+    def _ever_selected(points: Sequence[Any]) -> np.ndarray:
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(point.features for point in points)]))
 
     def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
         """Once a fit, never in its folds."""

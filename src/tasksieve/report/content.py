@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .genome import Genome
 from .trust import Trust
 
 Array = np.ndarray[Any, Any]
@@ -112,6 +113,8 @@ class ReportContent:
         Features that are zero in every solution, and in none, by the certificate of the model shown.
     fitted : bool
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
+    genome : Genome, optional
+        Where features lie, if they are variants.
     """
 
     title: str
@@ -146,6 +149,7 @@ class ReportContent:
     proven_zero: Array | None = None
     proven_nonzero: Array | None = None
     fitted: bool = True
+    genome: Genome | None = None
 
     @property
     def headline(self) -> FitQuality | None:

@@ -115,6 +115,7 @@ def pack(content: ReportContent) -> Packed:
         "coefficients": None,
         "pathCoefficients": None,
         "strengths": _packed_rows(along.T),
+        "genome": None if content.genome is None else content.genome.data(content.features[order]),
     }
     if content.trust is not None and content.trust.stability is not None:
         data["stable"] = numbers(content.trust.stability.probabilities[order])

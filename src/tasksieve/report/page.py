@@ -24,8 +24,8 @@ HERE = Path(__file__).parent
 MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
-SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "trust", "verify", "ready")
-OF_A_MODEL = ("path", "features", "tasks")
+SCRIPT = ("basics", "plots", "path", "table", "features", "genome", "tasks", "trust", "verify", "ready")
+OF_A_MODEL = ("path", "features", "genome", "tasks")
 
 
 def render(content: ReportContent) -> str:

@@ -41,6 +41,12 @@ class OnDevice(Storage):
         """Some rows."""
         raise NotImplementedError
 
+    def linear_scores(self, coef: Array, intercept: Array, codes: Array | None) -> Array:
+        """See `tasksieve.tasks.linear_scores`."""
+        support = np.flatnonzero(coef.any(axis=0))
+        beside = intercept if codes is None else intercept[codes]
+        return self.scores(support, coef[:, support], codes) + beside
+
     def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
         """Products of some columns with coefficients, (tasks, features): (rows, tasks), or with the task of each row
         (rows,)."""

@@ -14,7 +14,7 @@ from ..sparse_format import compressed
 from .base import BLOCK_BYTES, ColumnStorage, for_kernels
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
-from .own import OwnStorage, Storage
+from .own import Storage
 from .sparse import SparseStorage
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,7 @@ def _kernel_type(x: Array) -> Array:
     return x if for_kernels(x.dtype) else x.astype(np.float64)
 
 
-def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
+def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | None = None) -> ColumnStorage:
     """ColumnStorage for one matrix, or for a list of matrices stacked on top of each other.
 
     Parameters
@@ -51,6 +51,8 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
         float64, float32, int8 and uint8 are kept as they are, other numbers become float64.
     row_order : array of int, optional
         Permutation that brings the stacked rows into task order.
+    offsets : array of int, optional
+        Where each task starts then; by default all rows are one task.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
     if any(isinstance(part, OnDevice) for part in parts):
@@ -58,7 +60,8 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
     if any(isinstance(part, Storage) for part in parts):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
-        return OwnStorage(parts[0], row_order)
+        one_task = np.array([0, parts[0].n_rows])
+        return parts[0].in_task_order(row_order, one_task if offsets is None else offsets)
     parts = [compressed(part, "X") if sparse.issparse(part) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         stacked = parts[0]

@@ -68,7 +68,7 @@ class SharedReading:
 
     def _read_some(self, asked: Sequence[Asked], threads: int) -> Reading:
         """Products of a few columns, which folds ask for again and again as they come near their thresholds."""
-        own, spent, products = self.storage.dtype, 0.0, []
+        own, spent, products = self.storage.taken or self.storage.dtype, 0.0, []
         for a in asked:
             assert a.columns is not None
             columns, unread = self._columns(a.columns)
