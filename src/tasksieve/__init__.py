@@ -66,6 +66,7 @@ _HOME = {
     "compare": "findings.compare",
     "grade": "linear.grading",
     "load_problem": "problem_file",
+    "open_zarr": "tasks.cluster",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
     "refit": "findings.refit",

@@ -134,6 +134,11 @@ class LocalShard:
         return out
 
     @property
+    def measured(self) -> bool:
+        """Whether the norms are known."""
+        return self._norms is not None
+
+    @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
         self.norms()

@@ -558,8 +558,8 @@ class Engine:
             known[:] = True
             np.multiply(exact, lam, out=self.levels)
         else:
-            products = self.design.correlate(vector, features)
-            gauges[features] = penalty.restrict(features).upper_gauges(products, self.design.norms(features) * errors)
+            products, norms = self.design.touch(vector, features)
+            gauges[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
             known[features] = True
             self.levels[features] = gauges[features] * lam
 

@@ -111,6 +111,8 @@ class RowPenalty(Described):
     tests: tuple[str, ...] = ()
     #: relative error of a computed gauge
     gauge_error: float = 1e-12
+    #: the penalty at unit strength that this one was made of, and the strength, where that is so
+    origin: tuple[RowPenalty, float] | None = None
     _ridge_ratio: float = 0.0
     _fixed_ridge: float = 0.0
 
@@ -140,6 +142,7 @@ class RowPenalty(Described):
         """A shallow copy; several are made for every value of a path, so without `copy`'s ceremony."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("origin", None)
         return other
 
     # -- features and strengths -----------------------------------------------------------------------------------
@@ -181,6 +184,7 @@ class RowPenalty(Described):
         scaled = self._copy()
         scaled.weights = lam * self.weights
         scaled.ridge = lam * self._ridge_ratio + self._fixed_ridge
+        scaled.origin = self, lam
         return scaled
 
     def ridges(self, lams: Array) -> Array:

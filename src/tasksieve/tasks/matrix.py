@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage, compressed
+from .cluster import in_cluster
 from .masked import refuse_masked
 from .strangers import refuse_strangers
 
@@ -55,14 +56,16 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     search : bool
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
-    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
+    A dask or Zarr array becomes a `ClusterMatrix`, a `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
 
     Notes
     -----
     The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
-    matrix: Any
-    if isinstance(X, Storage):
+    matrix: Any = in_cluster(X, name)
+    if matrix is not None:
+        search = False  # the norms of its columns will tell
+    elif isinstance(X, Storage):
         matrix = X
     elif scipy.sparse.issparse(X) or _is_sparse_frame(X):
         matrix = _read_sparse(X, name)
@@ -106,6 +109,10 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
 
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
+    search = getattr(matrix, "refuse_not_finite", None)  # a matrix elsewhere knows how
+    if search is not None:
+        search(name)
+        return
     if isinstance(matrix, Storage):
         for feature in range(matrix.n_features):
             rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))

@@ -51,6 +51,9 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
         Permutation that brings the stacked rows into task order.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
+    elsewhere = getattr(parts[0], "as_columns", None)  # matrices that are not here say how to reach their columns
+    if elsewhere is not None:
+        return elsewhere(parts, row_order)
     if any(isinstance(part, Storage) for part in parts):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
