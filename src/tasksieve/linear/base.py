@@ -358,6 +358,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
         units = problem.units
+        tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
+        if tell is not None:
+            tell(0, len(alphas), problem.design.note)
         solution = solve_path(
             problem,
             self._strengths(data, problem, alphas),

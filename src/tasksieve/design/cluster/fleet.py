@@ -6,6 +6,7 @@ a new epoch, and every fit tells them again what they have to know (`FitLog`): n
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -28,6 +29,7 @@ Array = np.ndarray[Any, Any]
 
 _SHARDS_A_WORKER = 2
 _MOST_DEATHS = 4  # of a shard, one after another, its questions unanswered: it is its columns that kill
+_LOOK_AFTER = 1.0  # seconds without an answer after which one looks who is still there
 _MOST_ROUNDS = 100  # of asking again
 _ROOM = 0.6  # of a worker's memory for columns
 _PATIENCE = 60.0  # seconds to wait for a worker where there is none; dask's configuration "tasksieve.patience"
@@ -155,12 +157,14 @@ class Fleet:
         addresses = sorted({a for a in where.values() if a in live})
         self.traffic.trips += 1
         self.traffic.sent += len(packed) * len(addresses)
-        found: dict[str, Any] = {}
-        if addresses:
-            found = self.client.run(worker.serve, packed, workers=addresses, on_error="return")
+        found = self._run(addresses, worker.serve, packed)
         answers: dict[int, Answer] = {}
         for address in sorted({a for a in where.values() if a is not None}):
             said = found.get(address, DataLost(f"worker {address} is gone"))
+            if said is None:  # nobody knows what it did: it begins again
+                for k in (k for k in shards if where[k] == address):
+                    log.at.pop(k, None)
+                continue
             if isinstance(said, BaseException):
                 self._lose(address, said)
                 continue
@@ -181,6 +185,33 @@ class Fleet:
                 changed = sum(question.verb in CHANGING and question.concerns(k) for question in questions)
                 log.at[k] = at[k][0], at[k][1] + changed
         return answers
+
+    def _run(self, addresses: list[str], function: Any, *arguments: Any) -> dict[str, Any]:
+        """What a function says on several workers, or the error it ended with.
+
+        When a worker disappears while all are waited for, Dask would go on trying to reach it for a while: then none of
+        the answers is used, and None stands for those of the others.
+        """
+        if not addresses:
+            return {}
+
+        async def together() -> dict[str, Any]:
+            run = asyncio.ensure_future(
+                self.client.run(function, *arguments, workers=addresses, on_error="return", asynchronous=True)
+            )
+            alarms = 0
+            while not run.done():
+                await asyncio.wait({run}, timeout=_LOOK_AFTER)
+                if run.done():
+                    break
+                live = await self.client.scheduler.ncores()
+                alarms += any(address not in live for address in addresses)
+                if alarms > 1:
+                    run.cancel()
+                    return {address: None for address in addresses if address in live}
+            return dict(run.result())
+
+        return dict(self.client.sync(together))
 
     # -- placing --------------------------------------------------------------------------------------------------
 
@@ -272,15 +303,15 @@ class Fleet:
         if not jobs:
             return set()
         packed = dumps((self.source, self._order))
-        found = self.client.run(worker.load, self.data, jobs, packed, workers=list(jobs), on_error="return")
+        found = self._run(list(jobs), worker.load, self.data, jobs, packed)
         held: set[int] = set()
         for address, (_, places) in jobs.items():
             said = found.get(address, DataLost(f"worker {address} is gone"))
             shards = {place[0] for place in places}
-            if isinstance(said, BaseException):
-                self._missed(address, shards, said)
-            else:
+            if said is not None and not isinstance(said, BaseException):
                 held |= self._now_at(address, shards)
+            elif said is not None:
+                self._missed(address, shards, said)
         return held
 
     def _now_at(self, address: str, shards: Iterable[int]) -> set[int]:
@@ -300,16 +331,19 @@ class Fleet:
         """Ranges that Dask computes where they are to be held."""
         if not jobs:
             return set()
-        from dask import delayed
         from distributed import KilledWorker, wait
 
         pending: dict[int, tuple[str, Any]] = {}
         for address, shards in jobs.items():
             for k, parts in shards.items():
-                task = delayed(worker.hold_fetched, pure=False)(
-                    parts if isinstance(parts, list) else [parts], self._order, self.data, k, self._epoch[k]
+                # Blocks are read where they are to be held if that can be; only who holds them is settled.
+                blocks = self.client.compute(
+                    parts if isinstance(parts, list) else [parts], workers=[address], allow_other_workers=True
                 )
-                pending[k] = address, self.client.compute(task, workers=[address], allow_other_workers=False)
+                pending[k] = address, self.client.submit(
+                    worker.hold_fetched, blocks, self._order, self.data, k, self._epoch[k],
+                    workers=[address], allow_other_workers=False, pure=False,
+                )  # fmt: skip
         held: set[int] = set()
         while pending:
             with contextlib.suppress(TimeoutError):
@@ -351,9 +385,14 @@ def memory_limits(client: Any) -> dict[str, int]:
     return {address: int(facts.get("memory_limit") or 0) for address, facts in info["workers"].items()}
 
 
+def versions_here() -> dict[str, str]:
+    """What workers have to have, too."""
+    return worker.own_versions()
+
+
 def refuse_other_versions(client: Any, addresses: list[str]) -> None:
     """Workers with another version of tasksieve or NumPy give other bits, or none."""
-    own = worker.own_versions()
+    own = versions_here()
     for address, found in client.run(worker.own_versions, workers=addresses, on_error="return").items():
         if isinstance(found, ModuleNotFoundError):
             raise RuntimeError(

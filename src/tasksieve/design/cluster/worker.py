@@ -66,7 +66,8 @@ class Home:
                         found.append(getattr(resident, question.verb)(*question.arguments(shard)))
                         resident.version += question.verb in CHANGING
         except Exception as error:
-            del self.residents[place]  # whatever it has done by half
+            if self.residents.get(place) is resident:
+                del self.residents[place]  # whatever it has done by half
             return Failed(error)
         own = resident.shard
         return Answer(found, own.passes - before, own.rounding, own.measured and own.has_fragile)
@@ -201,7 +202,7 @@ def _pack(found: dict[int, Any]) -> bytes:
 
 async def load(
     data: str, jobs: dict[str, tuple[bool, list[tuple[int, int, int, int]]]], packed: bytes, dask_worker: Any = None
-) -> None:
+) -> bool:
     """Read ranges of columns and hold them: by worker (shard, epoch, low, high), from a source, in an order of rows."""
     home, loop = home_of(dask_worker), asyncio.get_running_loop()
     streamed, places = jobs[dask_worker.address]
@@ -216,6 +217,7 @@ async def load(
                 home.hold(data, shard, epoch, DenseStorage(in_task_order(source.read(low, high), order)))
 
     await loop.run_in_executor(home.pool, read)
+    return True
 
 
 def hold_fetched(parts: list[Array], order: Array | None, data: str, shard: int, epoch: int) -> int:
