@@ -30,5 +30,10 @@ def client(cluster: Any) -> Iterator[Any]:
     from distributed import Client
 
     with Client(cluster) as client:
-        client.wait_for_workers(2)
+        try:
+            client.wait_for_workers(2, timeout=20)
+        except TimeoutError:  # one that was killed was not started again
+            cluster.scale(0)
+            cluster.scale(2)
+            client.wait_for_workers(2, timeout=60)
         yield client

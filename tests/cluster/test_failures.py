@@ -27,7 +27,7 @@ def store(folder: Path, X: np.ndarray[Any, Any]) -> Any:
 
 
 def kill(client: Any, place: int) -> None:
-    pids = client.run(os.getpid)
+    pids = client.run(os.getpid, on_error="ignore")
     os.kill(pids[sorted(pids)[place % len(pids)]], signal.SIGKILL)
 
 
@@ -44,15 +44,15 @@ def doom(client: Any, place: int, seconds: float) -> None:
 
 
 def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any]) -> list[int]:
-    """At these messages something else happens first."""
-    said, send, happened = [0], fleet.Fleet._send, []
+    """At these messages something else happens first, as soon as there are two workers."""
+    said, send, happened = [0], fleet.Fleet._send, list[int]()
 
     def disturbed(self: Any, log: Any, shards: Any, questions: Any, start: Any) -> Any:
         said[0] += 1
-        event = moments.pop(said[0], None)
-        if event is not None and len(self.client.nthreads()) > 0:
-            happened.append(said[0])
-            event()
+        due = [moment for moment in moments if moment <= said[0]]
+        if due and len(self.client.nthreads()) > 1:
+            happened.append(due[0])
+            moments.pop(due[0])()
         return send(self, log, shards, questions, start)
 
     monkeypatch.setattr(fleet.Fleet, "_send", disturbed)
@@ -82,21 +82,20 @@ def killed_at(
 
 
 def test_workers_killed_on_the_way(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    killed, again = killed_at(client, monkeypatch, tmp_path, [2, 12, 22], 11)
+    killed, again = killed_at(client, monkeypatch, tmp_path, [2, 8, 14], 11)
     assert killed == 3
     assert again >= 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(10))
 def test_workers_killed_at_many_moments(
     client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: int
 ) -> None:
-    rng = np.random.default_rng(100 + seed)
-    moments = sorted({int(m) for m in rng.integers(1, 30, size=4)})
-    killed, again = killed_at(client, monkeypatch, tmp_path, moments, seed)
-    assert killed >= 3
-    assert again >= 3
+    moments = np.sort(np.random.default_rng(100 + seed).choice(np.arange(1, 24), size=2, replace=False))
+    killed, again = killed_at(client, monkeypatch, tmp_path, moments.tolist(), seed)
+    assert killed == 2
+    assert again >= 2
 
 
 def test_a_killed_worker_of_a_dask_array(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +109,7 @@ def test_a_killed_worker_of_a_dask_array(client: Any, monkeypatch: pytest.Monkey
 
 
 def test_a_stale_shard_does_not_answer(client: Any, tmp_path: Path) -> None:
-    X, y, task = stacked(13)
+    X = stacked(13)[0]
     storage = ClusterStorage(ZarrSource(store(tmp_path, X)), None)
     data, vector = storage.fleet.data, np.ones(len(X))
     shard = storage._raw
@@ -144,7 +143,7 @@ def test_an_answer_that_was_not_heard(client: Any, monkeypatch: pytest.MonkeyPat
     def deaf(self: Any, addresses: Any, function: Any, *arguments: Any) -> Any:
         found = run(self, addresses, function, *arguments)
         said[0] += function is worker.serve
-        return {address: None for address in found} if said[0] in (3, 9, 14) else found
+        return dict.fromkeys(found) if said[0] in (3, 9, 14) else found
 
     monkeypatch.setattr(fleet.Fleet, "_run", deaf)
     far, near, _ = paths(model, store(tmp_path, X), X, y, task, grid)

@@ -59,7 +59,8 @@ def test_zarr_of_small_numbers(client: Any, tmp_path: Path, dtype: Any) -> None:
 def test_the_same_answers_as_from_an_array(client: Any) -> None:
     X, y, task = stacked(2)
     given = da.from_array(X, chunks=(-1, 500))
-    here, there = ts.MultiTaskLasso(alpha=0.2).fit(X, y, task=task), ts.MultiTaskLasso(alpha=0.2).fit(given, y, task=task)
+    here = ts.MultiTaskLasso(alpha=0.2).fit(X, y, task=task)
+    there = ts.MultiTaskLasso(alpha=0.2).fit(given, y, task=task)
     np.testing.assert_array_equal(here.get_support(), there.get_support())
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
     assert there.dual_gap_ <= 1e-6 * there.null_objective_

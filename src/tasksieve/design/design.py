@@ -249,6 +249,11 @@ class Design:
         return rows * self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
 
     @property
+    def far(self) -> Any:
+        """The shard, where it is so far away that questions should be few and answers short (`ClusterShard`)."""
+        return self.shards[0] if getattr(self.shards[0], "far", False) else None
+
+    @property
     def note(self) -> str:
         """What a user should know about how the columns are read; empty if there is nothing."""
         return str(getattr(self.shards[0], "note", ""))

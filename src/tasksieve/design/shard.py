@@ -139,6 +139,12 @@ class LocalShard:
         return self._norms is not None
 
     @property
+    def fragile(self) -> Array:
+        """Columns that are much smaller than their offsets."""
+        self.norms()
+        return self._fragile
+
+    @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
         self.norms()

@@ -45,6 +45,8 @@ class Pair:
         Of the primal and the dual point at `lam`.
     known : array, optional
         What `counted` answers, where it is not the gauges.
+    source : (kind, features), optional
+        How shards can make up the gauges (`design.cluster.messages.Known`), but for those of these features.
     """
 
     lam: float
@@ -54,6 +56,7 @@ class Pair:
     gauges: Array
     gap: float = np.inf
     known: Array | None = None
+    source: tuple[str, Array] | None = None
 
     @property
     def counted(self) -> Array:

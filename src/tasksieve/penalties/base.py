@@ -339,12 +339,15 @@ class RowPenalty(Described):
         over = np.flatnonzero(gauges > 1.0)
         return over[np.argsort(-gauges[over])]
 
+    #: the part of the largest possible rate at which correlations are taken to move
+    rate = 0.7
+
     def promising(self, levels: Array, last: float, lam: float) -> Array:
         """Rows for the first working set at lam, from `levels`: the strengths at which rows had gauge 1 at `last`.
 
         They would cross their threshold if correlations moved at 0.7 of the largest possible rate.
         """
-        return (levels >= last - 0.7 * (last - lam)).nonzero()[0]
+        return (levels >= last - self.rate * (last - lam)).nonzero()[0]
 
     def steepest(self, products: Array) -> tuple[Array, Array] | None:
         """One row of coefficients that attains the polar of M, as (feature, row): None if there is no formula."""
@@ -364,6 +367,12 @@ class RowPenalty(Described):
     def split(self, rows: Array) -> dict[str, Array] | None:
         """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
         return None
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether only gauges near 1 and above matter to all of these: the others need not be known."""
+        kind, answers = type(self), ("polar", "certified", "inactive", "open", "leading", "promising")
+        return self.separable and all(getattr(kind, name) is getattr(RowPenalty, name) for name in answers)
 
     # -- what particular algorithms make use of -------------------------------------------------------------------
 

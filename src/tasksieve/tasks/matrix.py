@@ -56,7 +56,8 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     search : bool
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
-    A dask or Zarr array becomes a `ClusterMatrix`, a `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity.
+    A dask or Zarr array becomes a `ClusterMatrix`, a `Storage` is returned as it is: the norms of its columns will tell
+    of NaN and infinity.
 
     Notes
     -----

@@ -124,7 +124,7 @@ class Fleet:
         return {k: max(1, live.get(str(a), 1) // shared[a]) for k, a in enumerate(self._where)}
 
     def ask(self, log: FitLog, questions: list[Question]) -> dict[int, Answer]:
-        """Answers of all shards that questions concern; the message goes to all workers before any answer is awaited."""
+        """Answers of all shards that questions concern; all workers are asked before any answer is awaited."""
         concerned = [k for k in range(self.n_shards) if any(question.concerns(k) for question in questions)]
         answers: dict[int, Answer] = {}
         for _ in range(_MOST_ROUNDS):
@@ -261,7 +261,7 @@ class Fleet:
             live = self._await_workers()
             limits = memory_limits(self.client)
             jobs: dict[str, list[int]] = {}
-            load = {address: 0 for address in sorted(live)}
+            load = dict.fromkeys(sorted(live), 0)
             for address in self._where:
                 if address in load:
                     load[address] += 1
@@ -412,7 +412,7 @@ def refuse_other_versions(client: Any, addresses: list[str]) -> None:
 def cut(edges: Sequence[int], wanted: int, whole: Callable[[Array], Array] | None = None) -> Array:
     """Where ranges of about the same number of features begin, and the number of features.
 
-    Ranges end where blocks of the source do as far as these are small, and nowhere within features that belong together.
+    Ranges end where blocks of the source do as far as these are small, and nowhere within what belongs together.
     """
     n_features = int(edges[-1])
     wanted = max(1, min(wanted, n_features))

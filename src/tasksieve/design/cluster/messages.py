@@ -16,7 +16,7 @@ from ..samples import Samples
 Array = np.ndarray[Any, Any]
 
 #: verbs after which a shard is another one
-CHANGING = frozenset({"remember", "forget", "bound_noted", "measure", "keep_penalty"})
+CHANGING = frozenset({"remember", "forget", "judge", "measure", "keep_penalty", "error_gauges"})
 
 
 class PenaltyName(NamedTuple):
@@ -48,6 +48,61 @@ class Question(NamedTuple):
 
     def arguments(self, shard: int) -> tuple[Any, ...]:
         return self.common if self.own is None else (*self.common, *self.own[shard])
+
+
+class Few(NamedTuple):
+    """A vector over the features of a shard of which the large entries matter.
+
+    Attributes
+    ----------
+    places : array of int
+        Where those are; the largest of `upper` is among them.
+    estimate, upper : arrays
+        There.
+    rest : float
+        No entry of `upper` elsewhere is larger.
+    """
+
+    places: Array
+    estimate: Array
+    upper: Array
+    rest: float
+
+
+class Known(NamedTuple):
+    """Gauges that shards can make up from what they have computed before.
+
+    Attributes
+    ----------
+    of : {"ones", "last", "first", "first with errors"}
+        1 everywhere; those of the last vector remembered, or of the first one, divided by `strength`.
+    strength : float
+    features, values : arrays
+        Those that are others.
+    """
+
+    of: str
+    strength: float
+    features: Array
+    values: Array
+
+
+class Reach(NamedTuple):
+    """Upper bounds over a ball.
+
+    Attributes
+    ----------
+    verb : {"bound", "ball_bound"}
+        What gives them.
+    arguments : tuple
+        Without the penalty.
+    sharper : (float, float), optional
+        Factors of gauges that are known and of the largest norms: together another bound.
+    """
+
+    verb: str
+    arguments: tuple[Any, ...]
+    sharper: tuple[float, float] | None = None
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ..shard import LocalShard
 from ..storage import DenseStorage
 from ..storage.base import for_kernels
 from ..threads import one_blas_thread
-from .messages import CHANGING, Answer, Failed, Message, PenaltyName, Stale
+from .messages import CHANGING, Answer, Failed, Few, Known, Message, PenaltyName, Reach, Stale
 from .sources import Source
 from .streamed import StreamedStorage
 
@@ -23,6 +23,9 @@ Array = np.ndarray[Any, Any]
 
 _NAME = "_tasksieve_home"  # of the worker's attribute
 _MOST_THREADS = 16
+# Products of features whose bounds stay open come unasked: up to so many, or this part of a shard's features.
+_FEW_TOUCHED = 64
+_TOUCH_FRACTION = 0.08
 
 
 class Home:
@@ -94,6 +97,11 @@ class Resident:
             n_threads=start.n_threads[shard],
         )
         self._penalties: dict[int, Any] = {}
+        self._estimate: Array | None = None
+        self._first_gauges: Array | None = None
+        self._last_gauges: Array | None = None
+        self._errors: Array | None = None
+        self._rejected: Array | None = None
         self._last: tuple[PenaltyName, Any] | None = None
 
     def keep_penalty(self, token: int, packed: bytes) -> None:
@@ -123,11 +131,19 @@ class Resident:
         """Products and norms of some features."""
         return self.shard.correlate(vector, features), np.array(self.shard.norms(features))
 
-    def remember(self, vector: Array, penalty: PenaltyName, errors: Array | None) -> Array:
-        return self.shard.remember(vector, self._named(penalty), errors)
+    def remember(
+        self, vector: Array, penalty: PenaltyName, errors: Array | None, floor: float | None = None
+    ) -> Array | Few:
+        """All gauges, or those that reach a floor."""
+        gauges = self.shard.remember(vector, self._named(penalty), errors)
+        self._estimate = self._last_gauges = gauges
+        if self._first_gauges is None:
+            self._first_gauges = gauges
+        return gauges if floor is None else few(gauges, gauges, floor)
 
     def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
-        return self.shard.error_gauges(errors, self._named(penalty))
+        self._errors = self.shard.error_gauges(errors, self._named(penalty))
+        return self._errors
 
     def forget(self, m: int) -> None:
         self.shard.forget(m)
@@ -136,15 +152,84 @@ class Resident:
         estimate, upper = self.shard.bound(vector, self._named(penalty), **ball)
         return estimate.copy(), upper.copy()
 
-    def bound_noted(self, vector: Any, penalty: PenaltyName, ball: dict[str, Any]) -> tuple[Array, Array]:
-        """The same, after which the vector is the one that was judged last."""
-        return self.bound(vector, penalty, {**ball, "note": True})
+    def judge(
+        self,
+        vector: Any,
+        penalty: PenaltyName,
+        note: bool,
+        floor: float | None,
+        itself: Array | None,
+        skipped: Array | None = None,
+    ) -> Any:
+        """Estimates and bounds of all gauges, or those that reach a floor; the vector is the one judged last.
+
+        Given the vector itself: with the products of those that stay open, where they are few, but for those skipped.
+        """
+        estimate, upper = self.shard.bound(vector, self._named(penalty), note=note)
+        self._estimate = estimate.copy()
+        if floor is None:
+            return (self._estimate, upper.copy()), None
+        found, touched = few(estimate, upper, floor), None
+        if itself is not None:
+            left = upper >= 1.0
+            left[skipped] = False
+            left[self.shard.fragile] = False
+            if self._rejected is not None:
+                left &= ~self._rejected
+            left = np.flatnonzero(left)
+            if 0 < len(left) <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features):
+                touched = left, *self.touch(itself, left)
+        return found, touched
+
+    def levels(self, floor: float) -> tuple[Array, Array]:
+        """Estimates of the vector judged last, or gauges of that remembered last, which reach a floor."""
+        assert self._estimate is not None
+        places = np.flatnonzero(self._estimate >= floor)
+        return places, self._estimate[places]
 
     def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: PenaltyName, radius: float) -> Array:
         return self.shard.ball_bound(first, centre, coefs, self._named(penalty), radius)
 
-    def take(self, features: Array) -> Any:
-        return self.shard.take(features)
+    def rejects(self, reaches: list[Reach], penalty: PenaltyName, known: Known, low: int) -> tuple[str, Array]:
+        """Rows that bounds over all balls prove to be zero: a bit each, or the few that are left."""
+        here, upper = self._named(penalty), None
+        for reach in reaches:
+            if reach.verb == "bound":
+                vector, radius, stretch = reach.arguments
+                bound = self.shard.bound(vector, here, radius=radius, stretch=stretch)[1].copy()
+            else:
+                first, centre, coefs, radius = reach.arguments
+                bound = self.shard.ball_bound(first, centre, coefs, here, radius)
+            if reach.sharper is not None:
+                factor, moved = reach.sharper
+                moved = moved * self.shard.longest() * here.euclid
+                bound = np.minimum(bound, factor * self._known(known, low) + moved)
+            upper = bound if upper is None else np.minimum(upper, bound)
+        self._rejected = here.inactive(upper)
+        left = np.flatnonzero(~self._rejected)
+        if 32 * len(left) < len(self._rejected):
+            return "left", left.astype(np.int32)
+        return "bits", np.packbits(self._rejected)
+
+    def _known(self, known: Known, low: int) -> Array:
+        if known.of == "ones":
+            gauges = np.ones(self.shard.n_features)
+        elif known.of == "last":
+            assert self._last_gauges is not None
+            gauges = self._last_gauges.copy()
+        elif known.of == "first":
+            assert self._first_gauges is not None
+            gauges = self._first_gauges / known.strength
+        else:
+            assert self._first_gauges is not None and self._errors is not None
+            gauges = (self._first_gauges + self._errors) / known.strength
+        own = (known.features >= low) & (known.features < low + len(gauges))
+        gauges[known.features[own] - low] = known.values[own]
+        return gauges
+
+    def take(self, features: Array) -> tuple[Any, Array]:
+        """Packed columns, and their norms."""
+        return self.shard.take(features), np.array(self.shard.norms(features))
 
     def basis_loadings(self, features: Array) -> Array:
         return self.shard.basis_loadings(features)
@@ -158,6 +243,16 @@ class Resident:
         products, spent = self.shard.storage.read(asked, self.shard.n_threads)
         self.shard.passes += spent
         return products, spent
+
+
+def few(estimate: Array, upper: Array, floor: float) -> Few:
+    """Entries that matter: bounds of at least 1, estimates of at least a floor, and the largest bound."""
+    kept = (upper >= 1.0) | (estimate >= floor)
+    if len(upper):
+        kept[np.argmax(upper)] = True
+    places = np.flatnonzero(kept)
+    rest = float(np.max(upper[~kept], initial=0.0))
+    return Few(places.astype(np.int32), estimate[places], upper[places], rest)
 
 
 def home_of(worker: Any) -> Home:
