@@ -68,6 +68,7 @@ _HOME = {
     "grade": "linear.grading",
     "load_problem": "problem_file",
     "on_device": "tasks",
+    "open_zarr": "tasks.cluster",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
     "read_plink": "genotypes",

@@ -5,6 +5,7 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 """
 
 from .design import Design
+from .lost import DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
 from .shard import NOISE, LocalShard
@@ -29,6 +30,7 @@ __all__ = [
     "NOISE",
     "BesideStorage",
     "ColumnBlock",
+    "DataLost",
     "DenseStorage",
     "Design",
     "LocalShard",

@@ -141,6 +141,17 @@ class LocalShard:
         return out
 
     @property
+    def measured(self) -> bool:
+        """Whether the norms are known."""
+        return self._norms is not None
+
+    @property
+    def fragile(self) -> Array:
+        """Columns that are much smaller than their offsets."""
+        self.norms()
+        return self._fragile
+
+    @property
     def has_fragile(self) -> bool:
         """Whether some columns are much smaller than their offsets."""
         self.measure()

@@ -152,7 +152,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 progress=self._progress(),
             )
         if not solution.points:
-            raise KeyboardInterrupt
+            raise solution.reason or KeyboardInterrupt
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
@@ -266,6 +266,10 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
         layout = lay_out(data, weights)
 
+        joined, align = self._penalty().get("penalty"), getattr(layout.storage, "keep_together", None)
+        if align is not None and joined is not None:
+            align(joined.whole)  # groups of features are not to be cut apart
+
         def build(exponent: int) -> Problem:
             with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
                 design = Design(
@@ -357,6 +361,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
         units = problem.units
+        tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
+        if tell is not None:
+            tell(0, len(alphas), problem.design.note)
         solution = solve_path(
             problem,
             self._strengths(data, problem, alphas),
@@ -440,8 +447,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             scale=scale,
         )
         if solution.interrupted:
+            why = "" if isinstance(solution.reason, KeyboardInterrupt | None) else f" {solution.reason}"
             warnings.warn(
-                f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.", stacklevel=3
+                f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.{why}", stacklevel=3
             )
         if not path.converged.all():
             self._warn_not_converged(solution, data)

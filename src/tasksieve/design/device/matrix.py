@@ -33,6 +33,13 @@ class OnDevice(Storage):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_rows} x {self.n_features}, {np.dtype(self.dtype)}, on {self.device})"
 
+    @staticmethod
+    def as_columns(parts: list[Any], row_order: Array | None) -> Any:
+        """The storage of such matrices on top of each other."""
+        from .stack import on_device_storage
+
+        return on_device_storage(parts, row_order)
+
     def first_not_finite(self) -> tuple[int, int, float] | None:
         """Row, feature and value of the first NaN or infinity, or None."""
         raise NotImplementedError

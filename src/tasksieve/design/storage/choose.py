@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..device.matrix import OnDevice
-from ..device.stack import on_device_storage
 from ..sparse_format import compressed
 from .base import BLOCK_BYTES, ColumnStorage, for_kernels
 from .dense import DenseStorage
@@ -55,8 +53,10 @@ def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | Non
         Where each task starts then; by default all rows are one task.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
-    if any(isinstance(part, OnDevice) for part in parts):
-        return on_device_storage(parts, row_order)
+    # matrices that are not here say how to reach their columns
+    elsewhere = next((part.as_columns for part in parts if hasattr(part, "as_columns")), None)
+    if elsewhere is not None:
+        return elsewhere(parts, row_order)
     if any(isinstance(part, Storage) for part in parts):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")

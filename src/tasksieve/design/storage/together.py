@@ -44,9 +44,9 @@ class SharedReading:
         self._lock = threading.Lock()
         self._kept: dict[int, Array] = {}  # oldest first
 
-    def seat(self) -> SharedStorage:
-        """The storage as one of the designs sees it."""
-        return SharedStorage(self)
+    def seat(self) -> ColumnStorage:
+        """The storage as one of the designs sees it; columns that live elsewhere are not read through here."""
+        return SharedStorage(self) if self.storage.home is None else self.storage
 
     def serve(self, requests: Sequence[Request]) -> list[Reading]:
         """One reading for all requests; each bears its share of the cost."""
