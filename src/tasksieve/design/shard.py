@@ -72,7 +72,7 @@ class LocalShard:
     """
 
     #: whether a pass is so cheap that one may be made at every value (`path.lean`)
-    judges = False
+    lean = False
 
     def __init__(
         self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int

@@ -27,6 +27,8 @@ class ClusterShard:
         As of `LocalShard`; workers use their own threads.
     """
 
+    lean = False
+
     def __init__(
         self, storage: Any, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
     ) -> None:
@@ -301,8 +303,8 @@ class ClusterShard:
     def judge(
         self, vector: Any, penalty: Any, note: bool, floor: float, itself: Array, skipped: Array
     ) -> tuple[Array, Array]:
-        """`bound` at a vector, as far as it matters: estimates that reach a floor, 0 elsewhere, and bounds of at least 1,
-        elsewhere something that is none too small.
+        """`bound` at a vector, as far as it matters: estimates that reach a floor, 0 elsewhere, and bounds of at least
+        1, elsewhere something that is none too small.
 
         Products with the vector itself are likely to be asked for next, where bounds are at least 1, but for the
         features skipped: they come along.

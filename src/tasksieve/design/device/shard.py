@@ -30,7 +30,7 @@ class DeviceShard(LocalShard):
     """
 
     #: a pass is cheap enough to be made at every value
-    judges = True
+    lean = True
 
     def __init__(
         self, storage: DeviceStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -181,7 +181,7 @@ class DeviceShard(LocalShard):
 
     # -- a pass a value -------------------------------------------------------------------------------------------
 
-    def judge(self, vector: Array, penalty: Any, errors: Array) -> None:
+    def survey(self, vector: Array, penalty: Any, errors: Array) -> None:
         """A full pass: upper bounds of the gauges of all features, errors included, are kept for `reaching`."""
         thresholds = penalty.thresholds()
         plain = thresholds is not None and thresholds[1] is None and not penalty.positive
@@ -207,7 +207,7 @@ class DeviceShard(LocalShard):
         return self._longest
 
     def reaching(self, least: float) -> tuple[Array, Array]:
-        """Features whose gauges at the last `judge` reach a level, ascending, and these gauges."""
+        """Features whose gauges at the last `survey` reach a level, ascending, and these gauges."""
         assert self._judged is not None
         features = (self._judged >= least).nonzero()[:, 0]
         both = torch.stack([features.to(torch.float64), self._judged[features]]).cpu().numpy()
