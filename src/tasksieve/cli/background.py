@@ -12,13 +12,13 @@ T = TypeVar("T")
 class InBackground(Generic[T]):
     """A function that runs in a thread of its own; nobody has to wait for it."""
 
+    _found: T
+
     def __init__(self, work: Callable[[], T]) -> None:
-        self._work, self._error = work, None
+        self._work = work
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-
-    _error: BaseException | None
-    _found: T
 
     def _run(self) -> None:
         try:
