@@ -547,7 +547,7 @@ class Engine:
         source = None
         if self._far is not None:
             source = ("ones", np.flatnonzero(sure != 1.0)) if self._measured is None else ("last", self._measured)
-        return Pair(lam, primal, objective, dual, sure, gap, counted, source), dual_value, violators
+        return Pair(lam, primal, objective, dual, sure, gap, counted, source=source), dual_value, violators
 
     def _points(
         self, working: Array, places: Array, own: RowPenalty, solved: Solution

@@ -326,7 +326,8 @@ class ClusterShard:
         self._touched = itself, {}
         for k, (_, touched) in enumerate(found):
             if touched is not None:
-                self._touched[1].update(zip((touched[0] + self._starts[k]).tolist(), zip(*touched[1:]), strict=True))
+                features = (touched[0] + self._starts[k]).tolist()
+                self._touched[1].update(zip(features, zip(*touched[1:], strict=True), strict=True))
         return self._many([part for part, _ in found])
 
     def _many(self, found: list[Few]) -> tuple[Array, Array]:
