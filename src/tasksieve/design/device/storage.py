@@ -39,7 +39,8 @@ class DeviceStorage(ColumnStorage):
 
     @classmethod
     def of(cls, parts: Sequence[torch.Tensor], row_order: Array | None, device: torch.device) -> DeviceStorage:
-        """A copy on a device of matrices, (rows, features) each, stacked on top of each other.
+        """Matrices on a device, (rows, features) each, stacked on top of each other: a copy, unless a single one lies
+        there feature by feature already.
 
         Parameters
         ----------
@@ -54,6 +55,10 @@ class DeviceStorage(ColumnStorage):
         if kind not in KEPT_TYPES:  # other numbers, and int8 beside uint8
             kind = torch.float64
         n_rows, n_features = sum(len(part) for part in parts), int(parts[0].shape[1])
+        if len(parts) == 1 and row_order is None and parts[0].device == device and kind == parts[0].dtype:
+            columns = parts[0].T
+            if columns.is_contiguous() and n_rows % _ALIGNED == 0 and columns.data_ptr() % _ALIGNED == 0:
+                return cls(columns, n_rows)
         out = torch.zeros((n_features, -(-n_rows // _ALIGNED) * _ALIGNED), dtype=kind, device=device)
         order = None if row_order is None else torch.from_numpy(np.ascontiguousarray(row_order)).to(device)
         step = max(1, _BLOCK_BYTES // (kind.itemsize * max(n_rows, 1)))
