@@ -273,6 +273,25 @@ def test_machines_of_many_classes_and_of_strings_say_what_to_do() -> None:
     model = ts.GraphSVC().fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="one machine"):
         model.certificate(rows.X, rows.y)
+    label = model.classes_[0]
+    one = ts.GraphSVC().fit(rows.X, rows.y == label)
+    np.testing.assert_allclose(one.coef_, model.coef_[0], atol=1e-2)
+    assert one.certificate(rows.X, rows.y == label).verify(rows.X, rows.y == label)
+    strings, y = ["ACGTAC", "ACGTTT", "TTGTAC", "CCGTAA", "ACCCAC", "GCGTAC"], [1, 1, 0, 0, 1, 0]
+    hasher = ts.WeightedDegreeHasher(degree=3, n_features=2**8)
+    with pytest.raises(ValueError, match="fit to the hashed rows"):
+        ts.GraphSVC(hasher=hasher).fit(strings, y).certificate(strings, y)
+    hashed = hasher.fit_transform(strings)
+    assert ts.GraphSVC().fit(hashed, y).certificate(hashed, y).verify(hashed, y)
+
+
+def test_a_path_of_machines_has_a_certificate_for_each_value(data: Rows) -> None:
+    graph = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    path = ts.GraphSVR(graph).path(data.X, data.y, task=data.task, Cs=[0.1, 1.0], graph_strengths=[0.5, 2.0])
+    for k in range(len(path)):
+        certificate = path.certificate(data.X, data.y, k, task=data.task)
+        assert certificate.verify(data.X, data.y, task=data.task)
+        assert certificate.gaps[0] <= 1.1 * path.dual_gaps[k] + 1e-9 * path.objectives[k]
 
 
 # --- the file -------------------------------------------------------------------------------------------------------

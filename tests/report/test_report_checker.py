@@ -129,6 +129,7 @@ def test_both_checkers_agree(count: int, tmp_path: Path) -> None:
     assert count // 4 < refused < count  # the mutations that are no longer true
 
 
+@pytest.mark.filterwarnings("ignore:Unpenalised feature")
 @pytest.mark.parametrize("intercept", [True, False])
 def test_free_features_that_are_combinations_of_others(intercept: bool, tmp_path: Path) -> None:
     """All dummies of a category, unpenalised, beside an intercept; two equal columns, a constant one."""

@@ -147,6 +147,23 @@ class GraphPath:
         model._set_solution(self._data, point.solutions)
         return model
 
+    def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Any:
+        """The proof of one value, for anybody to check: another C, or another strength, is another problem.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            The data of the path.
+        k : int
+            Position in ``Cs`` and ``graph_strengths``; negative numbers count from the end.
+
+        Returns
+        -------
+        Certificate
+            Its ``save`` writes the file.
+        """
+        return self.model(k).certificate(X, y, task=task, sample_weight=sample_weight)
+
     def predict(self, X: Any, k: int, task: Any = None) -> Any:
         """Predictions of the model at value k.
 

@@ -221,8 +221,7 @@ class _Finder(verify.Checker):
         if arrays["ridge"][k] > 0.0 and len(places):
             proved[places] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
         support = np.union1d(self.open[k], problem.free)
-        fewest = min(len(y) for y in problem.y)
-        if problem.squared and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
+        if problem.squared and 0 < len(support) <= min(max(map(len, problem.y)), _LARGEST_SUPPORT):
             proved |= self._by_eigenvalues(features, rows, support, twice * problem.cert["unit"] * loss["mu"])
         self.sure[k] = np.flatnonzero(proved)
 
@@ -234,7 +233,7 @@ class _Finder(verify.Checker):
         for t in range(len(self.problem.tasks)):
             bound = verify.least_eigenvalue(self.problem, t, support)
             if bound is None:
-                return np.zeros_like(proved)
+                continue
             kappa, d = bound
             for q in self.problem.outputs_of[t]:
                 proved[features] |= np.square(rows[:, q] / d[at]) * float(kappa.lo) > reach * _INSIDE

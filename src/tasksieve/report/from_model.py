@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
+from ..verify import Mismatch
 from ..versions import versions
 from .content import Array, ExtraTable, FitQuality, ReportContent
 from .from_findings import trust_of
@@ -312,7 +313,7 @@ def _prove(content: ReportContent, model: Any, X: Any, y: Any, **rows: Any) -> N
         return
     try:
         found = model.certificate(X, y, **given)
-    except (ValueError, MemoryError) as error:
+    except (ValueError, TypeError, MemoryError, Mismatch) as error:
         content.no_proof, content.proof_command = (str(error) or "not enough memory").rstrip("."), ""
         return
     carry(content, found.to_bytes(), 0, content.proof_command)
