@@ -4,6 +4,7 @@ A storage knows how the numbers lie in memory or on disk; a shard adds weights, 
 that is features x tasks. Nothing above this layer sees a data matrix. `Storage` is the base of a storage of your own.
 """
 
+from .choose import as_storage
 from .design import Design
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
@@ -19,7 +20,6 @@ from .storage import (
     SharedReading,
     SparseStorage,
     Storage,
-    as_storage,
 )
 from .threads import one_blas_thread, thread_count
 

@@ -1,7 +1,6 @@
 """How the numbers lie in memory or on disk: dense, sparse, or mapped from a file row by row."""
 
 from .base import KERNEL_TYPES, Asked, ColumnStorage, Reading
-from .choose import as_storage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
@@ -25,5 +24,4 @@ __all__ = [
     "SharedStorage",
     "SparseStorage",
     "Storage",
-    "as_storage",
 ]

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..device.matrix import OnDevice
-from ..device.stack import on_device_storage
-from ..sparse_format import compressed
-from .base import BLOCK_BYTES, ColumnStorage, for_kernels
-from .dense import DenseStorage
-from .mapped import MappedRowStorage
-from .own import OwnStorage, Storage
-from .sparse import SparseStorage
+from .device.matrix import OnDevice
+from .device.stack import on_device_storage
+from .sparse_format import compressed
+from .storage import ColumnStorage, DenseStorage, MappedRowStorage, OwnStorage, SparseStorage, Storage
+from .storage.base import BLOCK_BYTES, for_kernels
 
 Array = np.ndarray[Any, Any]
 
