@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
+from ..design.device.machine import memory_in_words
 from ..fitted.arguments import (
     check_device,
     check_number,
@@ -267,7 +268,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         layout = lay_out(data, weights)
 
         def build(exponent: int) -> Problem:
-            with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+            with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), memory_in_words():
                 design = Design(
                     layout.storage if exponent == 0 else ScaledStorage(layout.storage, exponent),
                     layout.offsets,
@@ -357,15 +358,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
         units = problem.units
-        solution = solve_path(
-            problem,
-            self._strengths(data, problem, alphas),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            **self._engine_options(),
-            start=start,
-            progress=progress,
-        )
+        with memory_in_words():
+            solution = solve_path(
+                problem,
+                self._strengths(data, problem, alphas),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                **self._engine_options(),
+                start=start,
+                progress=progress,
+            )
         if units != Units():
             solution.points = [units.value(point) for point in solution.points]
             solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
