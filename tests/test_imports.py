@@ -25,7 +25,7 @@ LEVELS = (
     ("proof",),
     ("tasks",),
     ("fitted",),
-    ("tables",),
+    ("genotypes", "tables"),
     ("linear",),
     ("online",),
     ("graph",),

@@ -20,6 +20,7 @@ _HOME = {
     "CalibratedMultiTaskLasso": "linear",
     "CalibratedMultiTaskLassoCV": "linear",
     "FoldStore": "fitted.checkpoint",
+    "Genotypes": "genotypes",
     "GraphPath": "graph",
     "GraphSVC": "graph",
     "GraphSVCCV": "graph",
@@ -67,8 +68,10 @@ _HOME = {
     "grade": "linear.grading",
     "load_problem": "problem_file",
     "on_device": "tasks",
+    "open_zarr": "tasks.cluster",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
+    "read_plink": "genotypes",
     "refit": "findings.refit",
     "split_inference": "findings.split",
     "save_problem": "problem_file",
@@ -83,6 +86,7 @@ _PARTS = (
     "datasets",
     "design",
     "findings",
+    "genotypes",
     "graph",
     "linear",
     "losses",
@@ -116,6 +120,8 @@ if TYPE_CHECKING:
     from .fitted.progress import watch as watch
     from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
+    from .genotypes import Genotypes as Genotypes
+    from .genotypes import read_plink as read_plink
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVCCV as GraphSVCCV

@@ -38,8 +38,10 @@ Array = np.ndarray[Any, Any]
 
 VERSION = 1
 UNIT = 2.0**-53  # of rounding
+_PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
 _ENTRIES = 1 << 22  # of a block of columns in memory
+_SHORT = 1 << 15  # of products in twice the precision: the processor's own memory
 _PRODUCTS = 1 << 24  # features x outputs x values in memory
 
 
@@ -69,12 +71,17 @@ def _is_float(x: Any) -> bool:
 
 
 def up(x: Any) -> Any:
-    """The next float64 above, where a rounded result may lie below the truth. Fractions are left alone."""
-    return np.nextafter(x, np.inf) if _is_float(x) else x
+    """The next float64 above, where a rounded result may lie below the truth (of numbers below 2^-1020, perhaps the one
+    after that). Fractions are left alone.
+
+    ``fl(x + fl(phi |x| + eta))`` with ``phi = u (1 + 2u)``, eta the smallest number, is at least the successor of x
+    (Rump, Zimmermann, Boldo and Melquiond 2009), and several times faster than `np.nextafter`. What is not
+    finite is not a number afterwards, or stays on its side. """
+    return x + (abs(x) * _PHI + _ETA) if _is_float(x) else x
 
 
 def down(x: Any) -> Any:
-    return np.nextafter(x, -np.inf) if _is_float(x) else x
+    return x - (abs(x) * _PHI + _ETA) if _is_float(x) else x
 
 
 def _add(a: Any, b: Any) -> tuple[Any, Any]:
@@ -252,12 +259,14 @@ class Floating:
         return self._log(np.log1p, x)
 
     def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
-        """``columns @ coef + sum(extras)``, one column for each of `coef`."""
-        n, step = len(columns), max(1, _ENTRIES // (columns.shape[1] + len(extras) + 1))
-        lo, hi = np.empty((n, coef.shape[1])), np.empty((n, coef.shape[1]))
-        for q in range(coef.shape[1]):
+        """``columns @ coef + sum(extras)``, one column for each output: `coef` is (rows, columns, outputs), or has one
+        row for all."""
+        n, step = len(columns), max(1, _SHORT // (columns.shape[1] + len(extras) + 1))
+        lo, hi = np.empty((n, coef.shape[2])), np.empty((n, coef.shape[2]))
+        for q in range(coef.shape[2]):
             for rows in (slice(a, a + step) for a in range(0, n, step)):
-                part = _dot2(columns[rows], coef[:, q], [e[rows, q] for e in extras])
+                own = coef[:, :, q] if len(coef) == 1 else coef[rows, :, q]
+                part = _dot2(columns[rows], own, [e[rows, q] for e in extras])
                 lo[rows, q], hi[rows, q] = part.lo, part.hi
         return Box(lo, hi)
 
@@ -288,11 +297,11 @@ class Floating:
         x, size = _centred(columns, self.shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
         lo, hi = np.empty((x.shape[1], v.shape[1])), np.empty((x.shape[1], v.shape[1]))
-        step = max(1, _ENTRIES // (len(x) + 1))
+        step = max(1, _SHORT // (len(x) + 1))
         for q in range(v.shape[1]):
             error = up(size[0] * reach(gamma(8))[q])
             for a in range(0, x.shape[1], step):
-                part = _dot2(x[:, a : a + step].T, v[:, q], [], error[a : a + step])
+                part = _dot2(x[:, a : a + step].T, v[None, :, q], [], error[a : a + step])
                 lo[a : a + step, q], hi[a : a + step, q] = part.lo, part.hi
         back = size[1][:, None] + power
         return Box(down(np.ldexp(lo, back)), up(np.ldexp(hi, back)))
@@ -327,6 +336,12 @@ class Floating:
             x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
         power = -int(np.frexp(np.abs(x.hi).max())[1])
         return Box(np.ldexp(x.lo, power), np.ldexp(x.hi, power)) if abs(power) < 500 else x
+
+    def ratio(self, right: Box, left: Box) -> tuple[Box, Array]:
+        """The solutions of ``left c = right``, one by one, and whether they are known; left is not negative."""
+        nothing = (right.lo == 0.0) & (right.hi == 0.0)
+        found = choose(nothing, Box(0.0 * right.lo), right / left)
+        return found, nothing | (left.lo > 0.0)
 
     def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
         """With R about the inverse and c about the solution: if ``|I - R H| <= e < 1`` (largest row sum), H is
@@ -392,13 +407,13 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _dot2(columns: Array, coef: Array, extras: Sequence[Array], error: Array | None = None) -> Box:
-    """``columns @ coef + sum(extras)`` in twice the precision; `error` is added to what it may be off.
+    """``sum(columns coef) + sum(extras)`` of each row in twice the precision; `error` is added to what it may be off.
 
     The products are p + e exactly, and the sum of the K terms p and extras by a tree of TwoSums is s + (the errors of
     its nodes) exactly. These errors are at most ``u sum |p|`` and ``gamma_K sum |terms|`` in sum, so adding up 2K of
     them, in any order, loses ``gamma_2K (gamma_K + u) sum |terms| <= gamma_2K^2 sum |terms|``; and each product
     2^-1070 by underflow. """
-    products, errors = two_product(columns, coef[None, :])
+    products, errors = two_product(columns, coef)
     terms = np.concatenate([products, *(e[:, None] for e in extras)], axis=1)
     k = terms.shape[1]
     if k == 0:
@@ -539,11 +554,12 @@ class Exact:
     # -- sums of products: integers by powers of two, a common denominator for fractions ---------------------
 
     def scores(self, columns: Array, coef: Array, extras: Sequence[Array]) -> Box:
-        total = np.full((len(columns), coef.shape[1]), Fraction(0), dtype=object)
-        if columns.shape[1]:
+        total = np.full((len(columns), coef.shape[2]), Fraction(0), dtype=object)
+        if columns.shape[1] and len(columns):
             x, power = _integers(columns)
             w, other = _integers(coef)
-            total = np.dot(x, w) * _power(power + other)
+            found = np.dot(x, w[0]) if len(w) == 1 else (x[:, :, None] * w).sum(axis=1)
+            total = found * _power(power + other)
         for extra in extras:
             total = total + self.numbers(extra).lo
         return Box(total)
@@ -570,6 +586,11 @@ class Exact:
 
     def free_column(self, column: Array, centred: bool) -> Box:
         return self.numbers(column)
+
+    def ratio(self, right: Box, left: Box) -> tuple[Box, Array]:
+        there = np.asarray(left.lo != 0, dtype=bool)
+        safe = left.lo + ~there  # 1 where it is 0
+        return Box(np.where(there, right.lo / safe, 0 * right.lo)), there | np.asarray(right.lo == 0, dtype=bool)
 
     def solve(self, matrix: list[list[Box]], right: list[Box]) -> list[Box] | None:
         """Elimination. The matrix is positive semidefinite: a pivot of 0 leaves an equation that says 0 = right, or
@@ -1138,11 +1159,46 @@ def check_digests(cert: Certificate, tasks: list[Task]) -> list[str]:
 
 
 @dataclass
+class Rows:
+    """The rows of some tasks, one task after the other: all of them, or, where tasks may have different classes, those
+    of one."""
+
+    tasks: list[int]
+    starts: Array  # of the tasks among the rows, and their number
+    s: Box
+    y: Array
+    code: Array  # as the file lists it: of classes their places
+    weight: Array
+    offset: Array | None
+
+    def part(self, i: int) -> slice:
+        return slice(self.starts[i], self.starts[i + 1])
+
+    def totals(self, box: Box) -> Box:
+        """Of each task."""
+        return _stack([box[self.part(i)].total() for i in range(len(self.tasks))])
+
+    def spread(self, values: Any) -> Any:
+        """A number of each task for its rows."""
+        return np.repeat(values, np.diff(self.starts), axis=0)
+
+    def each(self, box: Box) -> Box:
+        lo = self.spread(box.lo)
+        return Box(lo, lo if box.point else self.spread(box.hi))
+
+    def middle(self, values: Array) -> Array:
+        """For every row a number near those of its task."""
+        shift = Floating().shift
+        return self.spread([float(shift(values[self.part(i), None])[0]) for i in range(len(self.tasks))])
+
+
+@dataclass
 class Dual:
     """The exact projection of a stored vector: `natural` (p, or the probabilities or rates it stands for) and ``v = s
-    p``."""
+    p``, as `Problem.rows` has them; and v task by task."""
 
     natural: list[Box]
+    joined: list[Box]
     v: list[Box]
     dropped: list[str]  # tasks whose vector has no projection in the domain, and counts as 0
 
@@ -1161,11 +1217,33 @@ class Problem:
         self.task_of = np.array([t for t, _ in cert.outputs])
         self.s = [self._weights(t) for t in range(len(tasks))]
         self.y = [2.0 * part.y - 1.0 if self.signs else part.y for part in tasks]
+        every = range(len(tasks))
+        self.rows = [self._join([t]) for t in every] if self.loss == "multinomial" else [self._join(list(every))]
         self._free_columns: dict[int, list[Box]] = {}
+        self._targets: dict[int, Box] = {}
+
+    def _join(self, which: list[int]) -> Rows:
+        parts = [self.tasks[t] for t in which]
+        offsets = [part.offset for part in parts if part.offset is not None]
+        return Rows(
+            which,
+            np.cumsum([0, *(len(part.y) for part in parts)]),
+            _joined([self.s[t] for t in which]),
+            np.concatenate([self.y[t] for t in which]),
+            np.concatenate([part.y for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate(offsets) if offsets else None,
+        )
 
     @property
     def signs(self) -> bool:
         return self.loss == "logistic" or (self.loss == "clipped" and self.cert["loss"]["labels"] == "classes")
+
+    @property
+    def squared(self) -> bool:
+        loss = self.cert["loss"]
+        plain = self.loss == "clipped" and not self.signs and loss["low"] is None and loss["high"] is None
+        return plain and loss["epsilon"] == 0.0 and loss["mu"] > 0.0
 
     def _weights(self, t: int) -> Box:
         part = self.tasks[t]
@@ -1177,8 +1255,8 @@ class Problem:
             s = s * self.arith.numbers(np.array(self.cert["class_weights"][t])[part.y.astype(np.int64)])
         return s
 
-    def numbers(self, t: int, value: float) -> Box:
-        return self.arith.numbers(np.full(len(self.y[t]), value))
+    def numbers(self, rows: Rows, value: float) -> Box:
+        return self.arith.numbers(np.full(len(rows.y), value))
 
     def coefficients(self, k: int) -> tuple[Array, Array]:
         """Features that are not zero, and their rows."""
@@ -1191,43 +1269,60 @@ class Problem:
 
     # -- primal ----------------------------------------------------------------------------------------------
 
-    def primal_losses(self, k: int) -> list[Box]:
+    def primal_losses(self, k: int) -> Box:
         """F of each task at the stored coefficients, divided by the unit."""
-        features, rows = self.coefficients(k)
-        found = []
-        for t, part in enumerate(self.tasks):
-            outputs = self.outputs_of[t]
-            shape = (len(part.y), len(outputs))
-            b = np.broadcast_to(self.cert.arrays["intercept"][k][outputs], shape)
-            extras = [b] + ([] if part.offset is None else [np.broadcast_to(part.offset[:, None], shape)])
-            columns, coef = part.matrix.columns(features), rows[:, outputs]
-            if self.loss in ("clipped", "square-root"):  # residuals: y, offset and intercept may be huge and cancel
-                z = self.arith.scores(columns, -coef, [self.y[t][:, None], *(-e for e in extras)])
-            else:
-                z = self.arith.scores(columns, coef, extras)
-            found.append(self._task_loss(t, z) / self.unit)
-        return found
+        features, coef = self.coefficients(k)
+        return _joined([self._losses(rows, self._scores(rows, k, features, coef)) for rows in self.rows]) / self.unit
 
-    def _task_loss(self, t: int, z: Box) -> Box:
-        arith, s = self.arith, self.s[t]
+    def _scores(self, rows: Rows, k: int, features: Array, coef: Array) -> Box:
+        """z, or y - z where the loss sees that alone: y, offset and intercept may be huge and cancel."""
+        outputs = [self.outputs_of[t] for t in rows.tasks]
+        residual = self.loss in ("clipped", "square-root")
+        b = self.cert.arrays["intercept"][k]
+        extras = [rows.spread(np.array([b[own] for own in outputs]))]
+        if rows.offset is not None:
+            extras.append(np.broadcast_to(rows.offset[:, None], extras[0].shape))
+        if residual:
+            coef, extras = -coef, [rows.y[:, None], *(-e for e in extras)]
+        found, i = [], 0
+        while i < len(rows.tasks):  # as many tasks at a time as fit the memory of a block
+            most = rows.starts[i] + 8 * _SHORT // (len(features) + 2)
+            stop = int(np.searchsorted(rows.starts, most, side="right")) - 1
+            some = range(i, min(max(stop, i + 1), len(rows.tasks)))
+            columns = [self.tasks[rows.tasks[j]].matrix.columns(features) for j in some]
+            own = np.array([coef[:, outputs[j]] for j in some])
+            part = slice(rows.starts[i], rows.starts[some.stop])
+            if len(some) > 1:
+                own = np.repeat(own, np.diff(rows.starts[i : some.stop + 1]), axis=0)
+            whole = columns[0] if len(some) == 1 else np.concatenate(columns)
+            found.append(self.arith.scores(whole, own, [e[part] for e in extras]))
+            i = some.stop
+        return _joined(found)
+
+    def _losses(self, rows: Rows, z: Box) -> Box:
+        """F of each task."""
+        arith, s = self.arith, rows.s
         if self.loss == "multinomial":
-            own = z[np.arange(len(self.y[t])), self.y[t].astype(np.int64)]
+            own = z[np.arange(len(rows.y)), rows.y.astype(np.int64)]
             top = Box(z.hi.max(axis=1)) if z.shape[0] else own
             powers = _sum([arith.exp(z[:, c] - top) for c in range(z.shape[1])])
-            return (s * (arith.log(powers) + top - own)).total()
+            return rows.totals(s * (arith.log(powers) + top - own))
         z = z[:, 0]
         if self.loss == "square-root":
-            return arith.sqrt((s * z.square()).total())
-        y = arith.numbers(self.y[t])
+            return arith.sqrt(rows.totals(s * z.square()))
+        y = arith.numbers(rows.y)
         if self.loss == "logistic":
             margin = y * z
-            return (s * ((-margin).positive() + arith.log1p(arith.exp(-abs(margin))))).total()
+            return rows.totals(s * ((-margin).positive() + arith.log1p(arith.exp(-abs(margin)))))
         if self.loss == "poisson":
-            return (s * (arith.exp(z) - y * z)).total()
-        mu, epsilon = self.numbers(t, self.cert["loss"]["mu"]), self.numbers(t, self.cert["loss"]["epsilon"])
+            return rows.totals(s * (arith.exp(z) - y * z))
+        if self.squared:
+            mu = arith.one(self.cert["loss"]["mu"])
+            return rows.totals(s * z.square()) / (mu + mu)
+        mu, epsilon = self.numbers(rows, self.cert["loss"]["mu"]), self.numbers(rows, self.cert["loss"]["epsilon"])
         value = Box(0 * z.lo)
         for r, end in ((z, 1), (-z, 0)):
-            over, bound = (r - epsilon).positive(), self.bounds(t)[end]
+            over, bound = (r - epsilon).positive(), self.bounds(rows)[end]
             height = arith.numbers(np.where(np.isinf(bound), 0.0, np.abs(bound)))
             if self.cert["loss"]["mu"] == 0.0:
                 if np.isinf(bound).any():
@@ -1237,11 +1332,11 @@ class Problem:
                 bent = mu * height
                 cut = choose(np.isinf(bound), over, over.at_most(bent))
                 value = value + cut * (over + over - cut) / (mu + mu)
-        return (s * value).total()
+        return rows.totals(s * value)
 
-    def bounds(self, t: int) -> tuple[Array, Array]:
+    def bounds(self, rows: Rows) -> tuple[Array, Array]:
         """Ends of p for the clipped loss."""
-        loss, y = self.cert["loss"], self.y[t]
+        loss, y = self.cert["loss"], rows.y
         high = np.inf if loss["high"] is None else loss["high"]
         if self.signs:
             return np.where(y > 0.0, 0.0, -high), np.where(y > 0.0, high, 0.0)
@@ -1258,91 +1353,117 @@ class Problem:
                 raise Mismatch("X holds NaN or infinite numbers")
             all_of_them = np.hstack([np.ones((len(raw), int(self.centred))), raw])
             kept = _independent(all_of_them[self.tasks[t].weight > 0.0])
-            found = [self.numbers(t, 1.0)] if self.centred and 0 in kept else []
+            found = [self.arith.numbers(np.ones(len(raw)))] if self.centred and 0 in kept else []
             places = [k for k in kept if k or not self.centred]
             found += [self.arith.free_column(all_of_them[:, k], self.centred) for k in places]
             self._free_columns[t] = found
         return self._free_columns[t]
 
     def project(self, k: int) -> Dual:
-        point = Dual([], [], [])
+        point = Dual([], [], [], [])
         start, dual = 0, self.cert.arrays["dual"][k]
-        for t, part in enumerate(self.tasks):
-            n, outputs = len(part.y), self.outputs_of[t]
-            p = dual[start : start + n * len(outputs)].reshape(len(outputs), n).T
-            start += n * len(outputs)
-            p = np.where(part.weight[:, None] > 0.0, p, 0.0)
-            natural, why = self._project_classes(t, p) if self.loss == "multinomial" else self._project_task(t, p[:, 0])
-            if natural is None:
-                point.dropped.append(f"task {self.cert.tasks[t]!r}: {why}")
-                natural = self._natural(t, np.zeros(p.shape))
+        for rows in self.rows:
+            n, width = len(rows.y), len(self.outputs_of[rows.tasks[0]])
+            p = dual[start : start + n * width].reshape(width, n).T
+            start += n * width
+            p = np.where(rows.weight[:, None] > 0.0, p, 0.0)
+            natural, why = self._project_classes(rows, p) if self.loss == "multinomial" else self._project(rows, p)
+            if why:
+                nothing = self._natural(rows, np.zeros(p.shape))
+                lost = np.isin(np.arange(len(rows.tasks)), list(why))
+                gone = np.broadcast_to(rows.spread(lost).reshape((n,) + (1,) * (len(nothing.shape) - 1)), nothing.shape)
+                natural = choose(gone, nothing, natural)
+                point.dropped += [f"task {self.cert.tasks[rows.tasks[i]]!r}: {words}" for i, words in why.items()]
+            v = self.s_times_p(rows, natural)
             point.natural.append(natural)
-            point.v.append(self.s_times_p(t, natural))
+            point.joined.append(v)
+            point.v += [v[rows.part(i)] for i in range(len(rows.tasks))]
         return point
 
-    def onehot(self, t: int) -> Array:
-        return (self.tasks[t].y[:, None] == np.arange(len(self.outputs_of[t]))).astype(np.float64)
+    def onehot(self, rows: Rows) -> Array:
+        return (rows.code[:, None] == np.arange(len(self.outputs_of[rows.tasks[0]]))).astype(np.float64)
 
-    def _natural(self, t: int, p: Array) -> Box:
+    def _natural(self, rows: Rows, p: Array) -> Box:
         arith = self.arith
         if self.loss == "multinomial":
-            return arith.numbers(self.onehot(t)) - arith.numbers(p)
-        y, own = arith.numbers(self.y[t]), arith.numbers(p.reshape(-1))
+            return arith.numbers(self.onehot(rows)) - arith.numbers(p)
+        y, own = arith.numbers(rows.y), arith.numbers(p.reshape(-1))
         return y * own if self.loss == "logistic" else y - own if self.loss == "poisson" else own
 
-    def s_times_p(self, t: int, natural: Box) -> Box:
-        """``v = s p`` of a task, a column for each output."""
+    def s_times_p(self, rows: Rows, natural: Box) -> Box:
+        """``v = s p``, a column for each output."""
         if self.loss == "multinomial":
-            p = self.arith.numbers(self.onehot(t)) - natural
-            return _columns([self.s[t] * p[:, c] for c in range(natural.shape[1])])
-        y = self.arith.numbers(self.y[t])
+            p = self.arith.numbers(self.onehot(rows)) - natural
+            return _columns([rows.s * p[:, c] for c in range(natural.shape[1])])
+        y = self.arith.numbers(rows.y)
         p = y * natural if self.loss == "logistic" else y - natural if self.loss == "poisson" else natural
-        return _columns([self.s[t] * p])
+        return _columns([rows.s * p])
 
-    def _project_task(self, t: int, p: Array) -> tuple[Box | None, str]:
-        """``p - h (Z c)`` with ``Z' diag(s h) Z c = Z'(s p)``, in the loss's own variable."""
-        arith, s, one = self.arith, self.s[t], self.numbers(t, 1.0)
-        natural = self._natural(t, p)
+    def _project(self, rows: Rows, p: Array) -> tuple[Box, dict[int, str]]:
+        """``p - h (Z c)`` with ``Z' diag(s h) Z c = Z'(s p)``, in the loss's own variable; and the tasks for which
+        there is none, with the reason."""
+        arith, s, one = self.arith, rows.s, self.numbers(rows, 1.0)
+        natural = self._natural(rows, p)
         if self.loss == "clipped":
-            low, high = self.bounds(t)
+            low, high = self.bounds(rows)
             ends = [arith.numbers(np.where(np.isinf(b), 0.0, b)) for b in (low, high)]
             above, below = choose(np.isinf(low), one, natural - ends[0]), choose(np.isinf(high), one, ends[1] - natural)
             h = choose(np.isinf(low), below, choose(np.isinf(high), above, above.at_most(below))).positive()
         else:
             h = natural * (one - natural) if self.loss == "logistic" else natural if self.loss == "poisson" else one
-        columns = self.free_columns(t)
-        if columns and len(p):
-            v = self.s_times_p(t, natural)[:, 0]
-            sh = s * h
-            matrix = [[(a * b * sh).total() for b in columns] for a in columns]
-            c = arith.solve(matrix, [(a * v).total() for a in columns])
-            if c is None:
-                return None, "its vector has no projection orthogonal to what costs nothing"
-            move = _sum([a * _like(b, a) for a, b in zip(columns, c, strict=True)]) * h
-            sign = arith.numbers(self.y[t]) if self.loss == "logistic" else one
-            natural = natural + move if self.loss == "poisson" else natural - sign * move
+        why: dict[int, str] = {}
+        if (self.centred or len(self.free)) and len(p):
+            move, unsolved = self._moves(rows, s * h, self.s_times_p(rows, natural)[:, 0])
+            why = dict.fromkeys(unsolved, "its vector has no projection orthogonal to what costs nothing")
+            move = move * h
+            if self.loss == "logistic":
+                move = arith.numbers(rows.y) * move
+            natural = natural + move if self.loss == "poisson" else natural - move
         if self.loss == "clipped":
             inside = (np.isinf(low) | (natural.lo >= ends[0].lo)) & (np.isinf(high) | (natural.hi <= ends[1].lo))
         elif self.loss == "logistic":
             inside = (natural.lo >= 0) & (natural.hi <= 1)
         else:
             inside = (natural.lo >= 0) if self.loss == "poisson" else natural.lo <= natural.hi
-        if not np.all(inside):
-            row = int(np.flatnonzero(~np.asarray(inside, dtype=bool))[0])
-            return None, f"its vector leaves the loss's domain, first in row {row}"
-        return natural, ""
+        inside = np.asarray(inside, dtype=bool)
+        if not inside.all():
+            for i in range(len(rows.tasks)):
+                first = np.flatnonzero(~inside[rows.part(i)])
+                if len(first):
+                    why.setdefault(i, f"its vector leaves the loss's domain, first in row {first[0]}")
+        return natural, why
 
-    def _project_classes(self, t: int, p: Array) -> tuple[Box | None, str]:
+    def _moves(self, rows: Rows, sh: Box, v: Box) -> tuple[Box, list[int]]:
+        """``Z c`` of every row, and the tasks without a solution (zeros there)."""
+        if not len(self.free):  # the constant alone
+            c, solved = self.arith.ratio(rows.totals(v), rows.totals(sh))
+            return rows.each(c), np.flatnonzero(~solved).tolist()
+        found, unsolved = [], []
+        for i, t in enumerate(rows.tasks):
+            part, columns = rows.part(i), self.free_columns(t)
+            nothing = self.arith.numbers(np.zeros(part.stop - part.start))
+            if not columns or not len(self.y[t]):
+                found.append(nothing)
+                continue
+            matrix = [[(a * b * sh[part]).total() for b in columns] for a in columns]
+            c = self.arith.solve(matrix, [(a * v[part]).total() for a in columns])
+            if c is None:
+                unsolved.append(i)
+            moved = nothing if c is None else _sum([a * _like(b, a) for a, b in zip(columns, c, strict=True)])
+            found.append(moved)
+        return _joined(found), unsolved
+
+    def _project_classes(self, rows: Rows, p: Array) -> tuple[Box, dict[int, str]]:
         """``pi_q (1 + Z c_q - sum_r pi_r Z c_r)``: probabilities whose sums over the rows are those of the labels."""
-        arith, s, one = self.arith, self.s[t], self.numbers(t, 1.0)
+        arith, s, one, labels = self.arith, rows.s, self.numbers(rows, 1.0), self.onehot(rows)
         n, classes = p.shape
-        pi = [(arith.numbers(self.onehot(t)) - arith.numbers(p))[:, c] for c in range(classes)]
-        largest = np.argmax(self.onehot(t) - p, axis=1)
+        pi = [(arith.numbers(labels) - arith.numbers(p))[:, c] for c in range(classes)]
+        largest = np.argmax(labels - p, axis=1)
         for c in range(classes):  # the largest of a row is one minus the others
             rest = one - _sum([pi[r] for r in range(classes) if r != c])
             mine = largest == c  # one class a row, so the others are as stored
             pi[c] = choose(mine, rest, pi[c])
-        columns = self.free_columns(t)
+        columns = self.free_columns(rows.tasks[0])
         if columns and n:
             places = [(q, k) for q in range(classes - 1) for k in range(len(columns))]
             matrix, right = [], []
@@ -1352,11 +1473,11 @@ class Problem:
                     weight = pi[q] * (one - pi[q]) if q == r else -(pi[q] * pi[r])
                     row.append((s * weight * columns[k] * columns[j]).total())
                 matrix.append(row)
-                target = arith.numbers(self.onehot(t)[:, q]) - pi[q]
+                target = arith.numbers(labels[:, q]) - pi[q]
                 right.append((s * target * columns[k]).total())
             c = arith.solve(matrix, right)
             if c is None:
-                return None, "its vector has no projection orthogonal to what costs nothing"
+                return _columns(pi), {0: "its vector has no projection orthogonal to what costs nothing"}
             moves = [
                 _sum([columns[k] * _like(b, one) for (r, k), b in zip(places, c, strict=True) if r == q])
                 for q in range(classes - 1)
@@ -1366,54 +1487,56 @@ class Problem:
         for q in range(classes):
             if not np.all(pi[q].lo >= 0):
                 first = int(np.flatnonzero(~np.asarray(pi[q].lo >= 0, dtype=bool))[0])
-                return None, f"its vector leaves the loss's domain, first in row {first}"
-        return _columns(pi), ""
+                return _columns(pi), {0: f"its vector leaves the loss's domain, first in row {first}"}
+        return _columns(pi), {}
 
     # -- dual: its value -------------------------------------------------------------------------------------
 
-    def dual_losses(self, point: Dual, c: Box) -> list[Box]:
+    def dual_losses(self, point: Dual, c: Box) -> Box:
         """``(-sum s f*(-c p) - c sum v o) / N`` of each task, from below."""
-        return [self._task_dual(t, point, c) / self.unit for t in range(len(self.tasks))]
+        parts = [self._dual_part(i, rows, point, c) for i, rows in enumerate(self.rows)]
+        return _joined(parts) / self.unit
 
-    def _task_dual(self, t: int, point: Dual, c: Box) -> Box:
-        arith, part, natural = self.arith, self.tasks[t], point.natural[t]
-        s, one = self.s[t], self.numbers(t, 1.0)
+    def _dual_part(self, which: int, rows: Rows, point: Dual, c: Box) -> Box:
+        arith, natural, s, one = self.arith, point.natural[which], rows.s, self.numbers(rows, 1.0)
         c = _like(c, one)
         if self.loss in ("clipped", "square-root"):
-            target = self._target(t)
             p = c * natural
-            gain = p * target
+            gain = p * self._target(which, rows)
             if self.loss == "clipped":
-                half = self.numbers(t, 0.5 * self.cert["loss"]["mu"])
-                gain = gain - half * p.square() - self.numbers(t, self.cert["loss"]["epsilon"]) * abs(p)
-            return (s * gain).total()
+                gain = gain - _like(_half(arith, self.cert["loss"]["mu"]), one) * p.square()
+                if self.cert["loss"]["epsilon"] > 0.0:
+                    gain = gain - self.numbers(rows, self.cert["loss"]["epsilon"]) * abs(p)
+            return rows.totals(s * gain)
         if self.loss == "logistic":
             pi = c * natural
             cost = [self._entropy(pi), self._entropy(one - pi)]
         elif self.loss == "poisson":
-            rate = (one - c) * arith.numbers(self.y[t]) + c * natural
+            rate = (one - c) * arith.numbers(rows.y) + c * natural
             cost = [self._entropy(rate), -rate]
         else:
-            labels = arith.numbers(self.onehot(t))
+            labels = arith.numbers(self.onehot(rows))
             cost = [self._entropy((one - c) * labels[:, q] + c * natural[:, q]) for q in range(natural.shape[1])]
-        total = -(s * _sum(cost)).total()
-        if part.offset is not None:
-            o = arith.numbers(part.offset)
-            if self.centred and len(part.y):
-                o = o - self.numbers(t, float(Floating().shift(part.offset[:, None])[0]))
-            v = point.v[t]
-            total = total - _sum([(c * v[:, q] * o).total() for q in range(v.shape[1])])
+        total = -rows.totals(s * _sum(cost))
+        if rows.offset is not None:
+            o = arith.numbers(rows.offset)
+            if self.centred:
+                o = o - arith.numbers(rows.middle(rows.offset))
+            v = point.joined[which]
+            for q in range(v.shape[1]):
+                total = total - rows.totals(c * v[:, q] * o)
         return total
 
-    def _target(self, t: int) -> Box:
+    def _target(self, which: int, rows: Rows) -> Box:
         """``y - offset``, less a shift where p is orthogonal to constants."""
-        part = self.tasks[t]
-        extras = [self.y[t]] + ([] if part.offset is None else [-part.offset])
-        if self.centred and len(part.y):
-            about = sum(extras[1:], extras[0])
-            extras.append(np.full(len(part.y), -float(Floating().shift(about[:, None])[0])))
-        found = self.arith.scores(np.zeros((len(part.y), 0)), np.zeros((0, 1)), [e[:, None] for e in extras])
-        return found[:, 0]
+        if which not in self._targets:
+            extras = [rows.y] + ([] if rows.offset is None else [-rows.offset])
+            if self.centred:
+                extras.append(-rows.middle(sum(extras[1:], extras[0])))
+            n = len(rows.y)
+            found = self.arith.scores(np.zeros((n, 0)), np.zeros((1, 0, 1)), [e[:, None] for e in extras])
+            self._targets[which] = found[:, 0]
+        return self._targets[which]
 
     def _entropy(self, x: Box) -> Box:
         """``x log x`` from above (0 at 0), for numbers that are known to be >= 0: it is convex, so largest at an
@@ -1425,6 +1548,26 @@ class Problem:
             ends.append(np.where(there, (safe * self.arith.log(safe)).hi, 0 * end))
         top = ends[0] if len(ends) == 1 else np.maximum(*ends)
         return Box(top)
+
+
+def _half(arith: Any, number: float) -> Box:
+    """Exact but for the smallest numbers."""
+    return arith.one(0.5 * number) if number > 2.0**-1000 else arith.one(number) * arith.one(0.5)
+
+
+def _joined(boxes: Sequence[Box]) -> Box:
+    """One after the other."""
+    if len(boxes) == 1:
+        return boxes[0]
+    lo = np.concatenate([b.lo for b in boxes])
+    return Box(lo, lo if all(b.point for b in boxes) else np.concatenate([b.hi for b in boxes]))
+
+
+def _stack(numbers: Sequence[Box]) -> Box:
+    """Single numbers as one box."""
+    kind = np.float64 if _is_float(numbers[0].lo) else object
+    lo = np.array([b.lo for b in numbers], dtype=kind)
+    return Box(lo, lo if all(b.point for b in numbers) else np.array([b.hi for b in numbers], dtype=kind))
 
 
 def _spread(value: Any, like: Box) -> Any:
@@ -1791,7 +1934,7 @@ class Checker:
         w = arith.numbers(rows)
         if readings.scales is not None:
             w = w * readings.scales[features][:, problem.task_of]
-        failures = []
+        failures: list[str] = []
         if problem.cert["positive"] and (rows < 0.0).any():
             j, q = np.argwhere(rows < 0.0)[0]
             failures.append(f"{problem.cert.name(int(features[j]))} has a negative coefficient, {rows[j, q]:g}")
@@ -1801,29 +1944,37 @@ class Checker:
             constant = arith.numbers(arrays["intercept"][k][None, :]) / arith.numbers(
                 np.full((1, len(problem.task_of)), problem.cert["intercept"])
             )
-            ridged = _stack(ridged, constant)
+            ridged = _joined([ridged, constant])
         quadratic = self._quadratic(k, ridged)
         losses = problem.primal_losses(k)
-        primal = _sum(losses) + arith.one(arrays["alpha"][k]) * self.penalty.value(features, w) + quadratic
-        pulled = self._pulled(k, ridged)
+        primal = losses.total() + arith.one(arrays["alpha"][k]) * self.penalty.value(features, w) + quadratic
+        pulled, again = self._pulled(k, ridged), False
         if self.penalty.name == "none":
             c, limit = arith.one(1.0).lo, None
             dual, parts = self._without_penalty(k, point, readings, which, places, ridged, pulled, quadratic)
             size = None
         else:
-            refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
-            size = self._sizes(k, readings, which, places, pulled)
-            c, limit = self.penalty.scale(size)
-            c = self._in_domain(point, c)
-            scale = Box(c)
-            parts = problem.dual_losses(point, scale)
-            dual = _sum(parts) - scale * scale * quadratic
+            for again in (False, True):  # products in twice the precision are asked for where they may matter
+                if again:
+                    refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
+                size = self._sizes(k, readings, which, places, pulled)
+                c, limit = self.penalty.scale(size)
+                c = self._in_domain(point, c)
+                scale = Box(c)
+                parts = problem.dual_losses(point, scale)
+                dual = parts.total() - scale * scale * quadratic
+                if arith.exact or not self._unsettled(k, primal, dual, readings, which):
+                    break
         value = self._compare(k, primal, dual, c, failures)
         if failures:
             along = _floats(readings.products[which][features]) * _floats(w) / _float(problem.unit.lo, True)
             failures += self._reasons(losses, parts, along.sum(axis=0) * _float(c, True), point, c, limit)
         else:
             self._check_zeros(k, size, c, readings, failures)
+            if failures and size is not None and not again and not arith.exact:
+                failures.clear()
+                refine(problem, readings, which, point, self._close(k, readings, which, places, pulled))
+                self._check_zeros(k, self._sizes(k, readings, which, places, pulled), c, readings, failures)
             self._check_sure(k, features, rows, ridged[: len(places)], places, failures)
         return value
 
@@ -1835,7 +1986,7 @@ class Checker:
         total = arith.one(0.0)
         if not w.shape[0]:
             return total
-        total = arith.one(0.5 * self.problem.cert.arrays["ridge"][k]) * w.square().total()
+        total = _half(arith, self.problem.cert.arrays["ridge"][k]) * w.square().total()
         for q, r, strength in self.edges:
             if q < r:
                 total = total + strength * (w[:, q] - w[:, r]).square().total() * arith.one(0.5)
@@ -1844,10 +1995,13 @@ class Checker:
     def _pulled(self, k: int, w: Box) -> Box:
         """Rows of R W."""
         arith = self.problem.arith
-        columns = [_like(arith.one(self.problem.cert.arrays["ridge"][k]), w[:, 0]) * w[:, q] for q in range(w.shape[1])]
-        for q, r, strength in self.edges:
-            columns[q] = columns[q] + _like(strength, w[:, 0]) * (w[:, q] - w[:, r])
-        return _columns([_like(self.problem.unit, w[:, 0]) * column for column in columns])
+        pulled = _like(arith.one(self.problem.cert.arrays["ridge"][k]), w) * w
+        if self.edges:
+            columns = [pulled[:, q] for q in range(w.shape[1])]
+            for q, r, strength in self.edges:
+                columns[q] = columns[q] + _like(strength, w[:, 0]) * (w[:, q] - w[:, r])
+            pulled = _columns(columns)
+        return _like(self.problem.unit, pulled) * pulled
 
     def _sizes(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Any:
         """``|M - R W| / (N alpha)`` of the penalised features, from above; with positive, negative entries are 0."""
@@ -1876,16 +2030,17 @@ class Checker:
         problem, arith = self.problem, self.problem.arith
         if problem.loss != "square-root":
             return c
-        for t, p in enumerate(point.natural):
-            norm = (problem.s[t] * p.square()).total()
-            if not up(up(c * c) * norm.hi) <= 1:
-                most = (arith.one(1.0) / arith.sqrt(norm)).lo
-                c = np.minimum(c, most if arith.exact else most * (1.0 - 8.0 * UNIT))
+        for rows, p in zip(problem.rows, point.natural, strict=True):
+            norms = rows.totals(rows.s * p.square())
+            for norm in (norms[i] for i in range(len(rows.tasks))):
+                if not up(up(c * c) * norm.hi) <= 1:
+                    most = (arith.one(1.0) / arith.sqrt(norm)).lo
+                    c = np.minimum(c, most if arith.exact else most * (1.0 - 8.0 * UNIT))
         return c
 
     def _without_penalty(
         self, k: int, point: Dual, readings: Readings, which: int, places: Array, w: Box, pulled: Box, quadratic: Box
-    ) -> tuple[Box, list[Box]]:
+    ) -> tuple[Box, Box]:
         """D of the penalty `none`: ``(-sum s f* - v'o - <V, W> + <R W, W>/2 - |R W - V|^2/(2 N rho)) / N``."""
         problem, arith = self.problem, self.problem.arith
         refine(problem, readings, which, point, places)
@@ -1896,7 +2051,7 @@ class Checker:
             sums = [point.v[t][:, c].total() for t, c in problem.cert.outputs]
             row = _columns([Box(_spread(b.lo, w[:1, 0]), _spread(b.hi, w[:1, 0])) for b in sums])
             row = row * arith.numbers(np.full(row.shape, problem.cert["intercept"]))
-            mine = _stack(mine, row)
+            mine = _joined([mine, row])
         left = pulled - mine
         missed = left.square().total() if left.shape[0] else arith.one(0.0)
         others = problem.penalised.copy()
@@ -1907,36 +2062,45 @@ class Checker:
         along = (mine * w).total() if w.shape[0] else arith.one(0.0)
         ridge = arith.one(problem.cert.arrays["ridge"][k])
         minus = (along + missed / (ridge * problem.unit) * arith.one(0.5)) / problem.unit
-        return _sum(parts) - minus + quadratic, parts
+        return parts.total() - minus + quadratic, parts
 
-    def _compare(self, k: int, primal: Box, dual: Box, c: Any, failures: list[str]) -> Value:
+    def _claims(self, k: int, primal: Box, dual: Box) -> list[tuple[str, Any, Any]]:
+        """Words for a claim that fails, and two numbers: it holds if the second is not above the first."""
         arrays, arith = self.problem.cert.arrays, self.problem.arith
         claimed, objective, dual_value = (arith.one(arrays[name][k]) for name in ("gap", "objective", "dual_value"))
         gap, above, below = (primal - dual).hi, (objective - dual).hi, (primal - objective).hi
-        close = False
-        for words, most, least in (
+        return [
             ("the dual value is proved to be {0:.17g} only, claimed {1:.17g}", dual.lo, dual_value.lo),
             ("the gap is proved to be at most {1:.6g} only, claimed {0:.6g}", claimed.lo, gap),
             ("the claimed objective may exceed the dual value by {1:.6g}, the gap is {0:.6g}", claimed.lo, above),
             ("the objective may exceed the claimed one by {1:.6g}, the gap is {0:.6g}", claimed.lo, below),
-        ):
+        ]
+
+    def _unsettled(self, k: int, primal: Box, dual: Box, readings: Readings, which: int) -> bool:
+        """Whether a claim fails with the products as they are."""
+        return any(not least <= most for _, most, least in self._claims(k, primal, dual))
+
+    def _compare(self, k: int, primal: Box, dual: Box, c: Any, failures: list[str]) -> Value:
+        arrays, arith = self.problem.cert.arrays, self.problem.arith
+        close = False
+        for words, most, least in self._claims(k, primal, dual):
             if not least <= most:
                 failures.append(words.format(_float(most, False), _float(least, True)))
                 narrow = _power(-90) if arith.exact else 1e-10
                 close |= bool(least - most < (abs(dual.lo) + abs(primal.hi)) * narrow)
-        bounds = _float(primal.hi, True), _float(dual.lo, False), _float(gap, True)
+        bounds = _float(primal.hi, True), _float(dual.lo, False), _float((primal - dual).hi, True)
         return Value(k, float(arrays["alpha"][k]), *bounds, _float(c, False), failures, close)
 
     def _reasons(
-        self, losses: list[Box], parts: list[Box], along: Array, point: Dual, c: Any, limit: int | None
+        self, losses: Box, parts: Box, along: Array, point: Dual, c: Any, limit: int | None
     ) -> list[str]:
         """What may be behind a failure: no part of the proof. A task's part is ``F + sum s f* + <v, z>``."""
         found = list(point.dropped)
         if limit is not None and _float(c, False) < 1.0 - 1e-9:
             name = self.problem.cert.name(limit)
             found.append(f"{name} is outside the dual ball: the dual point is scaled by {_float(c, False):.12g}")
-        if len(losses) > 1:
-            excess = [_float(a.hi, True) - _float(b.lo, False) for a, b in zip(losses, parts, strict=True)]
+        if losses.shape[0] > 1:
+            excess = [_float(a, True) - _float(b, False) for a, b in zip(losses.hi, parts.lo, strict=True)]
             excess = np.nan_to_num(excess + np.bincount(self.problem.task_of, along), nan=np.inf)
             worst = int(np.argmax(excess))
             name = self.problem.cert.tasks[worst]
@@ -1989,8 +2153,7 @@ class Checker:
             level = scaled.square().sum(1) * _like(arith.one(arrays["ridge"][k]), scaled[:, 0])
             proved[places] = np.asarray(level.lo > twice.hi, dtype=bool)
         loss, named = problem.cert["loss"], self._listed("open", k)
-        plain = problem.loss == "clipped" and not problem.signs and loss["low"] is None and loss["high"] is None
-        if plain and loss["epsilon"] == 0.0 and named is not None and not proved[listed].all():
+        if problem.squared and named is not None and not proved[listed].all():
             support = np.union1d(named, problem.free)
             if np.isin(features, support).all():
                 reach = twice * problem.unit * arith.one(loss["mu"])
@@ -2059,11 +2222,6 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     rest[np.arange(k), np.arange(k)] -= Fraction(kappa)
     bound = Fraction(kappa) - max(abs(rest).sum(axis=1))
     return (Box(bound), d) if bound > 0 else None
-
-
-def _stack(a: Box, b: Box) -> Box:
-    lo = np.concatenate([a.lo, b.lo])
-    return Box(lo, lo if a.point and b.point else np.concatenate([a.hi, b.hi]))
 
 
 # --- all of it ----------------------------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,11 @@ def run(table: Path, tmp_path: Path, cli: CommandLine) -> Path:
     return tmp_path / "run"
 
 
-def alone(folder: Path, *words: Any) -> subprocess.CompletedProcess[str]:
+def alone(folder: Path, *words: Any, python: Path | str = sys.executable) -> subprocess.CompletedProcess[str]:
     """The verifier by itself, in an empty folder."""
     folder.mkdir()
     shutil.copy(verify.__file__, folder / "verify.py")
-    command = [sys.executable, "-I", "verify.py", *map(str, words)]
+    command = [str(python), "-I", "verify.py", *map(str, words)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -76,6 +78,30 @@ def test_the_demo_is_proved_by_the_verifier_alone(tmp_path: Path, cli: CommandLi
     words = [run / "certificate.npz", tmp_path / "demo" / "digits.npz", "--value", chosen]
     found = alone(tmp_path / "empty", *words)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.slow
+def test_the_demo_is_proved_where_there_is_numpy_and_nothing_else(tmp_path: Path, cli: CommandLine) -> None:
+    """An environment of its own, to which NumPy's own folders are copied: that needs no network."""
+    venv.create(tmp_path / "numpy-only", with_pip=False)
+    python = tmp_path / "numpy-only" / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+    def ask(program: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(python), "-I", "-c", program], capture_output=True, text=True, check=False)
+
+    home = Path(ask("import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
+    for part in (Path(np.__file__).parent, Path(np.__file__).parent.with_name("numpy.libs")):
+        if part.is_dir():
+            shutil.copytree(part, home / part.name)
+    assert {path.name for path in home.iterdir()} <= {"numpy", "numpy.libs"}
+    assert ask("import numpy").returncode == 0
+    for name in ("tasksieve", "scipy", "sklearn"):
+        assert "ModuleNotFoundError" in ask(f"import {name}").stderr
+    cli("demo", "--out", tmp_path / "demo", *QUICK)
+    run = tmp_path / "demo" / "run"
+    found = alone(tmp_path / "empty", run / "certificate.npz", tmp_path / "demo" / "digits.npz", python=python)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.startswith("proved: none of ")
 
 
 def test_tables_of_every_kind(tmp_path: Path, cli: CommandLine) -> None:

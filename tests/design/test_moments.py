@@ -216,3 +216,26 @@ def test_residual_squares(shared: bool) -> None:
         exact[k] = long[4] @ (long[1] - long[0] @ long[2][k].T - long[3][k]) ** 2
     assert np.all(np.abs(found - exact) <= unsure)
     assert np.all(unsure < 1e-9 * exact)
+
+
+@pytest.mark.parametrize("shift", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_columns_on_their_own_give_the_same_bytes(shift: bool, ordered: bool) -> None:
+    """Tasks that come later, folds, weights of 0, blocks; float32 and whole numbers beside others."""
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((300, 4)).astype(np.float32) + 5.0, rng.standard_normal(300)
+    X[:, 2] = rng.integers(0, 9, 300)
+    tasks = np.r_[rng.integers(3, size=150), rng.integers(6, size=150)]
+    tasks = np.sort(tasks) if ordered else tasks
+    folds, weights = rng.integers(3, size=300), np.where(rng.uniform(size=300) < 0.2, 0.0, rng.uniform(1.0, 2.0, 300))
+    columns = [*(X[:, j].copy() for j in (0, 1)), X[:, 2].astype(np.int16), X[:, 3].astype(np.float64)]
+    one, other = RowSums(4, 3, shift=shift), RowSums(4, 3, shift=shift)
+    for part, own in ((slice(0, 150), None), (slice(150, 300), weights[150:])):
+        one.add(X[part], y[part], tasks[part], folds[part], own)
+        other.add_columns([column[part] for column in columns], y[part], tasks[part], folds[part], own)
+    assert np.array_equal(one.counts, other.counts)
+    for f in range(3):
+        mine, theirs = one.gathered(f), other.gathered(f)
+        assert np.array_equal(mine.shifts, theirs.shifts)
+        for name in PARTS:
+            assert np.array_equal(getattr(mine.moments, name), getattr(theirs.moments, name)), name

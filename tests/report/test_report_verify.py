@@ -15,7 +15,7 @@ import pytest
 import tasksieve as ts
 from tasksieve.proof.certificate import Certificate
 from tasksieve.report import content_from_model, render
-from tasksieve.report.proof import one_value
+from tasksieve.report.proof import carry, one_value
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 try:
@@ -91,7 +91,7 @@ def proved(model: Any, data: Data, change: Any = None) -> str:
     if change is not None:
         change(certificate)
     content = content_from_model(model, n_alphas=0, feature_names=NAMES)
-    content.proof = one_value(certificate.to_bytes())
+    carry(content, certificate.to_bytes(), 0, "tasksieve verify RUN")
     return render(content)
 
 
@@ -193,6 +193,139 @@ def _dual(certificate: Certificate) -> None:
 
 def _strength(certificate: Certificate) -> None:
     certificate.arrays["alpha"] = certificate.arrays["alpha"] * 1.01
+
+
+def _more_zeros(certificate: Certificate) -> None:
+    certificate.arrays["open"] = certificate.arrays["open"][:1]
+    certificate.arrays["open_start"] = np.array([0, 1])
+
+
+def _all_sure(certificate: Certificate) -> None:
+    d = certificate.header["n_features"]
+    certificate.arrays |= {"sure": np.arange(d), "sure_start": np.array([0, d])}
+
+
+@pytest.mark.parametrize("change", [_more_zeros, _all_sure])
+@pytest.mark.parametrize("ridge", [False, True])
+def test_features_that_are_not_proved_are_refused(page: Page, tmp_path: Path, change: Any, ridge: bool) -> None:
+    data = example(np.random.default_rng(5))
+    model = ts.MultiTaskElasticNet(alpha=0.5, l1_ratio=0.7, tol=1e-10) if ridge else squared()
+    model.fit(**data)
+
+    def claimed(certificate: Certificate) -> None:
+        certificate.arrays.setdefault("open", np.arange(6))
+        certificate.arrays.setdefault("open_start", np.array([0, 6]))
+        change(certificate)
+
+    certificate = model.certificate(**data)
+    claimed(certificate)
+    assert not certificate.verify(**data)
+    content = content_from_model(model, n_alphas=0, feature_names=NAMES)
+    content.proof = one_value(certificate.to_bytes())  # without marks: these would be refused before
+    opened(page, render(content), tmp_path)
+    kind, words = verdict(page, write_npz(tmp_path / "data.npz", data))
+    assert kind == "unproved", words
+    assert f"not proved to be {'zero' if change is _more_zeros else 'non-zero'} in every solution" in words
+
+
+def test_marks_are_proved_and_must_be_the_certificates(page: Page, tmp_path: Path) -> None:
+    data = example(np.random.default_rng(5))
+    model = squared().fit(**data)
+    opened(page, proved(model, data), tmp_path)
+    file = write_npz(tmp_path / "data.npz", data)
+    kind, words = verdict(page, file)
+    assert kind == "verified", words
+    sure, never = int(model.proven_nonzero_.sum()), int(model.proven_zero_.sum())
+    assert sure > 0
+    assert f"proved, too: {sure} feature{'s' * (sure != 1)} in every solution, {never} in none" in words
+    assert page.locator("#feature-table td.good", has_text="✓ always").count() == sure
+    content = content_from_model(model, n_alphas=0, feature_names=NAMES)
+    carry(content, model.certificate(**data).to_bytes(), 0, "")
+    content.proven_nonzero = np.zeros(6, dtype=bool)
+    opened(page, render(content), tmp_path)
+    kind, words = verdict(page, file)
+    assert kind == "differs"
+    assert "marks" in words
+
+
+def test_a_file_that_is_dropped(page: Page, tmp_path: Path) -> None:
+    data = example(np.random.default_rng(5))
+    opened(page, proved(squared().fit(**data), data), tmp_path)
+    content = list(write_npz(tmp_path / "data.npz", data).read_bytes())
+    page.evaluate(
+        """(content) => {
+            const files = new DataTransfer(), target = document.getElementById("verify-drop");
+            files.items.add(new File([new Uint8Array(content)], "dropped.npz"));
+            for (const kind of ["dragover", "drop"]) {
+                target.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+            }
+        }""",
+        content,
+    )
+    page.wait_for_selector("html[data-verified]", state="attached")
+    assert "from this file (dropped.npz)" in page.inner_text("#verify-verdict")
+    assert not page.locator("#verify-drop.over").count()
+
+
+def shared_example(classes: bool) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 6)) + 3.0
+    Y = X[:, :2] - 3.0 + 0.3 * rng.standard_normal((40, 2))
+    return {"X": X, "y": (Y > 0.0) * 1.0 if classes else Y}
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_one_matrix_for_all_tasks(page: Page, tmp_path: Path, classes: bool) -> None:
+    data = shared_example(classes)
+    data["y"][3, 1] = np.nan  # not observed
+    model = (logistic() if classes else squared(standardize=True)).fit(**data)
+    certificate = model.certificate(**data)
+    certificate.header["features"] = NAMES
+    certificate.header["table"] = {
+        "columns": [{"source": name} for name in NAMES], "target": ["p", "q"], "task": None, "weight": None,
+        "offset": None, "missing": ["nan"], "drop": False, "separator": ",",
+    }  # fmt: skip
+    content = content_from_model(model, n_alphas=0, feature_names=NAMES)
+    carry(content, certificate.to_bytes(), 0, "")
+    opened(page, render(content), tmp_path)
+    wide = {"X": data["X"], "p": data["y"][:, 0], "q": data["y"][:, 1]}
+    for file in (write_npz(tmp_path / "data.npz", data), write_csv(tmp_path / "data.csv", wide)):
+        kind, words = verdict(page, file)
+        assert kind == "verified", words
+    wide["X"] = data["X"] + np.eye(40, 6)
+    kind, words = verdict(page, write_csv(tmp_path / "data.csv", wide))
+    assert kind == "differs"
+    assert "the features (X) are not those" in words
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_cells_that_are_missing(page: Page, tmp_path: Path, drop: bool) -> None:
+    """Filled, or their rows dropped; a word as a column of zeros and ones."""
+    rng = np.random.default_rng(4)
+    X, colour = rng.standard_normal((50, 2)), rng.choice(["red", "blue", "NA"], 50)
+    y, gone = X[:, 0] + (colour == "red") + 0.1 * rng.standard_normal(50), rng.random(50) < 0.2
+    recipe = [{"source": "a"}, {"source": "b", "fill": 0.5}, {"source": "colour", "equals": "red", "fill": 0.0}]
+    if drop:
+        recipe = [{"source": "a"}, {"source": "b"}, {"source": "colour", "equals": "red"}]
+    kept = ~gone & (colour != "NA") if drop else np.full(50, True)
+    filled = np.column_stack([X[:, 0], np.where(gone & (not drop), 0.5, X[:, 1]), (colour == "red") * 1.0])
+    data = {"X": filled[kept], "y": y[kept]}
+    model = ts.MultiTaskLasso(alpha=0.02, tol=1e-10).fit(**data)
+    certificate = model.certificate(**data)
+    certificate.header["table"] = {
+        "columns": recipe, "target": "y", "task": None, "weight": None, "offset": None, "missing": ["", "NA"],
+        "drop": drop, "separator": ";",
+    }  # fmt: skip
+    lines = ["a;b;colour;y"]
+    for i in range(50):
+        b = ("", "NA")[i % 2] if gone[i] else repr(float(X[i, 1]))
+        lines.append(f"{float(X[i, 0])!r};{b};{colour[i]};{float(y[i])!r}")
+    (tmp_path / "data.csv").write_text("\r\n".join(lines) + "\r\n", encoding="utf-8")
+    content = content_from_model(model, n_alphas=0)
+    carry(content, certificate.to_bytes(), 0, "")
+    opened(page, render(content), tmp_path)
+    kind, words = verdict(page, tmp_path / "data.csv")
+    assert kind == "verified", words
 
 
 @pytest.mark.parametrize("change", [_tighter, _lower, _coefficient, _dual, _strength])

@@ -12,7 +12,7 @@ from hand_cases import SQUARED, make_case
 from hand_certificates import Case, pack
 
 import tasksieve as ts
-from tasksieve.verify import Box, Exact, Floating, Verdict, verify
+from tasksieve.verify import Box, Exact, Floating, Verdict, _half, down, up, verify
 
 Array = np.ndarray[Any, Any]
 
@@ -125,7 +125,9 @@ def test_sums_hold_the_truth(seed: int) -> None:
         holds(floats.products(x, Box(v), False), exact.products(x, exact.numbers(v), False))
         holds(floats.refined(x, Box(v), False), exact.products(x, exact.numbers(v), False))
         back = -(x[::-1] @ w)
-        holds(floats.scores(x, w, [back]), exact.scores(x, w, [back]))
+        holds(floats.scores(x, w[None], [back]), exact.scores(x, w[None], [back]))
+        own = np.repeat(w[None], len(x), axis=0) * rng.choice([1.0, -0.5, 3.0], (len(x), *w.shape))
+        holds(floats.scores(x, own, [back]), exact.scores(x, own, [back]))
         s = rng.uniform(0.1, 3.0, 30) * (rng.random(30) < 0.8)
         for centred in (True, False):
             holds(floats.spreads(x, Box(s), centred), exact.spreads(x, exact.numbers(s), centred))
@@ -156,3 +158,28 @@ def test_functions_hold_the_truth() -> None:
     found, truth = floats.exp(Box(z)), exact.exp(exact.numbers(z))
     assert all(Fraction(float(a)) <= b for a, b in zip(found.lo, truth.hi, strict=True))
     assert all(Fraction(float(a)) >= b for a, b in zip(found.hi, truth.lo, strict=True))
+
+
+def test_half_of_the_smallest_numbers() -> None:
+    for number in (5e-324, 1e-310, 2.0**-1000, 0.3):
+        for arith in (Floating(), Exact(160)):
+            half = _half(arith, number)
+            low, high = (end if arith.exact else Fraction(float(end)) for end in (half.lo, half.hi))
+            assert low <= Fraction(number) / 2 <= high
+
+
+def test_steps_outwards() -> None:
+    rng = np.random.default_rng(0)
+    powers = np.ldexp(1.0, np.arange(-1074, 1023))
+    wild = np.ldexp(rng.uniform(0.5, 1.0, 20_000), rng.integers(-1073, 1023, 20_000))
+    x = np.concatenate([powers, np.nextafter(powers, 0.0), wild, [0.0, np.finfo(float).max]])
+    x = np.concatenate([x, -x])
+    with np.errstate(all="ignore"):
+        above, step = up(x), np.nextafter(x, np.inf)
+        assert (above >= step).all()
+        assert (above <= np.nextafter(step, np.inf)).all()
+        ordinary = np.abs(x) > 2.0**-1020
+        np.testing.assert_array_equal(above[ordinary], step[ordinary])
+        np.testing.assert_array_equal(down(x), -up(-x))
+        assert not (up(np.float64(-np.inf)) < 0.0)
+        assert up(np.float64(np.inf)) == np.inf

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..design import DenseStorage, MappedRowStorage, RepeatedStorage, SparseStorage, Storage
+from ..design import (
+    BesideStorage,
+    DenseStorage,
+    MappedRowStorage,
+    PlinkStorage,
+    RepeatedStorage,
+    SparseStorage,
+    Storage,
+)
 from ..design.storage import OwnStorage, ScaledStorage, SharedReading
 from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
 from ..linear import (
@@ -118,6 +126,14 @@ class Columns(Storage):
         return np.stack([self.columns[j] for j in features], axis=1)
 
 
+def packed(x: Array) -> Array:
+    """Counts 0, 1 and 2 as PLINK's bytes, a variant in each row."""
+    codes = np.zeros((x.shape[1], 4 * ((len(x) + 3) // 4)), dtype=np.uint8)
+    codes[:, : len(x)] = np.array([3, 2, 0], dtype=np.uint8)[x.T.astype(np.intp)]
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
+    return np.bitwise_or.reduce(codes.reshape(x.shape[1], (len(x) + 3) // 4, 4) << shifts, axis=2)
+
+
 #: name -> (how it is made from an array, what the array holds)
 STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "dense": (lambda x: DenseStorage(np.asfortranarray(x)), "numbers"),
@@ -135,6 +151,20 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
     "repeated": (
         lambda x: RepeatedStorage(DenseStorage(np.asfortranarray(x)), np.array([0, len(x)]), np.array([1])),
         "numbers",
+    ),
+    "2 bits": (lambda x: PlinkStorage(packed(x), len(x), np.array([0, len(x)])), "counts"),
+    "2 bits, two tasks": (
+        lambda x: PlinkStorage(packed(x), len(x), np.array([0, len(x) // 2, len(x)]), np.arange(x.shape[1])),
+        "counts",
+    ),
+    "side by side": (
+        lambda x: BesideStorage(
+            [
+                DenseStorage(np.asfortranarray(x[:, :2])),
+                PlinkStorage(packed(x[:, 2:]), len(x), np.array([0, len(x)])),
+            ]
+        ),
+        "counts",
     ),
     "somebody's own": (Columns, "numbers"),
     "somebody's own, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..design.memory import free_memory
+from ..linear.tall import sums_serve
 from ..report.content import FitQuality
 from ..runs import ModelKind
+from ..runs.folder import PROOF
 from ..tables import table_format
-from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable
+from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall
 from ..tables.columns import FeatureChoice
-from ..tables.frames import PACKED, need
+from ..tables.counted import counted_size
 from .defaults import add_default
 from .exits import UsageError
 from .trust import asks_comparison, asks_stability
@@ -21,21 +25,57 @@ SUMMED = ("lasso", "elastic-net", "sparse-group")
 # What a table takes while it is read, encoded and fitted: its numbers, several times; and the share that may be taken.
 COPIES, SHARE = 4.0, 0.5
 CELL_BYTES = 8.0
-UNPACKED = 5.0  # times the size of a compressed file
+# Tables of more cells than this, in columns so few and rows so many that sums say all, are not held in memory.
+TALL_CELLS = 1 << 23
+MOST_COLUMNS = 3000
 
 
-def decide_chunks(config: dict[str, Any], kind: ModelKind) -> bool:
-    """Whether the table goes by in chunks: asked for, or larger than memory; written down in the configuration."""
+@dataclass(frozen=True)
+class Chunks:
+    """That a table is read in chunks.
+
+    Attributes
+    ----------
+    rows : int, optional
+        Of a chunk, where somebody asked for them.
+    tall : bool
+        Nobody asked: should the sums of its tasks be more than its rows, it is read as a whole.
+    words : str
+        Why, where nobody asked.
+    """
+
+    rows: int | None = None
+    tall: bool = False
+    words: str = ""
+
+
+def decide_chunks(config: dict[str, Any], kind: ModelKind, whole: bool = False) -> Chunks | None:
+    """Whether the table goes by in chunks: asked for, tall, or larger than memory; `whole` where rows are needed for
+    something else."""
     if "chunk_rows" in config:
         if config["chunk_rows"] < 0:
             raise UsageError(f"--chunk-rows: at least 1, or 0 for the table as a whole; got {config['chunk_rows']}")
         if config["chunk_rows"] > 0:
             _refuse_others(config, kind)
-        return bool(config["chunk_rows"])
-    if _why_not(config, kind) is not None or not _larger_than_memory(config):
-        return False
-    add_default(config, "chunk_rows", ChunkedTable.rows_for(config["table"], _format(config), config.get("separator")))
-    return True
+        return Chunks(config["chunk_rows"]) if config["chunk_rows"] else None
+    if whole or _why_not(config, kind) is not None:
+        return None
+    size = counted_size(config["table"], _format(config), config.get("separator"))
+    if size is None:
+        return None
+    rows, columns = size
+    cells = rows * columns
+    larger = COPIES * max(CELL_BYTES * cells, os.path.getsize(config["table"])) > SHARE * free_memory()
+    tall = cells > TALL_CELLS and columns <= MOST_COLUMNS and sums_serve(rows, columns, 1)
+    if not larger and not tall:
+        return None
+    about = "" if _format(config) == "parquet" else "about "
+    why = "more than memory holds" if larger and not tall else "tall"
+    return Chunks(
+        tall=not larger,
+        words=f"{about}{rows:,} rows x {columns} columns are {why}: read in chunks, of which only sums are kept; no "
+        f"{PROOF} and no predictions of held-out rows (--chunk-rows 0 reads the table as a whole)",
+    )
 
 
 def _format(config: dict[str, Any]) -> str:
@@ -66,6 +106,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     if config.get("row_groups") is not None or config.get("shuffle") is False:
         flag = "--row-groups" if config.get("row_groups") is not None else "--no-shuffle"
         return f"{flag} needs the whole table; without it folds are shuffled within tasks, row by row"
+    if config.get("task_graph") is not None:
+        return "--task-graph needs all rows in memory"
     if config.get("date_parts"):
         return "--date-parts needs the whole table"
     if config.get("screening", "auto") != "auto":
@@ -73,27 +115,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     return None
 
 
-def _larger_than_memory(config: dict[str, Any]) -> bool:
-    """By the size of the file: counted, for no table is read to find out."""
-    path = Path(config["table"])
-    try:
-        size = float(path.stat().st_size)
-    except OSError:
-        return False  # whoever reads it says what is wrong
-    format = _format(config)
-    if format == "parquet":
-        try:
-            known = need("pyarrow.parquet").ParquetFile(path).metadata
-            size = CELL_BYTES * known.num_rows * known.num_columns
-        except Exception:
-            return False
-    elif format == "csv" and path.suffix.lower() in PACKED:
-        size *= UNPACKED
-    return COPIES * size > SHARE * free_memory()
-
-
-def read_chunked(config: dict[str, Any]) -> ChunkedProblem:
-    """The sums of a table."""
+def read_chunked(config: dict[str, Any], chunks: Chunks) -> ChunkedProblem | None:
+    """The sums of a table, and in the configuration how it was read; None where it is not tall after all."""
     choice = FeatureChoice(
         config.get("features", ()),
         config.get("drop", ()),
@@ -102,24 +125,32 @@ def read_chunked(config: dict[str, Any]) -> ChunkedProblem:
         False,
         config["max_categories"],
     )
+    rows = chunks.rows or ChunkedTable.rows_for(config["table"], _format(config), config.get("separator"))
     table = ChunkedTable(
         config["table"],
         config["target"],
         choice,
         config.get("format"),
         config.get("separator"),
-        config["chunk_rows"],
+        rows,
         config.get("task"),
         config.get("weights"),
         config.get("id"),
         config["missing"],
     )
-    return table.problem(
-        n_folds=config.get("cv"),
-        seed=config.get("seed", 0),
-        fit_intercept=config.get("fit_intercept", True),
-        n_jobs=config["threads"],
-    )
+    cells = config.get("cv", 0) + 1
+    try:
+        problem = table.problem(
+            n_folds=config.get("cv"),
+            seed=config.get("seed", 0),
+            fit_intercept=config.get("fit_intercept", True),
+            n_jobs=config["threads"],
+            serves=partial(sums_serve, cells=cells) if chunks.tall else None,
+        )
+    except NotTall:
+        return None
+    add_default(config, "chunk_rows", rows)
+    return problem
 
 
 def quality_of(model: Any, problem: ChunkedProblem) -> FitQuality:

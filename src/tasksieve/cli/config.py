@@ -22,6 +22,7 @@ from .defaults import (
 from .exits import UsageError
 from .folders import refuse_other_options
 from .folds import check_folds
+from .genotypes import decide_genotypes
 from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
 from .trust import check_trust, trust_defaults
 
@@ -43,6 +44,7 @@ def decide_config(
     for key, value in DEFAULTS.items():
         add_default(config, key, value)
     config.setdefault("threads", thread_count())
+    decide_genotypes(config)
     if "table" not in config:
         raise UsageError("name the table to read")
     config["table"] = os.path.abspath(config["table"])

@@ -12,6 +12,7 @@ from ..runs.folder import DATA, file_digest
 from ..tables import Table, TableProblem, prepare
 from ..tables.chunked import ChunkedProblem
 from .feature_groups import GROUP_WORDS
+from .genotypes import GenotypeProblem, genotype_files
 from .graph_file import GRAPH_WORDS
 
 Problem = TableProblem | ChunkedProblem
@@ -24,6 +25,8 @@ def data_digest(config: dict[str, Any]) -> str:
         named = config.get(key)
         if named is not None and named not in words:
             digest = hashlib.sha256((digest + file_digest(Path(named))).encode()).hexdigest()
+    for path in genotype_files(config):
+        digest = hashlib.sha256((digest + file_digest(path)).encode()).hexdigest()
     return digest
 
 
@@ -76,7 +79,7 @@ def describe_data(
 ) -> None:
     """Write what is known of the data before the fit."""
     data: dict[str, Any] = {
-        "name": os.path.basename(config["table"]),
+        "name": problem.source if isinstance(problem, GenotypeProblem) else os.path.basename(config["table"]),
         "sha256": digest,
         "table_rows": problem.n_rows,
         "rows": problem.n_used,

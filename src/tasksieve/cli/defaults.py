@@ -32,6 +32,8 @@ FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0, "early_sto
 UNSAID = {1: {"standardize": False, "keep": ["*"], "shuffle": False, "early_stopping": False}}
 # What follows from the choice of a model or of a strength: asked anew where that choice is another.
 STRENGTH = ("cv", "alphas", "eps", "selection_rule")
+# What follows from the table: decided anew for every run.
+ANEW = ("chunk_rows",)
 
 
 def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, Any]:
@@ -62,7 +64,9 @@ def without_defaults(config: dict[str, Any], asked: dict[str, Any], command: str
     stale = {
         key
         for key in config.get("by_default", ())
-        if key in asked or (other_question and (BY_KEY[key].role == "param" or key in (*STRENGTH, *FOLD_OPTIONS)))
+        if key in asked
+        or key in ANEW
+        or (other_question and (BY_KEY[key].role == "param" or key in (*STRENGTH, *FOLD_OPTIONS)))
     }
     stale |= replaced_folds(asked)
     stale |= {key for key in config if key in BY_KEY and command not in BY_KEY[key].commands}

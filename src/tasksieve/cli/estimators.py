@@ -11,6 +11,7 @@ from .data import Problem
 from .exits import UsageError
 from .feature_groups import read_feature_groups
 from .folds import fold_parameters
+from .genotypes import GenotypeProblem
 from .graph_file import read_graph_file, read_task_graph
 
 
@@ -23,6 +24,10 @@ def make_estimator(config: dict[str, Any], kind: ModelKind, problem: Problem, cl
         params["task_graph"] = read_task_graph(config["task_graph"], problem.tasks)
     if config.get("feature_groups") is not None:
         params["feature_groups"] = read_feature_groups(config["feature_groups"], problem.encoding)
+    if isinstance(problem, GenotypeProblem) and problem.X.n_covariates:
+        if "feature_weights" not in kind.parameters():
+            raise UsageError(f"--covar: --model {kind.name} penalises all features; it has no covariates")
+        params["feature_weights"] = problem.X.feature_weights
     if cv:
         known = kind.parameters(cv=True)
         params.update(read_grid(config))

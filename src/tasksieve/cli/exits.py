@@ -90,7 +90,7 @@ def exit_code(error: BaseException) -> int:
         say(f"tasksieve: {error.strerror or error}{place}")
         return USER_ERROR
     if isinstance(error, MemoryError):
-        say(f"tasksieve: not enough memory: {error}")
+        say(f"tasksieve: not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000")
         return USER_ERROR
     if isinstance(error, ValueError | ImportError):
         say(f"tasksieve: {error}")

@@ -18,11 +18,13 @@ from .data import Problem, row_arguments
 from .exits import NOT_CONVERGED, OK, UsageError
 from .findings import Findings, find, write_findings
 from .findings import summary as findings_summary
+from .genotypes import GenotypeProblem
 from .progress import working
 from .proof_file import write_proof
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
 from .trust import asks_comparison, asks_stability
+from .variants import write_variants
 
 
 def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
@@ -49,6 +51,7 @@ def solve(job: Job) -> int:
     with working("writing results", job.quiet):
         write_results(job.folder, job.config, job.kind, job.problem, fitted)
         write_findings(job, found)
+        write_variants(job, fitted, None if found.stability is None else found.stability.probabilities)
         write_methods(job.folder)
     with working("writing the certificate", job.quiet):
         write_proof(job, fitted)
@@ -64,6 +67,8 @@ def keep_problem(job: Job, path: str) -> None:
     """The problem as one file."""
     if isinstance(job.problem, ChunkedProblem):
         raise UsageError("--save-problem: the rows went by in chunks; --chunk-rows 0 keeps them")
+    if isinstance(job.problem, GenotypeProblem):
+        raise UsageError("--save-problem: genotypes stay in their files")
     given = {name: values for name, values in row_arguments(job.problem).items() if name != "groups"}
     save_problem(path, job.estimator, job.problem.X, job.problem.y, **given)
 

@@ -14,6 +14,7 @@ from ..runs.registry import MODELS
 from .exits import UsageError
 
 EVERY = ("fit", "path", "stability", "compare")
+GENOTYPES = ("fit", "path", "stability")  # that read PLINK files
 MODELS_OF = ("fit", "path")  # commands that leave a model
 CHOOSING = ("fit", "compare")  # that choose a strength by cross-validation
 TRUST = ("fit", "stability")
@@ -31,7 +32,7 @@ class Option:
         What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
     kind : type
     help : str
-    panel : {"Data", "Model", "Strength", "Trust", "Run"}
+    panel : {"Data", "Genotypes", "Model", "Strength", "Trust", "Run"}
         Heading in the help.
     role : {"config", "param", "run"}
         Part of what is computed, parameter of the estimator, or a matter of this call only.
@@ -43,7 +44,7 @@ class Option:
     flag: str
     kind: Any
     help: str
-    panel: Literal["Data", "Model", "Strength", "Trust", "Run"]
+    panel: Literal["Data", "Genotypes", "Model", "Strength", "Trust", "Run"]
     role: Literal["config", "param", "run"] = "config"
     commands: tuple[str, ...] = EVERY
     also: Mapping[str, str] = field(default_factory=dict)
@@ -55,13 +56,14 @@ class Option:
 
 OPTIONS = [
     Option("target", "--target,-y", list[str], "Column to predict (name or glob). Several targets: one shared matrix, "
-           "each target a task; empty cells are labels not observed.", "Data"),
+           "each target a task; empty cells are labels not observed.", "Data",
+           also=dict.fromkeys(GENOTYPES, "--pheno-name")),
     Option("task", "--task,-t", str, "Column with the task of each row.", "Data"),
     Option("features", "--features,-x", list[str], "Columns to learn from (names or globs); by default all others.",
            "Data"),
     Option("drop", "--drop", list[str], "Columns to leave out (names or globs).", "Data"),
     Option("keep", "--keep", list[str], "Columns to learn from although they look like an id (names or globs); named "
-           "in --features they are kept, too.", "Data"),
+           "in --features they are kept, too. With --bfile: a file of the people to keep (FID IID).", "Data"),
     Option("id", "--id", str, "Column that names the rows: not learned from, carried into predictions.", "Data"),
     Option("date_parts", "--date-parts/--no-date-parts", bool, "Learn from the parts of dates (days since 1970, year, "
            "month, day, weekday, hour); otherwise dates are left out.", "Data"),
@@ -80,8 +82,29 @@ OPTIONS = [
            "Format of the table; by default from its name.", "Data"),
     Option("separator", "--separator", str, "Between the cells of a CSV file. (default: , (tab for .tsv))", "Data"),
     Option("chunk_rows", "--chunk-rows", int, "Read CSV, Parquet or Arrow in chunks of so many rows and keep only "
-           "their sums (lasso, elastic-net, sparse-group; squared loss); 0: never. (default: where a table is larger "
-           "than memory)", "Data", "config", MODELS_OF),
+           "their sums (lasso, elastic-net, sparse-group; squared loss); 0: never. (default: where a table is tall, or "
+           "larger than memory)", "Data", "config", MODELS_OF),
+    Option("bfile", "--bfile", list[str], "Prefix of PLINK files (.bed, .bim, .fam) to learn from; @ stands for the "
+           "chromosome. Several: cohorts, whose variants are matched.", "Genotypes", "config", GENOTYPES),
+    Option("pheno", "--pheno", str, "File of FID, IID and phenotypes (--pheno-name); -9 and NA are not observed.",
+           "Genotypes", "config", GENOTYPES),
+    Option("covar", "--covar", str, "File of FID, IID and covariates, which are not penalised.", "Genotypes", "config",
+           GENOTYPES),
+    Option("covar_name", "--covar-name", list[str], "Which of its columns; by default all that are nothing else.",
+           "Genotypes", "config", GENOTYPES),
+    Option("remove", "--remove", str, "File of people to leave out (FID IID).", "Genotypes", "config", GENOTYPES),
+    Option("extract", "--extract", str, "File of variants (identifiers) to keep.", "Genotypes", "config", GENOTYPES),
+    Option("exclude", "--exclude", str, "File of variants to leave out.", "Genotypes", "config", GENOTYPES),
+    Option("mind", "--mind", float, "Leave out people with a larger part of missing calls.", "Genotypes", "config",
+           GENOTYPES),
+    Option("geno", "--geno", float, "Leave out variants with a larger part of missing calls.", "Genotypes", "config",
+           GENOTYPES),
+    Option("maf", "--maf", float, "Leave out variants whose rarer allele is less frequent.", "Genotypes", "config",
+           GENOTYPES),
+    Option("task_geno", "--task-geno", float, "The same as --geno, within every task.", "Genotypes", "config",
+           GENOTYPES),
+    Option("task_maf", "--task-maf", float, "The same as --maf, within every task.", "Genotypes", "config",
+           GENOTYPES),
     Option("model", "--model,-m", Literal[tuple(MODELS)],
            "Which model; `tasksieve info` says what they are for. (default: lasso)", "Model"),
     Option("l1_ratio", "--l1-ratio", str, "Elastic net: share of the selecting penalty (with --cv several, 0.5,0.9).",

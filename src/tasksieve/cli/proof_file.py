@@ -9,19 +9,20 @@ import numpy as np
 
 from .. import verify
 from ..proof.certificate import Certificate
-from ..runs.folder import PROOF
+from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
 from .data import row_arguments
+from .genotypes import GenotypeProblem
 from .results import Fitted
 from .run import Job
 
 # A recipe is tried on tables of text up to this size; it is read by the verifier, which takes its time.
 TRIED_BYTES = 1 << 25
-# Rows times values up to which all values of a path are certified: it takes about as long as verifying them.
-MOST_NUMBERS = 50_000
+# Rows times values up to which all values of a path are certified: a few seconds, as long as verifying them takes.
+MOST_NUMBERS = 500_000
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:
@@ -29,7 +30,13 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     says why there is none."""
     problem = job.problem
     if isinstance(problem, ChunkedProblem):
-        job.display.log(f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them")
+        job.display.log(
+            f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them; {CERTIFICATE} "
+            "has the gap, --chunk-rows 0 writes both"
+        )
+        return
+    if isinstance(problem, GenotypeProblem):
+        job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None

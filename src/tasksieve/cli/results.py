@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..design import Storage
 from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
 from ..report.words import count
@@ -111,7 +112,8 @@ def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.n
         if isinstance(problem, ChunkedProblem):
             strength[chosen] *= problem.moments.deviations()[chosen]
         else:
-            strength[chosen] *= deviations(problem.X[:, chosen])
+            columns = problem.X.take(chosen) if isinstance(problem.X, Storage) else problem.X[:, chosen]
+            strength[chosen] *= deviations(columns)
     return strength
 
 
@@ -158,5 +160,6 @@ def summary(
         f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
     )
     if not fitted.converged:
-        lines.append("NOT CONVERGED: the gap above is true, but larger than --tol asks for")
+        rows = "; --chunk-rows 0 goes on with the rows themselves" if isinstance(problem, ChunkedProblem) else ""
+        lines.append(f"NOT CONVERGED: the gap above is true, but larger than --tol asks for{rows}")
     return lines

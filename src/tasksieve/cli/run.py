@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from ..fitted.scales import ScaleWarning
 from ..runs import ModelKind, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
 from ..tables import read_table
+from ..tables.chunked import ChunkedProblem
+from .background import InBackground
 from .chunked import decide_chunks, read_chunked
 from .config import check_config, decide_config
 from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
@@ -24,6 +27,7 @@ from .defaults import add_parameters, said_by_default
 from .estimators import make_estimator
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held
+from .genotypes import read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
@@ -163,16 +167,22 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
     began = time.perf_counter()
-    chunked = decide_chunks(config, kind)
-    problem: Problem
-    with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunked else ''}", quiet):
-        if chunked:
-            problem, classes = read_chunked(config), False
-        else:
+    genotypes = bool(config.get("bfile"))
+    chunks = None if genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
+    problem: Problem | None = None
+    classes = False
+    named = "genotypes" if genotypes else os.path.basename(config["table"])
+    with working(f"reading {named}{' in chunks' if chunks else ''}", quiet):
+        beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
+        if genotypes:
+            problem, classes = read_genotypes(config, kind)
+        elif chunks is not None:
+            problem = read_chunked(config, chunks)
+        if problem is None:
             content = read_table(config["table"], config.get("format"), config.get("separator"))
             problem, classes = prepare_problem(kind, config, content)
             del content
-        digest = data_digest(config)
+        digest = data_digest(config) if beside is None else beside.result()
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)
@@ -183,7 +193,8 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
         reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
         begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
         describe_data(folder, config, problem, digest, reproduce)
-        for note in problem.notes:
+        notes = [chunks.words] if chunks is not None and chunks.words and isinstance(problem, ChunkedProblem) else []
+        for note in [*notes, *problem.notes]:
             display.note(f"note: {note}")
         return work(Job(folder, config, call, kind, estimator, problem, display, seconds))
 

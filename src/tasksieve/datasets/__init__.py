@@ -32,6 +32,7 @@ from .synthetic import (
     make_task_classification,
     make_wang_synthetic,
 )
+from .toy_genotypes import write_toy_genotypes
 
 __all__ = [
     "RealTasks",
@@ -54,4 +55,5 @@ __all__ = [
     "make_task_classification",
     "make_wang_synthetic",
     "one_vs_rest_tasks",
+    "write_toy_genotypes",
 ]

@@ -4,33 +4,39 @@ A storage knows how the numbers lie in memory or on disk; a shard adds weights, 
 that is features x tasks. Nothing above this layer sees a data matrix. `Storage` is the base of a storage of your own.
 """
 
-from .choose import as_storage
 from .design import Design
+from .lost import DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
 from .shard import NOISE, LocalShard
 from .sparse_columns import SparseColumns
 from .sparse_format import compressed
 from .storage import (
+    BesideStorage,
     DenseStorage,
     MappedRowStorage,
+    PlinkStorage,
     RepeatedStorage,
     RowVectors,
     ScaledStorage,
     SharedReading,
     SparseStorage,
     Storage,
+    as_storage,
 )
 from .threads import one_blas_thread, thread_count
 
 __all__ = [
     "NOISE",
+    "BesideStorage",
     "ColumnBlock",
+    "DataLost",
     "DenseStorage",
     "Design",
     "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
+    "PlinkStorage",
     "RepeatedStorage",
     "RowVectors",
     "Samples",

@@ -173,6 +173,12 @@ class Design:
             return self._everywhere(lambda shard, _: shard.correlate(r))
         return self._gather(features, self.n_tasks, lambda shard, here: shard.correlate(r, here))
 
+    def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
+        """`correlate` and `norms` for some features; one question where shards are far away."""
+        if len(self.shards) == 1 and hasattr(self.shards[0], "touch"):
+            return self.shards[0].touch(r, features)
+        return self.correlate(r, features), self.norms(features)
+
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
         """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
         where products of a column of norm 1 may be off by `errors`, task by task."""
@@ -241,6 +247,16 @@ class Design:
         if not self.standardize:
             return rows
         return rows * self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
+
+    @property
+    def far(self) -> Any:
+        """The shard, where it is so far away that questions should be few and answers short (`ClusterShard`)."""
+        return self.shards[0] if getattr(self.shards[0], "far", False) else None
+
+    @property
+    def note(self) -> str:
+        """What a user should know about how the columns are read; empty if there is nothing."""
+        return str(getattr(self.shards[0], "note", ""))
 
     @property
     def sparse(self) -> bool:

@@ -98,6 +98,10 @@ class PackedColumns(ColumnBlock):
         """Norms of the shifted columns, before anything was projected out of them: (len(places), n_tasks)."""
         return np.asarray(self._sizes[places])
 
+    def unread(self, features: Array) -> Array:
+        """Those of some features that would have to be read."""
+        return features[self._place[features] < 0]
+
     def places(self, features: Array) -> Array:
         """Where these features lie in `x`, reading those that are missing; the last answer is kept."""
         if features is self._asked and self.layout == self._answered[0]:

@@ -72,7 +72,7 @@ class LocalShard:
     """
 
     #: whether a pass is so cheap that one may be made at every value (`path.lean`)
-    judges = False
+    lean = False
 
     def __init__(
         self, storage: ColumnStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -139,6 +139,17 @@ class LocalShard:
         if self._scale is not None:
             out /= self._scale if features is None else self._scale[features]
         return out
+
+    @property
+    def measured(self) -> bool:
+        """Whether the norms are known."""
+        return self._norms is not None
+
+    @property
+    def fragile(self) -> Array:
+        """Columns that are much smaller than their offsets."""
+        self.norms()
+        return self._fragile
 
     @property
     def has_fragile(self) -> bool:

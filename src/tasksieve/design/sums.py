@@ -7,6 +7,7 @@ matters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,17 @@ def about(rows: Array) -> Array:
     """About the mean of each column; of a constant column exactly its value."""
     first = rows[:1].astype(np.float64)
     return np.asarray(first[0] + (rows - first).mean(axis=0))
+
+
+def _counted(cells: Array, weights: Array | None) -> tuple[Array | None, Array, Array | None]:
+    """The places of rows that have weight (None: all), their cells, and their weights unless all are 1."""
+    if weights is None:
+        return None, cells, None
+    kept = np.flatnonzero(weights > 0.0)
+    chosen = None
+    if len(kept) < len(weights):
+        chosen, cells, weights = kept, cells[kept], weights[kept]
+    return chosen, cells, None if np.all(weights == 1.0) else weights
 
 
 class RowSums:
@@ -104,21 +116,55 @@ class RowSums:
                 cells = cells + folds[part]
             self._add_block(rows[part], y[part], cells, None if weights is None else weights[part])
 
-    def _add_block(self, rows: Array, y: Array, cells: Array, weights: Array | None) -> None:
-        if weights is not None:
-            kept = np.flatnonzero(weights > 0.0)
-            if len(kept) < len(weights):
-                rows, y, cells, weights = rows[kept], y[kept], cells[kept], weights[kept]
-            if np.all(weights == 1.0):
-                weights = None
+    def add_columns(
+        self,
+        columns: Sequence[Array],
+        y: Array,
+        tasks: Array,
+        folds: Array | None = None,
+        weights: Array | None = None,
+    ) -> None:
+        """The same for rows whose columns lie each on its own, whole numbers or floats, as in a table; none is copied
+        but block by block."""
+        if len(tasks):
+            self.grow(int(tasks.max()) + 1)
+        own = [*columns, y]
+        step = block_rows(self.n_features + 2)
+        for low in range(0, len(y), step):
+            part = slice(low, low + step)
+            cells = tasks[part] * self.n_folds
+            if folds is not None:
+                cells = cells + folds[part]
+            self._add_columns([column[part] for column in own], cells, None if weights is None else weights[part])
+
+    def _add_columns(self, columns: list[Array], cells: Array, weights: Array | None) -> None:
+        chosen, cells, weights = _counted(cells, weights)
         if not len(cells):
             return
-        d = self.n_features
-        order = None if np.all(cells[1:] >= cells[:-1]) else stable_order(cells, len(self._terms))
-        counts = np.bincount(cells, minlength=len(self._terms))
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+        order = self._order(cells)
+        places = chosen if order is None else order if chosen is None else chosen[order]
+        counts, offsets = self._cut(cells)
+        block = np.empty((self.n_features + 2, len(cells)))
+        block[-1] = 1.0
+        known = np.column_stack([self.shifts, self.label_shifts]) if self.shift else None
+        by_task = np.ascontiguousarray(offsets[:: self.n_folds])
+        kernels.sorted_columns(columns, places, by_task, known, self.n_threads, block[:-1])
+        if self.shift:
+            for t in self._begin(block, by_task):
+                own = block[:-1, by_task[t] : by_task[t + 1]]
+                own[:-1] -= self.shifts[t][:, None]
+                own[-1] -= self.label_shifts[t]
+        self._add_sorted(block, counts, offsets, weights if weights is None or order is None else weights[order])
+
+    def _add_block(self, rows: Array, y: Array, cells: Array, weights: Array | None) -> None:
+        chosen, cells, weights = _counted(cells, weights)
+        if not len(cells):
+            return
+        if chosen is not None:
+            rows, y = rows[chosen], y[chosen]
+        d, order = self.n_features, self._order(cells)
+        counts, offsets = self._cut(cells)
         block = np.empty((d + 2, len(cells)))
-        self.largest_block = max(self.largest_block, len(cells))
         if order is None:
             block[:d], block[d] = rows.T, y
         elif rows.flags.c_contiguous:
@@ -128,8 +174,21 @@ class RowSums:
         block[d + 1] = 1.0
         if self.shift:
             self._subtract(block, offsets[:: self.n_folds])
+        self._add_sorted(block, counts, offsets, weights if weights is None or order is None else weights[order])
+
+    def _order(self, cells: Array) -> Array | None:
+        """The permutation that sorts rows by task and fold; None where they are."""
+        return None if np.all(cells[1:] >= cells[:-1]) else stable_order(cells, len(self._terms))
+
+    def _cut(self, cells: Array) -> tuple[Array, Array]:
+        counts = np.bincount(cells, minlength=len(self._terms))
+        return counts, np.concatenate([[0], np.cumsum(counts)])
+
+    def _add_sorted(self, block: Array, counts: Array, offsets: Array, weights: Array | None) -> None:
+        """Rows sorted by task and fold, shifted: columns, labels and ones."""
+        self.largest_block = max(self.largest_block, block.shape[1])
         if weights is not None:
-            block *= np.sqrt(weights if order is None else weights[order])
+            block *= np.sqrt(weights)
         kernels.add_grams(block.T, offsets, self.n_threads, self._gram)
         self.counts += counts.reshape(self.counts.shape)
         live = counts > 0
@@ -137,14 +196,20 @@ class RowSums:
             self._terms[live] > 0, np.maximum(self._terms[live], counts[live]) + 1, counts[live]
         )
 
-    def _subtract(self, block: Array, offsets: Array) -> None:
-        """Shifts of the tasks from their rows; a task that comes for the first time gets its own here."""
+    def _begin(self, block: Array, offsets: Array) -> list[int]:
+        """Shifts of the tasks that come for the first time, and which these are."""
         d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
-        for t in here[~self._begun[here]].tolist():
-            own = block[: d + 1, offsets[t] : offsets[t + 1]]
-            found = about(own.T)
+        new: list[int] = here[~self._begun[here]].tolist()
+        for t in new:
+            found = about(block[: d + 1, offsets[t] : offsets[t + 1]].T)
             found[~np.isfinite(found)] = 0.0
             self.shifts[t], self.label_shifts[t], self._begun[t] = found[:d], found[d], True
+        return new
+
+    def _subtract(self, block: Array, offsets: Array) -> None:
+        """Shifts of the tasks from their rows."""
+        self._begin(block, offsets)
+        d, here = self.n_features, np.flatnonzero(offsets[1:] > offsets[:-1])
         if len(here) * 32 > block.shape[1]:  # few rows a task
             tasks = np.repeat(here, offsets[here + 1] - offsets[here])
             block[:d] -= self.shifts.T[:, tasks]

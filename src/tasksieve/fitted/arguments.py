@@ -32,9 +32,26 @@ def feature_names(X: Any) -> np.ndarray | None:
     """Column names of X where it has them, as scikit-learn reads them."""
     if isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X):
         return None
+    own = getattr(X, "feature_names", None)  # of genotypes, whose names are no columns of a frame
+    if own is not None:
+        return np.asarray(own)
     probe = BaseEstimator()
     validate_data(probe, X, reset=True, skip_check_array=True)
     return getattr(probe, "feature_names_in_", None)
+
+
+def refuse_other_names(X: Any, fitted: np.ndarray | None) -> bool:
+    """Whether X knows the names of its features itself; a ValueError where they are others than those fitted."""
+    own = getattr(X, "feature_names", None)
+    if own is None or fitted is None:
+        return own is not None
+    if len(own) == len(fitted) and not np.array_equal(own, fitted):
+        j = int(np.argmax(np.asarray(own) != fitted))
+        raise ValueError(
+            f"X: feature {j} is {own[j]!r}, but {fitted[j]!r} in the data that the model was fitted to. Read the "
+            "genotypes with like=, the variants of those data: their order and their alleles."
+        )
+    return True
 
 
 def check_number(

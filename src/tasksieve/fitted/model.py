@@ -29,7 +29,7 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
-from .arguments import feature_names
+from .arguments import feature_names, refuse_other_names
 from .measures import measure_of
 from .progress import reporter
 from .scoring import mean_over_tasks
@@ -70,6 +70,7 @@ class FittedModel(BaseEstimator):
             type(self).__name__,
             self._joint,
             getattr(self, "_needs_offset", False),
+            getattr(self, "_fills", None),
         )
 
     def _remember_features(self, X: Any, n_features: int) -> None:
@@ -86,6 +87,8 @@ class FittedModel(BaseEstimator):
 
     def _check_features(self, X: Any) -> None:
         """Refuse rows whose features go by other names than those fitted."""
+        if refuse_other_names(X, getattr(self, "feature_names_in_", None)):
+            return
         nameless = isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X)
         if not nameless or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -302,6 +305,7 @@ class TaskLinearModel(SelectingModel):
         self.n_iter_ = max(1, int(point.n_iter))
         self._single = data.form == "single"
         self._needs_offset = data.has_offset
+        self._fills = data.fills(point.features)
         if data.classes is not None:
             self.classes_ = data.classes
 

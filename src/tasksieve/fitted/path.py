@@ -278,6 +278,7 @@ class RegularizationPath:
             self.tasks,
             owner=type(self).__name__,
             needs_offset=self._facts is not None and self._facts.has_offset,
+            fills=None if self._facts is None else self._facts.fills(self.features(k)),
         )
         return like(X, state.scores(X, task, offset=offset))
 

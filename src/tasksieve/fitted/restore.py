@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import TaskData
+from ..tasks import Fills, TaskData
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,16 @@ class DataFacts:
     task_weights: np.ndarray
     class_counts: np.ndarray | None = None
     has_offset: bool = False
+    known_fills: Fills | None = None
 
     @classmethod
-    def of(cls, data: TaskData) -> DataFacts:
-        return cls(**{field.name: getattr(data, field.name) for field in fields(cls)})
+    def of(cls, data: TaskData, features: np.ndarray | None = None) -> DataFacts:
+        """With what stands for missing calls of some features."""
+        same = {field.name: getattr(data, field.name) for field in fields(cls) if field.name != "known_fills"}
+        return cls(**same, known_fills=None if features is None else data.fills(features))
+
+    def fills(self, features: np.ndarray) -> Fills | None:
+        return None if self.known_fills is None else self.known_fills.fills(features)
 
 
 # name of a part of the state -> attribute of the model
@@ -43,6 +49,7 @@ ATTRIBUTES = {
     "dual_gap": "dual_gap_",
     "null_objective": "null_objective_",
     "n_iter": "n_iter_",
+    "fills": "_fills",
     "cv_quality": "cv_quality_",
 }
 

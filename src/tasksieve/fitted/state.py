@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..tasks import add_offset, is_task_list, linear_scores, read_matrix, task_codes
+from ..tasks import Fills, add_offset, is_task_list, linear_scores, read_matrix, task_codes
 
 
 def read_rows(X: Any, name: str) -> Any:
@@ -39,6 +39,8 @@ class LinearState:
         Whether several classes are judged together, not one by one against the rest.
     needs_offset : bool
         Fitted with an offset: scores without one would be of another kind.
+    fills : Fills, optional
+        What stands for missing genotypes.
     """
 
     coef: Any
@@ -49,6 +51,7 @@ class LinearState:
     owner: str = "model"
     joint: bool = False
     needs_offset: bool = False
+    fills: Fills | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -143,6 +146,8 @@ class LinearState:
 
         def scored(matrix: Any, tasks: slice, codes: np.ndarray | None) -> np.ndarray:
             coef, intercept = all_coef[..., tasks, :], all_intercepts[..., tasks]
+            if self.fills is not None and hasattr(matrix, "filled"):
+                matrix = matrix.filled(self.fills.tasks(tasks))
             if coef.ndim == 2:
                 return score(matrix, coef, intercept, codes)
             each = [score(matrix, w, b, codes) for w, b in zip(coef, intercept, strict=True)]

@@ -7,7 +7,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -153,7 +153,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 progress=self._progress(),
             )
         if not solution.points:
-            raise KeyboardInterrupt
+            raise solution.reason or KeyboardInterrupt
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
@@ -267,6 +267,10 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
         layout = lay_out(data, weights)
 
+        joined, align = self._penalty().get("penalty"), getattr(layout.storage, "keep_together", None)
+        if align is not None and joined is not None:
+            align(joined.whole)  # groups of features are not to be cut apart
+
         def build(exponent: int) -> Problem:
             with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), memory_in_words():
                 design = Design(
@@ -358,6 +362,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
     ) -> Any:
         units = problem.units
+        tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
+        if tell is not None:
+            tell(0, len(alphas), problem.design.note)
         with memory_in_words():
             solution = solve_path(
                 problem,
@@ -438,16 +445,21 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
-            facts=DataFacts.of(data),
+            facts=DataFacts.of(data, self._ever_selected(solution.points)),
             scale=scale,
         )
         if solution.interrupted:
+            why = "" if isinstance(solution.reason, KeyboardInterrupt | None) else f" {solution.reason}"
             warnings.warn(
-                f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.", stacklevel=3
+                f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.{why}", stacklevel=3
             )
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
+
+    @staticmethod
+    def _ever_selected(points: Sequence[Any]) -> np.ndarray:
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(point.features for point in points)]))
 
     def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
         """Once a fit, never in its folds."""

@@ -208,10 +208,15 @@ def is_tall(model: Any, data: TaskData, n_values: int) -> bool:
     matrices = 1 if one_matrix(data) and model.task_weights is None else data.n_tasks
     rows = data.n_rows if matrices == 1 else len(data.y)
     most = _MOST_FEATURES if n_values > 1 else _MOST_AT_ONCE
-    if count > most or rows < _FEWEST_ROWS * count * matrices:
-        return False
     work = float(rows) * count * count
-    if count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values):
+    if count > most or (count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values)):
         return False
-    return 8.0 * 4 * matrices * (count + 64.0) ** 2 <= min(_MOST_BYTES, 0.25 * free_memory())
+    return sums_serve(rows, count, matrices)
+
+
+def sums_serve(rows: int, n_features: int, matrices: int, cells: int = 4) -> bool:
+    """Whether rows are so many that sums over them say the same in less memory, `cells` of them for each matrix."""
+    if rows < _FEWEST_ROWS * n_features * matrices:
+        return False
+    return 8.0 * cells * matrices * (n_features + 64.0) ** 2 <= min(_MOST_BYTES, 0.25 * free_memory())
 

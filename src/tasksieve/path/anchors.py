@@ -38,13 +38,18 @@ class Anchors:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def remember(self, vector: Array, penalty: RowPenalty, errors: Array | None = None) -> Array:
+    def remember(
+        self, vector: Array, penalty: RowPenalty, errors: Array | None = None, floor: float | None = None
+    ) -> Array:
         """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task."""
+        where products of a column of norm 1 may be off by `errors`, task by task; of shards far away, given a floor,
+        only those that reach it (`ClusterShard.remember`)."""
         if len(self) == self._capacity:
             self._remove(1 + self._pinned)
         self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
         self.stand_at(len(self) - 1)
+        if floor is not None:
+            return np.asarray(self._design.far.remember(vector, penalty, errors, floor))
         return self._design.remember(vector, penalty, errors)
 
     def _grams(self) -> Array:
@@ -149,13 +154,33 @@ class Anchors:
             self._judged = vector
         return self._design.bound(vector, penalty, radius=radius, stretch=stretch, note=note)
 
+    def judge(
+        self, followed: Anchored, penalty: RowPenalty, floor: float, vector: Array, working: Array
+    ) -> tuple[Array, Array]:
+        """`bound` at a vector that is followed, by shards far away: short answers (`ClusterShard.judge`)."""
+        note = self._can_note(penalty)
+        if note:
+            self._judged = followed
+        found: tuple[Array, Array] = self._design.far.judge(followed, penalty, note, floor, vector, working)
+        return found
+
     def ball_bound(self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float) -> Array:
         """The upper bound of `bound` for the ball around ``current_coef * current + first_coef * first anchor``."""
+        verb, arguments = self.ball_question(current_coef, first_coef, penalty, radius)
+        if verb == "bound":
+            return self.bound(arguments[0], penalty, radius)[1]
+        first, centre, coefs, _ = arguments
+        return self._design.ball_bound(first, centre, coefs, penalty, radius)
+
+    def ball_question(
+        self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float
+    ) -> tuple[str, tuple[Any, ...]]:
+        """What shards are asked for that, and the arguments but for the penalty."""
         first = self.anchor(0)
         centre = self.current.scaled(current_coef) + first.scaled(first_coef)
         if self._judged is not self.current or not self._can_note(penalty):
-            return self.bound(centre, penalty, radius)[1]
-        return self._design.ball_bound(first, centre, (current_coef, first_coef), penalty, radius)
+            return "bound", (centre, radius, None)
+        return "ball_bound", (first, centre, (current_coef, first_coef), radius)
 
     def _can_note(self, penalty: RowPenalty) -> bool:
         """Whether norms of combinations follow from inner products; for a single task they are cheap anyway."""

@@ -41,6 +41,8 @@ _FEW_FEATURES = 256  # so few features are all taken into the working set at onc
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _ROUNDING = 1e-14  # of the target's size
 _ENOUGH = 0.95  # of the goal: where solving stops, so that what storing the numbers adds still fits
+_MOST_EXPECTED = 1024  # columns that are worth sending before they are asked for
+_CLOSER = 0.98  # of the last step: the next one may be a little longer
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 
 
@@ -142,8 +144,14 @@ class Engine:
         if rules and self.lam_max > 0.0 and (not single or strategy.screens_single):
             self._sieve = Sieve(problem, rules, self.columns)
         self._bounds_all = not few or self._sieve is not None
+        # Shards far away tell of gauges near 1 and above only, where nobody needs the others.
+        self._far = self.design.far if lazy and self._bounds_all and problem.penalty.by_threshold else None
+        self._known_from = 0.0  # levels below are not known
+        self._measured: Array | None = None  # features known before the full pass that the last certificate needed
         self.pair = self._null_pair(self.lam_max)
         self.previous: Pair | None = None
+        #: without screening nothing is rejected, ever
+        self._none = np.zeros(self.design.n_features, dtype=bool)
 
     def resume(self, value: Value) -> None:
         """Go on from a value that somebody else has solved."""
@@ -160,16 +168,19 @@ class Engine:
         """Solve at a strength until the gap over all features is at most `goal`."""
         began = time.perf_counter()
         penalty = self._penalty_at(lam)
-        rejected = np.zeros(self.design.n_features, dtype=bool)
+        rejected = self._none
+        if self._far is not None:
+            self._look_ahead(lam, penalty)
         if self._sieve is not None:
             rejected = self._sieve.before(self.pair, lam, penalty)
             predicted = self._predicted_pair(lam)
             if predicted is not None:
                 rejected |= self._sieve.during(predicted, penalty)
-        tally = _Tally(rejected=int(np.count_nonzero(rejected)))
+        tally = _Tally(rejected=0 if rejected is self._none else int(np.count_nonzero(rejected)))
         if lam >= self.lam_max:
             pair = best = self._null_pair(lam)
-            pair.gauges = self._null_bounds(lam, penalty)
+            pair.gauges, near = self._null_bounds(lam, penalty)
+            pair.source = None if pair.source is None else ("first with errors", near)
             pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
             self.problem.anchors.stand_at(0)
         else:
@@ -263,10 +274,12 @@ class Engine:
         empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
         point = Point(none, empty, self.loss.null, empty)
         gauges = self.problem.null_levels() / lam if lam > 0.0 else self.problem.null_levels()
-        return Pair(lam, point, self.loss.null.value, point, gauges)
+        source = ("first", none) if lam > 0.0 and self._far is not None and self.problem.null_remembered else None
+        return Pair(lam, point, self.loss.null.value, point, gauges, source=source)
 
-    def _null_bounds(self, lam: float, penalty: RowPenalty) -> Array:
-        """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts."""
+    def _null_bounds(self, lam: float, penalty: RowPenalty) -> tuple[Array, Array]:
+        """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts, and
+        for which features."""
         bounds = (self.problem.null_levels() + self.problem.null_errors()) / lam
         near = np.flatnonzero(bounds > 1.0)
         if 0 < len(near) <= _FEW_FEATURES:
@@ -274,7 +287,8 @@ class Engine:
             products = self.columns.correlate(null.residual, places)
             errors = product_errors(self.loss, self.columns, places, null)
             bounds[near] = penalty.restrict(near).upper_gauges(products, errors)
-        return bounds
+            return bounds, near
+        return bounds, near[:0]
 
     def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
         """A finished value in the units of the raw columns, and the certificate of these very numbers."""
@@ -346,6 +360,27 @@ class Engine:
         inside[guessed] = ~rejected[guessed]
         working = penalty.whole(inside.nonzero()[0])
         return working, rows_of(working, guessed, guess)
+
+    def _look_ahead(self, lam: float, penalty: RowPenalty) -> None:
+        """Of shards far away: levels as far down as they will be needed, and columns that will be, with their next
+        answer."""
+        assert self._far is not None
+        last = self.pair.lam
+        needed = last - penalty.rate * (last - lam)
+        if needed < self._known_from:
+            features, estimates = self._far.levels(max(needed, 0.0) / last * (1.0 - 1e-9))
+            unknown = self.levels[features] == 0.0
+            self.levels[features[unknown]] = estimates[unknown] * last
+            self._known_from = needed
+        if self._sieve is not None and not self._all_in and lam < self.lam_max:
+            chosen = penalty.promising(self.levels, last, lam)
+            if len(chosen) <= _MOST_EXPECTED:
+                self._far.expect(self.columns.unread(chosen))
+
+    def _floor(self, lam: float) -> float:
+        """Gauges at a strength that will matter at the next one, if that is as far away as the last one."""
+        step = min(lam / self.pair.lam, 1.0) if self.pair.lam > 0.0 else 1.0
+        return 1.0 - self.problem.penalty.rate * (1.0 - _CLOSER * step)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
         """Start of a value: the secant of the last two solutions, linear in lam.
@@ -461,11 +496,17 @@ class Engine:
         if dual is not primal:
             dual_penalty = penalty.restrict(dual.features)
             dual_objective = dual.at.value + dual_penalty.total(dual.rows)
+        self._measured = None
         # gauges of the dual point: bounds, errors included, and exact but for these where they are known
         if self._bounds_all:
             assert dual.at.leak is not None
             followed = self.problem.anchors.follow(dual.at.residual, dual.at.leak)
-            estimate, gauges = self.problem.anchors.bound(followed, penalty)  # ours until the next bounds
+            if self._far is None:
+                estimate, gauges = self.problem.anchors.bound(followed, penalty)  # ours until the next bounds
+            else:
+                floor = self._floor(lam)
+                estimate, gauges = self.problem.anchors.judge(followed, penalty, floor, dual.at.residual, working)
+                self._known_from = floor * lam
             np.multiply(estimate, lam, out=self.levels)
         else:
             gauges = np.zeros(self.design.n_features)
@@ -503,7 +544,10 @@ class Engine:
             inside = np.zeros(self.design.n_features, dtype=bool)
             inside[working] = True
             violators = leading[~inside[leading]]
-        return Pair(lam, primal, objective, dual, sure, gap, counted), dual_value, violators
+        source = None
+        if self._far is not None:
+            source = ("ones", np.flatnonzero(sure != 1.0)) if self._measured is None else ("last", self._measured)
+        return Pair(lam, primal, objective, dual, sure, gap, counted, source), dual_value, violators
 
     def _points(
         self, working: Array, places: Array, own: RowPenalty, solved: Solution
@@ -561,13 +605,18 @@ class Engine:
             return
         vector, errors = dual.residual, pass_errors(self.loss, dual)
         if everything or len(features) > max(64, _TOUCH_FRACTION * self.design.n_features):
-            exact = self.problem.anchors.remember(vector, penalty, errors)
+            floor = None if self._far is None else self._floor(lam)
+            exact = self.problem.anchors.remember(vector, penalty, errors, floor)
+            self._measured = np.flatnonzero(known)
+            self._known_from = 0.0 if floor is None else floor * lam
             gauges[~known] = exact[~known]
             known[:] = True
             np.multiply(exact, lam, out=self.levels)
+            if floor is not None:
+                self.levels[exact < floor] = 0.0
         else:
-            products = self.design.correlate(vector, features)
-            gauges[features] = penalty.restrict(features).upper_gauges(products, self.design.norms(features) * errors)
+            products, norms = self.design.touch(vector, features)
+            gauges[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
             known[features] = True
             self.levels[features] = gauges[features] * lam
 

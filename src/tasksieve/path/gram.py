@@ -358,6 +358,8 @@ def serves(problem: Problem, n_values: int) -> bool:
         return False
     if penalty.coupling is not None:
         return False
+    if design.shards[0].storage.home is not None:  # its columns are not here
+        return False
     if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
     if design.n_nuisance > 1 and not np.all(np.isfinite(design.nuisance_sizes)):

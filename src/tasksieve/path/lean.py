@@ -31,7 +31,7 @@ _MOST_COLUMN_BYTES = 1 << 16
 def serves(problem: Problem) -> bool:
     """Whether a problem's columns lie where a pass a value is cheapest, and the loss is squared, rows are penalised."""
     shards = problem.design.shards
-    if len(shards) != 1 or not shards[0].judges or VariationalNewton.needs.unmet(problem.loss, problem.penalty):
+    if len(shards) != 1 or not shards[0].lean or VariationalNewton.needs.unmet(problem.loss, problem.penalty):
         return False
     storage = shards[0].storage
     return bool(storage.n_rows * storage.dtype.itemsize <= _MOST_COLUMN_BYTES)
@@ -84,7 +84,7 @@ class DeviceStrategy(CoordinateOrNewton):
 
 
 class _AtStrength:
-    """A penalty at a strength of which only a few features are asked for; whatever else is made when it is asked for."""
+    """A penalty at a strength, of which only a few features are asked for; all else is made on demand."""
 
     def __init__(self, unit: RowPenalty, lam: float) -> None:
         self._unit, self._lam = unit, lam
@@ -145,7 +145,7 @@ class LeanEngine(Engine):
         objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
         rows_penalty = penalty.restrict(dual.features)
         gauges = own.upper_gauges(products, errors)
-        self._shard.judge(dual.at.residual, self.problem.penalty, pass_errors(self.loss, dual.at))
+        self._shard.survey(dual.at.residual, self.problem.penalty, pass_errors(self.loss, dual.at))
         beyond, levels = self._shard.reaching(lam)
         outside = ~np.isin(beyond, working)
         beyond, over = beyond[outside], levels[outside] / lam

@@ -53,6 +53,8 @@ class Pair:
         What `counted` answers, where it is not the gauges.
     judged : array of int, optional
         Which features the gauges are of, ascending, where those of all others are at most 1; by default all.
+    source : (kind, features), optional
+        How shards can make up the gauges (`design.cluster.messages.Known`), but for those of these features.
     """
 
     lam: float
@@ -63,6 +65,7 @@ class Pair:
     gap: float = np.inf
     known: Array | None = None
     judged: Array | None = None
+    source: tuple[str, Array] | None = None
 
     def whole(self, penalty: RowPenalty, features: Array) -> tuple[RowPenalty, Array, Array]:
         """What `duality_gap` has to know of all features: their penalty, their gauges, and which of them some are."""

@@ -86,6 +86,8 @@ class Problem:
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
         self._null_levels: Array | None = None
+        #: whether the null levels are those that the shards found for their first anchor
+        self.null_remembered = True
         self._null_errors: Array | None = None
 
     def _refuse_free(self) -> None:
@@ -103,7 +105,7 @@ class Problem:
         )
         other.penalty.weights = np.where(self.penalty.penalised, feature_weights, 0.0)
         other.penalty = other.penalty.at(1.0)
-        other._null_levels, other._null_errors = self.null_levels() * factor, None
+        other._null_levels, other._null_errors, other.null_remembered = self.null_levels() * factor, None, False
         return other
 
     def null_levels(self) -> Array:

@@ -85,26 +85,59 @@ class Sieve:
         return mask
 
     def _rejects(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
-        upper: Array | None = None
-        for ball in self._pair_balls(pair, lam, penalty):
-            if not self._hopeful(ball, lam):
-                continue
-            if upper is not None:
-                upper = upper.copy()  # the next bounds are written to the same place
-            bound = self._reach(ball, penalty)
-            if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
-                # What was measured is sharper than the anchors know.
-                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
-                bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
-            upper = bound if upper is None else np.minimum(upper, bound)
-        if upper is None:
+        balls = self._pair_balls(pair, lam, penalty)
+        far = self._design.far
+        if far is None or pair.source is None or any(ball.cut_coef for ball in balls):
+            mask = self._rejects_here(pair, balls, lam, penalty)
+        else:
+            mask = self._rejects_there(far, pair, [ball for ball in balls if self._hopeful(ball, lam)], lam, penalty)
+        if mask is None:
             return np.zeros(self._design.n_features, dtype=bool)
-        mask = penalty.inactive(upper)
         if not self.safe:  # the solution itself speaks against it
             mask[pair.dual.features] = False
         if len(self._design.unpenalised):
             mask[self._design.unpenalised] = False
         return mask
+
+    def _rejects_there(
+        self, far: Any, pair: Pair, balls: list[Ball], lam: float, penalty: RowPenalty
+    ) -> Array | None:
+        """The same as `_rejects_here` by shards far away, in one question: bounds do not cross."""
+        from ..design.cluster.messages import Known, Reach
+
+        if not balls:
+            return None
+        reaches = []
+        for ball in balls:
+            verb, arguments = self._question(ball, penalty)
+            sharper = None
+            if self._sharper(ball, penalty):
+                moved = ball.radius + self._rounding(ball, pair.dual.at)
+                sharper = ball.residual_coef * (pair.lam / lam), moved
+            reaches.append(Reach(verb, arguments, sharper))
+        assert pair.source is not None
+        kind, features = pair.source
+        return np.asarray(far.rejects(reaches, penalty, Known(kind, pair.lam, features, pair.gauges[features])))
+
+    @staticmethod
+    def _sharper(ball: Ball, penalty: RowPenalty) -> bool:
+        """Whether what was measured at the centre may be sharper than what the anchors know of it."""
+        return penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None
+
+    def _rejects_here(self, pair: Pair, balls: list[Ball], lam: float, penalty: RowPenalty) -> Array | None:
+        """Rows that bounds over all hopeful balls prove to be zero; None if there is no such ball."""
+        upper: Array | None = None
+        for ball in balls:
+            if not self._hopeful(ball, lam):
+                continue
+            if upper is not None:
+                upper = upper.copy()  # the next bounds are written to the same place
+            bound = self._reach(ball, penalty)
+            if self._sharper(ball, penalty):
+                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
+                bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
+            upper = bound if upper is None else np.minimum(upper, bound)
+        return None if upper is None else penalty.inactive(upper)
 
     def _hopeful(self, ball: Ball, lam: float) -> bool:
         """Whether the ball could reject anything if its centre were zero."""
@@ -121,11 +154,7 @@ class Sieve:
     def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
         """Upper bounds of all gauges over a ball."""
         anchors = self._anchors
-        if ball.vector is not None:
-            centre = anchors.express(ball.vector)
-            if ball.slack is not None:
-                centre = centre.loosened(ball.slack)
-        elif ball.cut_coef and self._cut is not None:
+        if ball.cut_coef and ball.vector is None and self._cut is not None:
             # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
             place = anchors.place_of(self._cut.image)
             if place is None:
@@ -134,11 +163,24 @@ class Sieve:
             anchors.stand_at(0)
             centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
             centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
+            return anchors.bound(centre, penalty, ball.radius, ball.stretch)[1]
+        if ball.vector is None and not (ball.y_coef and self._clipped):
+            return anchors.ball_bound(ball.residual_coef, ball.y_coef, penalty, ball.radius)
+        _, (centre, radius, stretch) = self._question(ball, penalty)
+        return anchors.bound(centre, penalty, radius, stretch)[1]
+
+    def _question(self, ball: Ball, penalty: RowPenalty) -> tuple[str, tuple[Any, ...]]:
+        """What shards are asked for bounds over a ball without a cut, and the arguments but for the penalty."""
+        anchors = self._anchors
+        if ball.vector is not None:
+            centre = anchors.express(ball.vector)
+            if ball.slack is not None:
+                centre = centre.loosened(ball.slack)
         elif ball.y_coef and self._clipped:
             centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:
-            return anchors.ball_bound(ball.residual_coef, ball.y_coef, penalty, ball.radius)
-        return anchors.bound(centre, penalty, ball.radius, ball.stretch)[1]
+            return anchors.ball_question(ball.residual_coef, ball.y_coef, penalty, ball.radius)
+        return "bound", (centre, ball.radius, ball.stretch)
 
     # -- balls ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..design import one_blas_thread
+from ..design import DataLost, one_blas_thread
 from ..screening.rules import Rule
 from .engine import Value
 from .problem import Problem
@@ -29,6 +29,8 @@ class PathSolution:
     #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
     history: Any = None
     interrupted: bool = False
+    #: what interrupted it
+    reason: BaseException | None = None
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
 
@@ -105,8 +107,9 @@ def solve_path(
                     solution.points.append(value)
                     if progress is not None:
                         progress(k, len(lams), value)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DataLost) as reason:
             solution.interrupted = True
+            solution.reason = reason
     solution.passes = problem.design.passes
     solution.wrong_rejections = walk.wrong_rejections
     solution.history = walk.history

@@ -111,6 +111,8 @@ class RowPenalty(Described):
     tests: tuple[str, ...] = ()
     #: relative error of a computed gauge
     gauge_error: float = 1e-12
+    #: the penalty at unit strength that this one was made of, and the strength, where that is so
+    origin: tuple[RowPenalty, float] | None = None
     _ridge_ratio: float = 0.0
     _fixed_ridge: float = 0.0
 
@@ -140,6 +142,7 @@ class RowPenalty(Described):
         """A shallow copy; several are made for every value of a path, so without `copy`'s ceremony."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("origin", None)
         return other
 
     # -- features and strengths -----------------------------------------------------------------------------------
@@ -181,6 +184,7 @@ class RowPenalty(Described):
         scaled = self._copy()
         scaled.weights = lam * self.weights
         scaled.ridge = lam * self._ridge_ratio + self._fixed_ridge
+        scaled.origin = self, lam
         return scaled
 
     def ridges(self, lams: Array) -> Array:
@@ -335,12 +339,15 @@ class RowPenalty(Described):
         over = np.flatnonzero(gauges > 1.0)
         return over[np.argsort(-gauges[over])]
 
+    #: the part of the largest possible rate at which correlations are taken to move
+    rate = 0.7
+
     def promising(self, levels: Array, last: float, lam: float) -> Array:
         """Rows for the first working set at lam, from `levels`: the strengths at which rows had gauge 1 at `last`.
 
         They would cross their threshold if correlations moved at 0.7 of the largest possible rate.
         """
-        return (levels >= last - 0.7 * (last - lam)).nonzero()[0]
+        return (levels >= last - self.rate * (last - lam)).nonzero()[0]
 
     def steepest(self, products: Array) -> tuple[Array, Array] | None:
         """One row of coefficients that attains the polar of M, as (feature, row): None if there is no formula."""
@@ -360,6 +367,12 @@ class RowPenalty(Described):
     def split(self, rows: Array) -> dict[str, Array] | None:
         """Parts by name whose sum the rows are, where the penalty is a minimum over such parts; asked without data."""
         return None
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether only gauges near 1 and above matter to all of these: the others need not be known."""
+        kind, answers = type(self), ("polar", "certified", "inactive", "open", "leading", "promising")
+        return self.separable and all(getattr(kind, name) is getattr(RowPenalty, name) for name in answers)
 
     # -- what particular algorithms make use of -------------------------------------------------------------------
 

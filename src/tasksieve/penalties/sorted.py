@@ -118,6 +118,15 @@ class Sorted(RowPenalty):
         bound._kernel = kernels.SortedNorm()
         return bound
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the kernel, which holds work arrays only."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "weights" in state:
+            self._kernel = kernels.SortedNorm()
+
     def certificate_form(self) -> tuple[dict[str, Any], dict[str, Array]]:
         return {"name": "sorted"}, {"sorted_weights": self.weights}
 

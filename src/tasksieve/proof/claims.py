@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 
 _WIDER = 1.0 + 2.0**-20  # claims, beside rounding
 _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
+_LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
 
 
@@ -175,6 +176,15 @@ class _Finder(verify.Checker):
             for name, value in zip(names, before[1], strict=True):
                 arrays[name][k] = value
 
+    def _unsettled(
+        self, k: int, primal: verify.Box, dual: verify.Box, readings: verify.Readings, which: int
+    ) -> bool:
+        """Whether the products' rounding may be more than a little of the gap."""
+        problem, m = self.problem, readings.products[which]
+        wide = float((m.hi - m.lo)[self.penalty.features].max(initial=0.0))
+        loss = wide / (problem.cert["unit"] * problem.cert.arrays["alpha"][k]) * float(abs(primal.hi) + abs(dual.lo))
+        return not loss <= _LOST * float(primal.hi - dual.lo)
+
     def _compare(self, k: int, primal: verify.Box, dual: verify.Box, c: Any, failures: list[str]) -> verify.Value:
         arrays = self.problem.cert.arrays
         width = (primal.hi - primal.lo) + (dual.hi - dual.lo)
@@ -210,10 +220,9 @@ class _Finder(verify.Checker):
         twice = 2.0 * arrays["gap"][k] * _INSIDE
         if arrays["ridge"][k] > 0.0 and len(places):
             proved[places] = arrays["ridge"][k] * scaled.square().sum(1).lo > twice
-        plain = problem.loss == "clipped" and not problem.signs and loss["low"] is None and loss["high"] is None
         support = np.union1d(self.open[k], problem.free)
         fewest = min(len(y) for y in problem.y)
-        if plain and not loss["epsilon"] and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
+        if problem.squared and 0 < len(support) <= min(fewest, _LARGEST_SUPPORT):
             proved |= self._by_eigenvalues(features, rows, support, twice * problem.cert["unit"] * loss["mu"])
         self.sure[k] = np.flatnonzero(proved)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .genome import Genome
 from .trust import Trust
 
 Array = np.ndarray[Any, Any]
@@ -106,8 +107,14 @@ class ReportContent:
         The certificate file of the model shown, which the page then checks against a file of data.
     proof_command : str
         What to run where the browser cannot check it.
+    no_proof : str
+        Why there is no `proof`, as part of a sentence.
+    proven_zero, proven_nonzero : bool arrays of shape (d,), optional
+        Features that are zero in every solution, and in none, by the certificate of the model shown.
     fitted : bool
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
+    genome : Genome, optional
+        Where features lie, if they are variants.
     """
 
     title: str
@@ -138,7 +145,11 @@ class ReportContent:
     trust: Trust | None = None
     proof: bytes | None = None
     proof_command: str = "tasksieve verify RUN"
+    no_proof: str = ""
+    proven_zero: Array | None = None
+    proven_nonzero: Array | None = None
     fitted: bool = True
+    genome: Genome | None = None
 
     @property
     def headline(self) -> FitQuality | None:

@@ -18,6 +18,7 @@ from ..versions import versions
 from .content import Array, ExtraTable, FitQuality, ReportContent
 from .from_findings import trust_of
 from .members import member_tables
+from .proof import carry
 from .rows import coefficient_rows, multinomial, row_labels
 from .words import capital, count, plural, quantity, small
 
@@ -52,7 +53,8 @@ def content_from_model(
         Of a path the last model is shown (``path.alphas[-1]``).
     X, y, task, sample_weight : optional
         The rows that the model was fitted to, in any form that `fit` takes. With them the report shows how well each
-        task is fitted, and for a model with a fixed ``alpha`` the path that leads to it.
+        task is fitted, for a model with a fixed ``alpha`` the path that leads to it, and carries the certificate,
+        which the page can check by itself, with what it proves of every feature.
     offset : optional
         That of the fit, where it had one.
     along : RegularizationPath, optional
@@ -160,6 +162,7 @@ def content_from_model(
             *quality_tables(content.by_task, tasks.tolist()),
             *member_tables(model, content.features.tolist(), tasks.tolist()),
         ]
+    _prove(content, model, X, y, task=task, sample_weight=sample_weight, offset=offset)
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
     if answered is None and content.trust is not None:
@@ -291,7 +294,28 @@ def _content_from_path(
         versions=versions(),
         **_along(path),
         warnings=_path_warnings(path),
+        no_proof="a path keeps no data",
+        proof_command="path.certificate(X, y, ...).verify(X, y, ...)",
     )
+
+
+def _prove(content: ReportContent, model: Any, X: Any, y: Any, **rows: Any) -> None:
+    """The certificate of the model on its data, or why there is none."""
+    given = {name: values for name, values in rows.items() if values is not None}
+    words = "".join(f", {name}={name}" for name in given)
+    content.proof_command = f"model.certificate(X, y{words}).verify(X, y{words})"
+    if X is None:
+        content.no_proof = "the data were not given with the model"
+        return
+    if not hasattr(model, "certificate"):
+        content.no_proof, content.proof_command = f"{type(model).__name__} writes none", ""
+        return
+    try:
+        found = model.certificate(X, y, **given)
+    except (ValueError, MemoryError) as error:
+        content.no_proof, content.proof_command = (str(error) or "not enough memory").rstrip("."), ""
+        return
+    carry(content, found.to_bytes(), 0, content.proof_command)
 
 
 def _along(path: RegularizationPath | None) -> dict[str, Any]:

@@ -109,11 +109,13 @@ def pack(content: ReportContent) -> Packed:
         "intercept": numbers(np.asarray(content.intercept, dtype=float)[tasks]),
         "tolerance": number(content.certificate.get("tol")),
         "stable": None,
+        "proven": proven_marks(content, order),
         "trust": None if content.trust is None else trust_data(content.trust, content.features),
         "path": None,
         "coefficients": None,
         "pathCoefficients": None,
         "strengths": _packed_rows(along.T),
+        "genome": None if content.genome is None else content.genome.data(content.features[order]),
     }
     if content.trust is not None and content.trust.stability is not None:
         data["stable"] = numbers(content.trust.stability.probabilities[order])
@@ -126,6 +128,14 @@ def pack(content: ReportContent) -> Packed:
     else:
         data["coefficients"] = _packed_rows(chosen)
     return Packed(data, order, strength[order], chosen, tasks, left_out)
+
+
+def proven_marks(content: ReportContent, features: np.ndarray) -> list[int] | None:
+    """1: not zero in any solution, -1: zero in every solution, 0: the gap does not decide it."""
+    if content.proven_zero is None or content.proven_nonzero is None:
+        return None
+    marks = content.proven_nonzero[features].astype(int) - content.proven_zero[features].astype(int)
+    return [int(mark) for mark in marks]
 
 
 def row_norms(coef: scipy.sparse.csr_array) -> np.ndarray:

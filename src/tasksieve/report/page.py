@@ -16,15 +16,16 @@ import numpy as np
 from ..atomic import write_bytes
 from .content import ReportContent
 from .packing import Packed, pack, shorten
-from .proof import checker_script, encoded
+from .proof import checker_script, encoded, reads_tables
 from .trust import Trust
-from .words import plural, quantity, small
+from .words import count, plural, quantity, small
 
 HERE = Path(__file__).parent
+MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
-SCRIPT = ("basics", "plots", "path", "table", "features", "tasks", "trust", "verify", "ready")
-OF_A_MODEL = ("path", "features", "tasks")
+SCRIPT = ("basics", "plots", "path", "table", "features", "genome", "tasks", "trust", "verify", "ready")
+OF_A_MODEL = ("path", "features", "genome", "tasks")
 
 
 def render(content: ReportContent) -> str:
@@ -70,6 +71,8 @@ def render(content: ReportContent) -> str:
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         checker=checker_script() if content.proof is not None else None,
+        takes_tables=content.proof is not None and reads_tables(content.proof),
+        proven_words=proven_words(content, packed),
         data=packed.data,
         left_out=packed.left_out,
         warnings=[*content.warnings, *observations(content)],
@@ -126,11 +129,18 @@ def check(content: ReportContent) -> None:
     if stability is not None:
         lengths.append(("trust.stability.probabilities", stability.probabilities, n_features))
         lengths.append(("trust.stability.stable", stability.stable, n_features))
+    for name in ("proven_zero", "proven_nonzero"):
+        if getattr(content, name) is not None:
+            lengths.append((name, getattr(content, name), n_features))
     for name, values, wanted in lengths:
         if len(values) != wanted:
             raise ValueError(
                 f"{name} has {len(values)} entries, {wanted} are needed to match coef and alphas."
             )
+    if content.proven_zero is not None and content.proven_nonzero is not None:
+        both = np.flatnonzero(content.proven_zero & content.proven_nonzero)
+        if len(both):
+            raise ValueError(f"proven_zero and proven_nonzero both hold feature {both[0]}: one of them is wrong.")
     for k, coef in enumerate(content.path_coefs):
         if coef.shape != content.coef.shape:
             raise ValueError(f"path_coefs[{k}] has shape {coef.shape}, coef has {content.coef.shape}.")
@@ -237,11 +247,38 @@ def static_rows(content: ReportContent, packed: Packed) -> list[dict[str, str]]:
                 "name": names[rank],
                 "strength": quantity(packed.strengths[rank]),
                 "stable": stable_share(content, int(packed.order[rank])),
+                "proven": "" if packed.data["proven"] is None else MARKS[packed.data["proven"][rank]],
                 "tasks": f"{np.count_nonzero(coefficients):,} of {len(tasks):,}",
                 "largest": f"{quantity(coefficients[at], sign=True)} in {tasks[at]}",
             }
         )
     return rows
+
+
+def proven_words(content: ReportContent, packed: Packed) -> str:
+    """What the marks of features mean, and how many of each there are."""
+    if content.proven_zero is None or content.proven_nonzero is None:
+        return ""
+    sure, never = int(content.proven_nonzero.sum()), int(content.proven_zero.sum())
+    left = content.coef.shape[1] - sure - never
+
+    def are(n: int) -> str:
+        return "is" if n == 1 else "are"
+
+    said = (
+        "Proved by the duality gap, for the chosen model. Always: every model with the lowest objective on these data "
+        "uses the feature. Never: none does. Undecided: the gap leaves it open, and a smaller tolerance may decide it. "
+        f"Of all {content.coef.shape[1]:,} features {sure:,} {are(sure)} always used, {never:,} {are(never)} never "
+        f"used, {left:,} {are(left)} undecided. It is a statement about these data and this penalty, not about "
+        "new data."
+    )
+    wrong = int(np.count_nonzero(content.proven_zero[packed.order[: packed.data["nKept"]]]))
+    if wrong:
+        said += (
+            f" The coefficients of {count(wrong, 'feature')} shown are there only because the solver stopped at its "
+            "tolerance."
+        )
+    return said
 
 
 def stable_rows(content: ReportContent) -> list[tuple[str, str, bool]]:

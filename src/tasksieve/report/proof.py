@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import io
+import json
 import os
+import zipfile
 from pathlib import Path
 
 from ..proof.certificate import Certificate
 from ..verify import read_certificate
+from .content import ReportContent
 
 HERE = Path(__file__).parent / "verify"
 # The checker in parts, in their order. It shares no code with the library or with verify.py.
@@ -22,15 +26,40 @@ CHECKER = (
     "dual_point",
     "features",
     "check",
+    "zeros",
     "worker",
 )
 MOST_BYTES = 6_000_000  # of a certificate in a page
-# Claims that the page does not check are not in it.
-_LISTS = ("open_start", "open", "sure_start", "sure")
+_LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure_start": ("sure",)}
 
 
-def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes | None:
-    """The certificate of one value of a path; None where it is too large for a page.
+def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value: int, command: str) -> None:
+    """Put a certificate into a report: the file of one value, or why it is left out, and what it proves of features.
+
+    Parameters
+    ----------
+    content : ReportContent
+    source : bytes or path
+        A certificate file.
+    value : int
+        Of a certificate that has several.
+    command : str
+        What checks it without the page.
+    """
+    alone = one_value(source, value)
+    stated = read_certificate(alone)
+    claims = Certificate(stated.header, stated.arrays)
+    if "open" in stated.arrays:
+        content.proven_zero, content.proven_nonzero = claims.proven_zero(), claims.proven_nonzero()
+    content.proof_command = command
+    if len(alone) <= MOST_BYTES:
+        content.proof = alone
+    else:
+        content.no_proof = f"with {len(alone) / 1e6:,.1f} MB it is too large for a page"
+
+
+def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
+    """The certificate of one value of a path.
 
     Parameters
     ----------
@@ -41,20 +70,26 @@ def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes |
     """
     whole = read_certificate(source)
     arrays, k = whole.arrays, 0 if whole.n_values == 1 else range(whole.n_values)[value]
-    here = slice(*arrays["start"][k : k + 2])
-    alone = {name: values for name, values in arrays.items() if name not in _LISTS}
+    alone = dict(arrays)
     for name in ("alpha", "ridge", "objective", "dual_value", "gap", "intercept", "dual"):
         alone[name] = arrays[name][k : k + 1]
-    for name in ("feature", "output", "coef"):
-        alone[name] = arrays[name][here]
-    alone["start"] = arrays["start"][k : k + 2] - here.start
+    for start, lists in _LISTS.items():
+        if start in arrays:
+            here = slice(*arrays[start][k : k + 2])
+            alone[start] = arrays[start][k : k + 2] - here.start
+            alone |= {name: arrays[name][here] for name in lists}
     header = {name: content for name, content in whole.header.items() if name != "about"}
-    found = Certificate(header, alone).to_bytes()
-    return found if len(found) <= MOST_BYTES else None
+    return Certificate(header, alone).to_bytes()
 
 
 def encoded(certificate: bytes) -> str:
     return base64.b64encode(certificate).decode("ascii")
+
+
+def reads_tables(certificate: bytes) -> bool:
+    """Whether the certificate says how its data are read from a table of text."""
+    with zipfile.ZipFile(io.BytesIO(certificate)) as archive:
+        return json.loads(archive.read("header.json")).get("table") is not None
 
 
 def checker_script() -> str:

@@ -9,10 +9,11 @@ import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
 from ..report.from_model import out_of_fold, quality_tables, standardised_fact
-from ..report.proof import one_value
+from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from ..verify import Unreadable
-from .folder import DATA, PROOF, VERSIONS, RunError, RunFolder
+from .folder import DATA, PROOF, VARIANTS, VERSIONS, RunError, RunFolder
+from .genome import read_genome
 from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import SavedPath, read_columns, read_member_tables, read_path
@@ -76,10 +77,14 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         content.chosen = _chosen(saved, path)
     if (folder / PROOF).is_file():
         try:
-            content.proof = one_value(folder / PROOF, 0 if path is None else content.chosen)
+            value = 0 if path is None else content.chosen
+            carry(content, folder / PROOF, value, f"tasksieve verify {folder.path.name}")
         except (Unreadable, IndexError) as error:
             raise RunError(f"{folder / PROOF} is not that of this run: {error}") from None
-        content.proof_command = f"tasksieve verify {folder.path.name}"
+    else:
+        content.no_proof, content.proof_command = "its run has none, and log.txt there says why", ""
+    if (folder / VARIANTS).is_file():
+        content.genome = read_genome(folder, data)
     if (folder / "cv_scores.csv").is_file():
         content.cv_scores = np.column_stack(list(read_columns(folder, "cv_scores.csv").values()))
         content.cv_measure = str(data.get("cv_measure", "held-out loss"))

@@ -27,6 +27,7 @@ PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
 METHODS = "methods.txt"  # a paragraph for an article
+VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
 TABLES = "tables.json"  # what a loss or penalty adds to the report
 RESULTS = (
     "model.json",
@@ -48,6 +49,8 @@ RESULTS = (
     "comparison.csv",
     METHODS,
     TABLES,
+    VARIANTS,
+    SCORE,
     CERTIFICATE,
     PROOF,
     "timing.json",

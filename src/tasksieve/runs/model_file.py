@@ -13,7 +13,7 @@ import scipy.sparse
 from ..fitted.restore import get_state, set_state
 from ..tables import Encoding, write_arrays
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
-from ..tasks import label_array
+from ..tasks import Fills, label_array
 from .arrays import pack_names, pack_rows, unpack_names, unpack_rows
 from .folder import RunError, RunFolder
 from .quality_file import plain_quality, quality_from
@@ -86,6 +86,8 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
     arrays["feature_names"], arrays["feature_ends"] = pack_names(saved.feature_names)
     if saved.fill is not None:
         arrays["fill"] = saved.fill
+    if state.get("fills") is not None:  # what stands for missing genotypes
+        arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
     content = {
         "format": FORMAT,
         "model": saved.kind,
@@ -172,6 +174,8 @@ def _rebuild(
         state["tasks"] = label_array([label_from(label) for label in content["tasks"]])
     if content["classes"] is not None:
         state["classes"] = _classes_from(content["classes"])
+    if "fills_features" in arrays:
+        state["fills"] = _fills_from(arrays["fills_features"], arrays["fills_means"], len(names))
     if "cv_quality" in content:
         state["cv_quality"] = quality_from(content["cv_quality"])
     coef: Any = rows.toarray().reshape(shape)
@@ -233,3 +237,11 @@ def _classes_from(content: dict[str, Any]) -> Any:
             for pair in content["pairs"]
         ]
     return label_array([label_from(label) for label in content["all"]])
+
+
+def _fills_from(features: np.ndarray, means: np.ndarray, n_features: int) -> Fills:
+    if features.ndim != 1 or means.ndim != 2 or len(features) != len(means) or features.dtype.kind != "i":
+        raise ValueError("means of missing genotypes")
+    if len(features) and not (np.all(np.diff(features) > 0) and features[0] >= 0 and features[-1] < n_features):
+        raise ValueError("means of missing genotypes")
+    return Fills(features.astype(np.int64), means.astype(np.float64))

@@ -1,12 +1,15 @@
 """Variational Newton (`newton`) on a device: the same program in torch, all in double precision.
 
-Tasks are padded to the longest, so that one batched call serves all: a row of zeros adds 1 to the diagonal of K and
-nothing else. The linear algebra is in the form that is smaller (`newton_forms`): as large as the tasks have rows, or as
-there are features in play.
+Tasks are padded to the longest, and columns to one of a few widths, so that one batched call serves all tasks and the
+same calls serve all values: a row of zeros adds 1 to the diagonal of K and nothing else, a column of zeros nothing at
+all. The linear algebra is in the form that is smaller (`newton_forms`): as large as the tasks have rows, or as there
+are features in play. On a GPU each of the two halves of a step, a direction and the point that it leads to, is one
+recorded graph of kernels; a step then waits for the device once.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -20,20 +23,212 @@ from .working import Solution, WorkingProblem
 Array = np.ndarray[Any, Any]
 
 _JITTER = 1e-13  # of M's mean diagonal
-_DAMPING = (0.0, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
+_DAMPING = (1e-6, 1e-4, 1e-2, 1.0, 100.0)
 _HALVINGS = 30
 _PIVOTS = 20  # rounds of deciding which rows sit at their bound
 _STALLED = 20
+_MOST_RECORDED = 1 << 28  # bytes of columns, for which graphs are kept
 
 
-class _Point:
-    """Phi and everything that belongs to it at one vector a."""
+def _width(count: int) -> int:
+    """Columns of a room for so many, one of them a spare."""
+    if count < 256:
+        return max(64, 1 << count.bit_length())
+    return (count // 256 + 1) * 256
 
-    __slots__ = ("a", "factor", "gap", "products", "residual", "sizes", "value")
 
-    def __init__(self, a: Any, factor: Any, residual: Any, products: Any, sizes: Any, value: float, gap: float) -> None:
-        self.a, self.factor, self.residual, self.products = a, factor, residual, products
-        self.sizes, self.value, self.gap = sizes, value, gap
+class _Slot:
+    """Phi and everything that belongs to it at one vector a, where a graph leaves it."""
+
+    def __init__(self, width: int, device: Any) -> None:
+        self.a = torch.zeros(width, dtype=torch.float64, device=device)
+        self.factor: Any = None
+        self.residual: Any = None
+        self.products: Any = None
+        self.sizes: Any = None
+        self.mask: Any = None
+        self.rank: Any = None
+        self.found: Any = None
+        self.graph: Any = None
+        self.directions: dict[int, _Direction] = {}
+
+
+class _Direction:
+    """A direction from a slot, over so many rows, and what it was made of."""
+
+    def __init__(self) -> None:
+        self.graph: Any = None
+        self.chosen: Any = None
+        self.m: Any = None
+        self.right: Any = None
+        self.lower: Any = None
+        self.size: Any = None
+        self.following: Any = None
+        self.found: Any = None
+
+
+class _Room:
+    """Columns of one width and the two points that take turns."""
+
+    def __init__(self, matrices: int, rows: int, tasks: int, width: int, device: Any) -> None:
+        def numbers(*shape: int) -> Any:
+            return torch.zeros(shape, dtype=torch.float64, device=device)
+
+        self.width, self.rows = width, rows
+        self.x, self.y = numbers(matrices, rows, width), numbers(tasks, rows)
+        self.lam, self.ridge = numbers(width) + 1.0, numbers()
+        self.slots = (_Slot(width, device), _Slot(width, device))
+        self.recording = device.type == "cuda" and self.x.numel() * 8 <= _MOST_RECORDED
+
+    def run(self, holder: Any, work: Any) -> None:
+        """Do some work that leaves its results in a holder: recorded the first time, replayed from then on."""
+        if not self.recording:
+            work()
+            return
+        if holder.graph is None:
+            aside = torch.cuda.Stream()
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):  # libraries allocate what they need
+                work()
+            torch.cuda.current_stream().wait_stream(aside)
+            graph = torch.cuda.CUDAGraph()
+            try:
+                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                    work()
+            except RuntimeError:  # a library that cannot be recorded: the same calls, one by one
+                self.recording = False
+                work()
+                return
+            holder.graph = graph
+        holder.graph.replay()
+
+    # -- one point ------------------------------------------------------------------------------------------------
+
+    def evaluate(self, slot: _Slot) -> None:
+        self.run(slot, lambda: self._evaluate(slot))
+
+    def _evaluate(self, slot: _Slot) -> None:
+        x, y, a, lam, ridge = self.x, self.y, slot.a, self.lam, self.ridge
+        if self.width < self.rows:  # B = I + D G D
+            scaled = x * a.sqrt()
+            inner = scaled.mT @ scaled
+            inner.diagonal(dim1=1, dim2=2).add_(1.0)
+            slot.factor, info = torch.linalg.cholesky_ex(inner)
+            slot.residual = y - _combine(scaled, _solve(slot.factor, _times(scaled, y)))
+        else:  # K = I + X diag(a) X'
+            outer = (x * a) @ x.mT
+            outer.diagonal(dim1=1, dim2=2).add_(1.0)
+            slot.factor, info = torch.linalg.cholesky_ex(outer)
+            slot.residual = _solve(slot.factor, y)
+        slot.products = _times(x, slot.residual).mT.contiguous()  # (columns, tasks)
+        slot.sizes = sizes = torch.linalg.vector_norm(slot.products, dim=1)
+        active = a > 0.0
+        slot.mask = ((active | (sizes > lam)) & (sizes > 0.0)).to(torch.float64)
+        # first the rows that are not zero, then the strongest of those that come in
+        slot.rank = slot.mask * torch.where(active, torch.inf, sizes / lam).nan_to_num()
+        rest, weights = 1.0 - ridge * a, a * sizes * sizes
+        terms = [lam * lam * a / rest, a * weights, weights * rest, lam * a * sizes, slot.mask, active]
+        along, square = (slot.residual * y).sum(), (slot.residual * slot.residual).sum()
+        sums, ends = torch.stack(terms).sum(dim=1), torch.stack([along, square, (sizes * rest / lam).max()])
+        slot.found = torch.cat([sums, ends, info.max().to(torch.float64)[None]])
+
+    # -- one direction --------------------------------------------------------------------------------------------
+
+    def direct(self, slot: _Slot, count: int) -> _Direction:
+        """The secular form's direction over the rows that may move, at most `count`, and the point it leads to."""
+        found = slot.directions.setdefault(count, _Direction())
+        self.run(found, lambda: self._direct(slot, count, found))
+        return found
+
+    def _direct(self, slot: _Slot, count: int, out: _Direction) -> None:
+        order = torch.argsort(slot.rank, descending=True, stable=True)
+        out.chosen = chosen = order[:count]
+        inside = slot.mask[chosen]
+        out.size = size = torch.where(inside > 0.0, slot.sizes[chosen], torch.ones_like(inside))
+        a, strength = slot.a[chosen], self.lam[chosen]
+        # rows that only fill the room up: an identity of their own
+        out.m = m = self.system(slot, chosen, slot.products[chosen] * (inside / size)[:, None])
+        out.right = inside * size * (size * (1.0 - self.ridge * a) / strength - 1.0)
+        out.lower = -inside * a * size
+        m.diagonal().add_(inside * self.ridge * size / strength)
+        m.diagonal().add_(_JITTER * m.diagonal().sum() / inside.sum().clamp(min=1.0) + (1.0 - inside))
+        factor, info = torch.linalg.cholesky_ex(m)
+        v = torch.cholesky_solve(out.right[:, None], factor)[:, 0]
+        below = (v < out.lower).sum()
+        out.following, decrease = self.follow(slot, out, torch.maximum(v, out.lower), 1.0)
+        out.found = torch.stack([below.to(torch.float64), info.to(torch.float64), decrease])
+
+    def follow(self, slot: _Slot, along: _Direction, v: Any, step: float) -> tuple[Any, Any]:
+        """The point at the end of a step, and how much Phi should fall."""
+        direction = torch.zeros_like(slot.a).index_copy(0, along.chosen, v / along.size)
+        direction = torch.where((slot.a > 0.0) & (slot.sizes == 0.0), -slot.a, direction)
+        slope = 0.5 * ((self.lam / (1.0 - self.ridge * slot.a)) ** 2 - slot.sizes**2)
+        a = slot.a + step * direction
+        a = torch.where(a <= 1e-12 * slot.a, torch.zeros_like(a), a)
+        # a < 1/ridge is the domain of Phi
+        a = torch.where(self.ridge > 0.0, torch.minimum(a, 0.5 * (slot.a + 1.0 / self.ridge)), a)
+        return a, slope @ direction
+
+    def system(self, slot: _Slot, chosen: Any, u: Any) -> Any:
+        """``M = sum_t (u_t u_t') o X_t' K_t^-1 X_t`` on some columns."""
+        own = self.x[:, :, chosen]
+        if self.width >= self.rows:
+            whitened = torch.linalg.solve_triangular(slot.factor, own, upper=False)
+            if len(whitened) == 1:  # one matrix for all tasks
+                return (whitened[0].T @ whitened[0]) * (u @ u.T)
+            z = (whitened * u.T[:, None, :]).reshape(-1, len(chosen))
+            return z.T @ z
+        # X'K^-1X = G - G D B^-1 D G, B of all columns in play
+        cross = torch.linalg.solve_triangular(slot.factor, (self.x * slot.a.sqrt()).mT @ own, upper=False)
+        inside = own.mT @ own - cross.mT @ cross
+        if len(inside) == 1:
+            return inside[0] * (u @ u.T)
+        return (inside * (u.T[:, :, None] * u.T[:, None, :])).sum(dim=0)
+
+
+class _Rooms:
+    """Rooms of one shape of data; those of the last path are kept for the next, with their graphs."""
+
+    _kept: dict[Any, list[_Rooms]] = {}  # noqa: RUF012
+    _lock = threading.Lock()
+
+    def __init__(self, key: tuple[int, int, int, Any]) -> None:
+        self.key = key
+        self._rooms: dict[int, _Room] = {}
+
+    @classmethod
+    def borrow(cls, key: tuple[int, int, int, Any]) -> _Rooms:
+        with cls._lock:
+            kept = cls._kept.get(key)
+            return kept.pop() if kept else cls(key)
+
+    def give_back(self) -> None:
+        with self._lock:
+            if self.key not in self._kept:
+                self._kept.clear()  # of another shape
+            self._kept.setdefault(self.key, []).append(self)
+
+    def of(self, count: int) -> _Room:
+        width = _width(count)
+        if width not in self._rooms:
+            matrices, rows, tasks, device = self.key
+            self._rooms[width] = _Room(matrices, rows, tasks, width, device)
+        return self._rooms[width]
+
+
+class _Facts:
+    """What the host has to know of a point."""
+
+    def __init__(self, found: list[float], ridge: float) -> None:
+        strength, ridged, inner, norm, count, active, along, residual2, polar, failed = found
+        self.count, self.active = int(count), int(active)
+        self.value = 0.5 * (along + strength)
+        self.sound = not failed and bool(np.isfinite(self.value))
+        residual2 += ridge * ridged
+        scale = (residual2 + inner) / residual2 if residual2 > 0.0 else 1.0
+        if polar > 0.0:
+            scale = min(scale, 1.0 / polar)
+        self.gap = 0.5 * (1.0 - scale) ** 2 * residual2 + max(norm - scale * inner, 0.0)
 
 
 class DeviceNewton:
@@ -67,211 +262,134 @@ class DeviceNewton:
         padded = self._matrices * self._rows <= 4 * (len(packed.x) if packed.shared else int(packed.offsets[-1]))
         return padded and self._matrices * float(min(count, self._rows)) ** 2 <= 2**29
 
-    def _padded(self, vector: Any) -> Any:
-        """A flat vector over samples as (tasks, rows)."""
-        out = torch.zeros(self._packed.n_tasks * self._rows, dtype=torch.float64, device=self._device)
-        out[self._flat] = vector
-        return out.reshape(self._packed.n_tasks, self._rows)
-
-    def _chosen(self, places: Array) -> Any:
-        """Columns on the device, (matrices, rows, len(places)); those that are missing are sent."""
+    def _send(self) -> None:
+        """Columns that came into play since the last call."""
         packed = self._packed
         if self._layout != packed.layout:
             self._layout, self._known = packed.layout, 0
         total = packed.x.shape[1]
-        if total > self._known:
-            if total > self._columns.shape[2]:
-                room = max(total, 2 * self._columns.shape[2])
-                grown = torch.zeros((self._matrices, self._rows, room), dtype=torch.float64, device=self._device)
-                grown[:, :, : self._known] = self._columns[:, :, : self._known]
-                self._columns = grown
-            fresh = torch.from_numpy(packed.x[:, self._known : total].T.copy()).to(self._device)
-            if packed.shared or self._matrices == 1:
-                self._columns[0, :, self._known : total] = fresh.T
-            else:
-                flat = self._columns.view(self._matrices * self._rows, -1)
-                flat[self._flat, self._known : total] = fresh.T
-            self._known = total
-        return self._columns[:, :, torch.from_numpy(places).to(self._device)]
+        if total <= self._known:
+            return
+        if total > self._columns.shape[2]:
+            room = max(total, 2 * self._columns.shape[2])
+            grown = torch.zeros((self._matrices, self._rows, room), dtype=torch.float64, device=self._device)
+            grown[:, :, : self._known] = self._columns[:, :, : self._known]
+            self._columns = grown
+        fresh = torch.from_numpy(packed.x[:, self._known : total].T.copy()).to(self._device).T
+        if self._matrices == 1:
+            self._columns[0, :, self._known : total] = fresh
+        else:
+            self._columns.view(self._matrices * self._rows, -1)[self._flat, self._known : total] = fresh
+        self._known = total
 
     def solve(self, problem: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         """As `VariationalNewton.solve`; a gap of infinity says that the device found no way on."""
+        rooms = _Rooms.borrow((self._matrices, self._rows, self._packed.n_tasks, self._device))
+        try:
+            return self._solve_in(rooms.of(len(problem.places)), problem, start, tol, max_iter)
+        finally:
+            rooms.give_back()
+
+    def _solve_in(
+        self, room: _Room, problem: WorkingProblem, start: Array, tol: float, max_iter: int
+    ) -> Solution:
+        self._send()
         if problem.loss.target is not self._target[0]:
-            self._target = problem.loss.target, self._padded(torch.from_numpy(problem.loss.target).to(self._device))
-        x, y = self._chosen(problem.places), self._target[1]
-        lam = torch.from_numpy(np.ascontiguousarray(problem.penalty.group)).to(self._device)
-        ridge, sizes = float(problem.penalty.ridge), row_norms(start)
-        a = torch.from_numpy(sizes / (problem.penalty.group + ridge * sizes)).to(self._device)
-        point = self._evaluate(x, y, a, lam, ridge)
-        if point is None:
+            padded = torch.zeros(self._packed.n_tasks * self._rows, dtype=torch.float64, device=self._device)
+            padded[self._flat] = torch.from_numpy(problem.loss.target).to(self._device)
+            self._target = problem.loss.target, padded.reshape(self._packed.n_tasks, self._rows)
+        count, penalty = len(problem.places), problem.penalty
+        ridge, sizes = float(penalty.ridge), row_norms(start)
+        # one message: places, strengths and the start
+        sent = np.zeros((3, room.width))
+        sent[1] = 1.0
+        sent[0, :count], sent[1, :count] = problem.places, penalty.group
+        sent[2, :count] = sizes / (penalty.group + ridge * sizes)
+        here = torch.from_numpy(sent).to(self._device)
+        room.x[:, :, :count] = self._columns[:, :, here[0, :count].to(torch.int64)]
+        room.x[:, :, count:] = 0.0
+        room.y.copy_(self._target[1])
+        room.lam.copy_(here[1])
+        room.ridge.fill_(ridge)
+        now, other = room.slots
+        now.a.copy_(here[2])
+        room.evaluate(now)
+        facts = _Facts(now.found.tolist(), ridge)
+        if not facts.sound:
             return Solution(start, 0, np.inf)
-        steps, least, stalled = 0, point.gap, 0
-        while point.gap > tol and steps < max_iter and stalled < _STALLED:
-            following = self._step(point, x, y, lam, ridge)
+        steps, least, stalled = 0, facts.gap, 0
+        while facts.gap > tol and steps < max_iter and stalled < _STALLED and facts.count:
+            following = self._step(room, now, other, facts, ridge)
             steps += 1
-            if following is None:
+            if following is None:  # rounding has been reached
                 break
-            point = following
-            stalled = stalled + 1 if point.gap > 0.999 * least else 0
-            least = min(point.gap, least)
-        rows = (point.a[:, None] * point.products).cpu().numpy()
-        return Solution(rows, steps, point.gap)
+            now, other, facts = other, now, following
+            stalled = stalled + 1 if facts.gap > 0.999 * least else 0
+            least = min(facts.gap, least)
+        rows = (now.a[:count, None] * now.products[:count]).cpu().numpy()
+        return Solution(rows, steps, facts.gap)
 
-    # -- one point ------------------------------------------------------------------------------------------------
-
-    def _evaluate(self, x: Any, y: Any, a: Any, lam: Any, ridge: float) -> _Point | None:
-        """Residual, products, Phi and gap; None where a factorisation failed. One message from the device."""
-        by_features = x.shape[2] < self._rows
-        if by_features:  # B = I + D G D
-            root = a.sqrt()
-            scaled = x * root
-            inner = scaled.mT @ scaled
-            inner.diagonal(dim1=1, dim2=2).add_(1.0)
-            factor, info = torch.linalg.cholesky_ex(inner)
-            against = self._times(scaled, y)
-            residual = y - self._combine(scaled, self._solve(factor, against))
-        else:  # K = I + X diag(a) X'
-            outer = (x * a) @ x.mT
-            outer.diagonal(dim1=1, dim2=2).add_(1.0)
-            factor, info = torch.linalg.cholesky_ex(outer)
-            residual = self._solve(factor, y)
-        products = self._times(x, residual).mT.contiguous()  # (columns, tasks)
-        sizes = torch.linalg.vector_norm(products, dim=1)
-        rest, squares = 1.0 - ridge * a, sizes * sizes
-        penalties, weights = lam * a * sizes, a * squares
-        found = torch.stack([
-            (residual * y).sum(), (lam * lam * a / rest).sum(), (residual * residual).sum(), (a * weights).sum(),
-            (weights * rest).sum(), penalties.sum(), (sizes * rest / lam).max(), info.max().to(torch.float64),
-        ]).tolist()  # fmt: skip
-        along, strength, residual2, ridged, inner_sum, norm, polar, failed = found
-        value = 0.5 * along + 0.5 * strength
-        if failed or not np.isfinite(value):
-            return None
-        residual2 += ridge * ridged
-        scale = (residual2 + inner_sum) / residual2 if residual2 > 0.0 else 1.0
-        if polar > 0.0:
-            scale = min(scale, 1.0 / polar)
-        gap = 0.5 * (1.0 - scale) ** 2 * residual2 + max(norm - scale * inner_sum, 0.0)
-        return _Point(a, factor, residual, products, sizes, value, gap)
-
-    def _times(self, x: Any, vectors: Any) -> Any:
-        """``x_t' v_t``: (tasks, columns), one matrix for all tasks or one each."""
-        if len(x) == 1:
-            return vectors @ x[0]
-        return (vectors[:, None, :] @ x)[:, 0]
-
-    def _combine(self, x: Any, rows: Any) -> Any:
-        """``x_t w_t`` for rows (tasks, columns): (tasks, rows)."""
-        if len(x) == 1:
-            return rows @ x[0].T
-        return (x @ rows[:, :, None])[:, :, 0]
-
-    def _solve(self, factor: Any, right: Any) -> Any:
-        """``(L L')^-1 b_t``: (tasks, size)."""
-        if len(factor) == 1:
-            return torch.cholesky_solve(right.mT, factor[0]).mT
-        return torch.cholesky_solve(right[:, :, None], factor)[:, :, 0]
-
-    # -- one step -------------------------------------------------------------------------------------------------
-
-    def _step(self, point: _Point, x: Any, y: Any, lam: Any, ridge: float) -> _Point | None:
-        for damping in _DAMPING:
-            direction = self._direction(point, x, lam, ridge, damping)
-            if direction is None:
-                return None
-            following = self._search(point, direction, x, y, lam, ridge)
-            if following is not None:
+    def _step(self, room: _Room, now: _Slot, other: _Slot, facts: _Facts, ridge: float) -> _Facts | None:
+        """One step: the full one in the secular form, or else shorter ones, or damped ones."""
+        most = min(facts.count, facts.active + max(100, facts.active))  # the rest waits: too many would fill M
+        along = room.direct(now, min(_width(most - 1), room.width))
+        other.a.copy_(along.following)
+        room.evaluate(other)
+        both = torch.cat([along.found, other.found]).tolist()
+        below, failed, decrease = both[:3]
+        slack = 1e-13 * abs(facts.value)
+        if not below and not failed and decrease <= slack:
+            following = _Facts(both[3:], ridge)
+            if following.sound and following.value <= facts.value + 1e-4 * decrease + slack:
                 return following
+        for damping in (0.0, *_DAMPING):
+            v = self._bounded(room, now, along, damping)
+            found = None if v is None else self._search(room, now, other, facts, along, v, ridge)
+            if found is not None:
+                return found
         return None
 
-    def _search(self, point: _Point, direction: Any, x: Any, y: Any, lam: Any, ridge: float) -> _Point | None:
-        slope = 0.5 * ((lam / (1.0 - ridge * point.a)) ** 2 - point.sizes**2)
-        decrease = float(slope @ direction)
-        slack = 1e-13 * abs(point.value)
-        if not decrease <= slack:
-            return None
-        step = 1.0
+    def _search(
+        self, room: _Room, now: _Slot, other: _Slot, facts: _Facts, along: _Direction, v: Any, ridge: float
+    ) -> _Facts | None:
+        """Backtracking on Phi."""
+        step, slack = 1.0, 1e-13 * abs(facts.value)
         for _ in range(_HALVINGS):
-            a = point.a + step * direction
-            a = torch.where(a <= 1e-12 * point.a, torch.zeros_like(a), a)
-            if ridge:
-                a = torch.minimum(a, 0.5 * (point.a + 1.0 / ridge))
-            candidate = self._evaluate(x, y, a, lam, ridge)
-            if candidate is not None and candidate.value <= point.value + 1e-4 * step * decrease + slack:
-                return candidate
+            a, fall = room.follow(now, along, v, step)
+            other.a.copy_(a)
+            room.evaluate(other)
+            decrease, *found = torch.cat([fall[None], other.found]).tolist()
+            if not decrease <= slack:
+                return None
+            following = _Facts(found, ridge)
+            if following.sound and following.value <= facts.value + 1e-4 * step * decrease + slack:
+                return following
             step *= 0.5
         return None
 
-    def _direction(self, point: _Point, x: Any, lam: Any, ridge: float, damping: float) -> Any:
-        """The secular form's direction, or with damping that of the plain form, over the rows that may move."""
-        active = point.a > 0.0
-        entering = ~active & (point.sizes > lam)
-        ratio = torch.where(entering, point.sizes / lam, torch.zeros_like(lam))
-        chosen = ((active | entering) & (point.sizes > 0.0)).nonzero()[:, 0]
-        if not len(chosen):
-            return None
-        room = max(100, int(active.sum())) if len(chosen) > 100 else len(chosen)
-        if len(chosen) > 2 * room:  # the strongest of the new ones only: too many false rows would fill M
-            least = torch.topk(ratio, room).values[-1]
-            chosen = ((active | (entering & (ratio >= least))) & (point.sizes > 0.0)).nonzero()[:, 0]
-        size, a, strength = point.sizes[chosen], point.a[chosen], lam[chosen]
-        m = self._system(point, x, chosen, point.products[chosen] / size[:, None])
-        if m is None:
-            return None
-        if damping == 0.0:
-            diagonal = ridge * size / strength
-            right = size * (size * (1.0 - ridge * a) / strength - 1.0)
-        else:
-            rest = strength / (1.0 - ridge * a)
-            diagonal = ridge * (rest / size) ** 2 / (1.0 - ridge * a)
-            diagonal = diagonal + damping * (m.diagonal() + diagonal).mean()
-            right = 0.5 * (size - rest) * (size + rest) / size
-        m.diagonal().add_(diagonal)
-        m.diagonal().add_(_JITTER * m.diagonal().mean())
-        v = self._bounded(m, right, -a * size)
-        if v is None:
-            return None
-        direction = torch.zeros_like(point.a)
-        direction[chosen] = v / size
-        gone = active & (point.sizes == 0.0)
-        return torch.where(gone, -point.a, direction)
-
-    def _system(self, point: _Point, x: Any, chosen: Any, u: Any) -> Any:
-        """``M = sum_t (u_t u_t') o X_t' K_t^-1 X_t`` on some columns."""
-        if point.factor.shape[1] == self._rows and x.shape[2] >= self._rows:
-            whitened = torch.linalg.solve_triangular(point.factor, x[:, :, chosen], upper=False)
-            if len(whitened) == 1:  # one matrix for all tasks
-                return (whitened[0].T @ whitened[0]) * (u @ u.T)
-            z = (whitened * u.T[:, None, :]).reshape(-1, len(chosen))
-            return z.T @ z
-        # X'K^-1X = G - G D B^-1 D G on these columns, B of all columns in play
-        own = x[:, :, chosen]
-        gram = own.mT @ own
-        cross = torch.linalg.solve_triangular(point.factor, (x * point.a.sqrt()).mT @ own, upper=False)
-        inside = gram - cross.mT @ cross
-        if len(inside) == 1:
-            return inside[0] * (u @ u.T)
-        return (inside * (u.T[:, :, None] * u.T[:, None, :])).sum(dim=0)
-
-    def _bounded(self, m: Any, right: Any, lower: Any) -> Any:
+    def _bounded(self, room: _Room, now: _Slot, along: _Direction, damping: float) -> Any:
         """``argmin 1/2 v'Mv - b'v`` over ``v >= lower``: rows at their bound are left out of the factor."""
+        m, right, lower = along.m, along.right, along.lower
+        if damping:  # the plain form, bent towards steepest descent
+            size, a, strength = along.size, now.a[along.chosen], room.lam[along.chosen]
+            inside = now.mask[along.chosen]
+            rest = strength / (1.0 - room.ridge * a)
+            plain = room.ridge * ((rest / size) ** 2 / (1.0 - room.ridge * a) - size / strength)
+            m = m.clone()
+            m.diagonal().add_(inside * plain)
+            m.diagonal().add_(damping * m.diagonal().mean())
+            right = inside * 0.5 * (size - rest) * (size + rest) / size
         fixed = torch.zeros_like(right, dtype=torch.bool)
         for attempt in range(_PIVOTS):
-            if attempt == 0:
-                factor, info = torch.linalg.cholesky_ex(m)
-                v = torch.cholesky_solve(right[:, None], factor)[:, 0]
-                release = fixed
-            else:
-                free = (~fixed).to(m.dtype)
-                held = torch.where(fixed, lower, torch.zeros_like(lower))
-                masked = m * free[:, None] * free[None, :]
-                masked.diagonal().add_(fixed.to(m.dtype))
-                factor, info = torch.linalg.cholesky_ex(masked)
-                v = torch.cholesky_solve(((right - m @ held) * free)[:, None], factor)[:, 0] + held
-                pull = right - m @ v
-                release = fixed & (pull > 0.0) if attempt < _PIVOTS // 2 else torch.zeros_like(fixed)
+            free = (~fixed).to(m.dtype)
+            held = torch.where(fixed, lower, torch.zeros_like(lower))
+            masked = m * free[:, None] * free[None, :]
+            masked.diagonal().add_(fixed.to(masked.dtype))
+            factor, info = torch.linalg.cholesky_ex(masked)
+            v = torch.cholesky_solve(((right - m @ held) * free)[:, None], factor)[:, 0] + held
+            release = fixed & (right - m @ v > 0.0) if attempt < _PIVOTS // 2 else torch.zeros_like(fixed)
             below = ~fixed & (v < lower)
-            counts = torch.stack([below.sum(), release.sum(), info.sum()]).tolist()
+            counts = torch.stack([below.sum(), release.sum(), info]).tolist()
             if counts[2]:
                 return None
             if not counts[0] and not counts[1]:
@@ -280,3 +398,19 @@ class DeviceNewton:
         return torch.maximum(v, lower)
 
 
+def _times(x: Any, vectors: Any) -> Any:
+    """``x_t' v_t``: (tasks, columns), one matrix for all tasks or one each."""
+    return vectors @ x[0] if len(x) == 1 else (vectors[:, None, :] @ x)[:, 0]
+
+
+def _combine(x: Any, rows: Any) -> Any:
+    """``x_t w_t`` for rows (tasks, columns): (tasks, rows)."""
+    return rows @ x[0].T if len(x) == 1 else (x @ rows[:, :, None])[:, :, 0]
+
+
+def _solve(factor: Any, right: Any) -> Any:
+    """``(L L')^-1 b_t``: (tasks, size). By two substitutions, which can be recorded."""
+    wide = right.mT if len(factor) == 1 else right[:, :, None]
+    half = torch.linalg.solve_triangular(factor, wide, upper=False)
+    whole = torch.linalg.solve_triangular(factor.mT, half, upper=True)
+    return whole[0].mT if len(factor) == 1 else whole[:, :, 0]

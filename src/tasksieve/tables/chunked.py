@@ -1,23 +1,27 @@
-"""A fit from a table larger than memory: rows go by in chunks, and only their sums of products stay.
+"""A fit from a table that is never in memory: rows go by in chunks, and only their sums of products stay.
 
 The first reading finds out what the columns are, which tasks there are and how many rows each has (of a Parquet file it
-reads no columns of real numbers); the second one sums. So folds are those of the same table in memory.
+reads no columns of real numbers); the second one sums. So folds are those of the same table in memory, up to some
+millions of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..fitted.deal import deal_task
 from ..tasks import TaskMoments, label_array
+from .ahead import one_ahead
+from .arrow import from_arrow
+from .chunk_folds import ChunkFolds
 from .columns import FeatureChoice, choose_features
+from .counted import counted_size
 from .encode import Encoding
-from .frames import need, read_frames, table_format
+from .frames import need, read_arrow, read_frames, table_format
 from .problem import (
     Missing,
     fill_with_means,
@@ -25,16 +29,20 @@ from .problem import (
     read_target,
     read_weights,
     refuse_missing,
-    tidy_labels,
     told_missing,
 )
-from .read import from_frame
+from .read import from_chunk
 from .seen import SeenColumn, SeenTable
 from .table import Array, Table, TableError
+from .task_codes import TaskCodes
 
 CHUNKED = ("csv", "parquet", "arrow")
 CELLS = 1 << 21  # of a chunk, where nobody says how many rows it has
 FEWEST_ROWS = 1000
+
+
+class NotTall(Exception):
+    """The sums of a table would be more than its rows are worth."""
 
 
 @dataclass
@@ -60,7 +68,7 @@ class _Rows:
     """Usable rows of a chunk."""
 
     y: Array  # (n,) or (n, targets)
-    task: Array | None  # labels; None where there is one task, or a task a target
+    task: Array  # codes; 0 where there is one task, or a task a target
     weights: Array | None
     kept: Array  # places in the chunk
     chunk: Table
@@ -79,7 +87,7 @@ class ChunkedTable:
     target, task, weights, id, choice, missing
         As in `prepare`.
     largest_chunk : int
-        The most rows that were in memory at a time.
+        The most rows that a chunk had; another is read meanwhile where there are threads.
     """
 
     path: str
@@ -94,6 +102,8 @@ class ChunkedTable:
     missing: Missing = "error"
     largest_chunk: int = 0
     readings: int = 0
+    _codes: TaskCodes = field(default_factory=TaskCodes)
+    _ahead: bool = False
     _text: list[str] = field(default_factory=list)
     _order: list[str] = field(default_factory=list)
 
@@ -109,49 +119,70 @@ class ChunkedTable:
         self.readings += 1
         first = 0
         rows = self.chunk_rows or self.rows_for(self.path, format, self.separator)
-        frames = read_frames(
-            self.path, format, separator=self.separator, chunk_rows=rows, only=only, text=self._text
-        )
-        for frame in frames:
-            if not len(frame):
+        tables = self._tables(format, rows, only)
+        for table in one_ahead(tables) if self._ahead else tables:
+            if not table.n_rows:
                 continue
-            self.largest_chunk = max(self.largest_chunk, len(frame))
-            table = from_frame(frame, self.path)
-            del frame
+            self.largest_chunk = max(self.largest_chunk, table.n_rows)
             table.first = first
             first += table.n_rows
             yield table
         if not first:
             raise TableError(f"{self.path} has no rows")
 
+    def _tables(self, format: str, rows: int, only: list[str] | None) -> Iterator[Table]:
+        if format == "csv":
+            for frame in read_frames(self.path, format, separator=self.separator, chunk_rows=rows, text=self._text):
+                yield from_chunk(frame, self.path)
+            return
+        for part in read_arrow(self.path, format, chunk_rows=rows, only=only):
+            yield from_arrow(part, self.path)
+
     @staticmethod
     def rows_for(path: str, format: str, separator: str | None) -> int:
-        """So many rows that a chunk takes a few dozen megabytes, by a look at the first ones."""
-        for frame in read_frames(path, format, separator=separator, chunk_rows=100):
-            return max(FEWEST_ROWS, CELLS // max(1, frame.shape[1]))
-        raise TableError(f"{path} has no rows")
+        """So many rows that a chunk takes a few dozen megabytes."""
+        size = counted_size(path, format, separator)
+        if size is None:
+            for frame in read_frames(path, format, separator=separator, chunk_rows=100):  # says what is wrong
+                size = len(frame), frame.shape[1]
+        if not size or not size[0]:
+            raise TableError(f"{path} has no rows")
+        return max(FEWEST_ROWS, CELLS // max(1, size[1]))
 
-    def problem(self, *, n_folds: int | None, seed: int, fit_intercept: bool, n_jobs: int | None) -> ChunkedProblem:
+    def problem(
+        self,
+        *,
+        n_folds: int | None,
+        seed: int,
+        fit_intercept: bool,
+        n_jobs: int | None,
+        serves: Callable[[int, int, int], bool] | None = None,
+    ) -> ChunkedProblem:
         """Two readings, a third where missing values decide which rows there are, and one more where the first rows
-        are unlike the others."""
+        are unlike the others; `NotTall` where `serves` says so, given rows, features and matrices."""
+        self._ahead = n_jobs != 1
         seen, counts = self._first_reading()
         table = seen.as_table()
         targets = self._targets(table)
         roles = self._roles(table, targets)
         encoding, notes = choose_features(table, roles, self.choice)
+        labels = self._labels(counts, len(targets))
+        matrices = len(labels) if self.task is not None else 1
+        if serves is not None and not serves(seen.n_rows, len(encoding.feature_names), matrices):
+            raise NotTall
         holes = [(name, seen.columns[name]) for name, _ in encoding.columns if seen.columns[name].n_missing]
         if holes and self.missing == "error":
             self._refuse([(name, column.holes, column.n_missing) for name, column in holes], mean=True)
         fill = None
         if self.missing == "mean" or (holes and self.missing == "drop"):
             counts, fill = self._counted(targets, encoding)
+            labels = self._labels(counts, len(targets))
         if not counts.used:
             raise TableError(f"{self.path}: no row is left after those with missing values are dropped")
         if holes and self.missing == "mean":
             places = [(name, np.array(column.holes), column.n_missing) for name, column in holes]
             notes.append(told_missing(places))
         notes += counts.notes(seen.n_rows, len(targets))
-        labels = counts.labels(len(targets), self.task is not None)
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)
         self._sum(moments, targets, encoding, fill, folds)
@@ -159,14 +190,14 @@ class ChunkedTable:
             moments = moments.recentred()
             self._sum(moments, targets, encoding, fill, folds)
         if folds is not None:
-            moments.folds_in_words = f"{n_folds} folds, shuffled within tasks, seed {seed}"
+            moments.folds_in_words = folds.words
         tasks = label_array(labels) if self.task is not None else np.arange(len(targets))
         return ChunkedProblem(moments, targets, encoding, fill, seen.n_rows, counts.used, tasks, notes)
 
     def _first_reading(self) -> tuple[SeenTable, _Counts]:
         """What columns are; once more where chunks disagree about it."""
         while True:
-            seen = SeenTable(self.path)
+            seen, self._codes = SeenTable(self.path), TaskCodes()
             only, known = self._worth_a_look()
             counts = _Counts()
             for chunk in self.chunks(only):
@@ -257,9 +288,10 @@ class ChunkedTable:
         kept = np.flatnonzero(~unusable)
         labels = [read_target(chunk.columns[name], name, self.path, False)[kept] for name in targets]
         weights = None if self.weights is None else read_weights(chunk, self.weights)[kept]
-        task = None
+        task = np.zeros(len(kept), dtype=np.int64)
         if self.task is not None:
-            task = tidy_labels(read_labels_column(chunk.columns[self.task], self.task, self.path)[kept])
+            read_labels_column(chunk.columns[self.task], self.task, self.path)
+            task = self._codes.codes(chunk.columns[self.task], None if len(kept) == chunk.n_rows else kept)
         y = labels[0] if len(labels) == 1 else np.stack(labels, axis=1)
         return _Rows(y, task, weights, kept, chunk)
 
@@ -282,17 +314,24 @@ class ChunkedTable:
             raise TableError(f"--missing mean: column {name!r} has no value at all; leave it out")
         return counts, totals / known
 
-    def _folds(self, counts: _Counts, labels: list[Any], n_folds: int, seed: int) -> dict[Any, Array]:
-        """Folds of the observed rows of each task, in their order: one byte a row."""
-        folds = {label: deal_task(counts.observed[label], t, n_folds, seed) for t, label in enumerate(labels)}
-        used = np.zeros(n_folds, dtype=bool)
-        for own in folds.values():
-            used[np.unique(own[own >= 0])] = True
-        if not used.all():
-            total = sum(counts.observed[label] for label in labels)
+    def _labels(self, counts: _Counts, n_targets: int) -> list[Any]:
+        """Of the tasks that have rows, in their order."""
+        if self.task is None:
+            return list(range(n_targets))
+        try:
+            return sorted(self._codes.labels[code] for code in np.flatnonzero(counts.by_task).tolist())
+        except TypeError:
+            raise TableError("--task: labels are words in some rows and numbers in others") from None
+
+    def _folds(self, counts: _Counts, labels: list[Any], n_folds: int, seed: int) -> ChunkFolds:
+        place = {label: t for t, label in enumerate(labels)}
+        known = self._codes.labels if self.task is not None else labels
+        observed = _sum_of(counts.observed, np.zeros(len(known), dtype=np.int64))
+        folds = ChunkFolds(observed.tolist(), [place.get(label, 0) for label in known], n_folds, seed)
+        if folds.empty is not None:
             raise TableError(
-                f"--cv {n_folds}: too many folds for {total} rows in these tasks: fold {int(np.argmin(used))} would "
-                "hold out no row"
+                f"--cv {n_folds}: too many folds for {counts.observed.sum()} rows in these tasks: fold {folds.empty} "
+                "would hold out no row"
             )
         return folds
 
@@ -302,30 +341,47 @@ class ChunkedTable:
         targets: list[str],
         encoding: Encoding,
         fill: Array | None,
-        folds: dict[Any, Array] | None,
+        folds: ChunkFolds | None,
     ) -> None:
-        gone: dict[Any, int] = {}
+        if folds is not None:
+            folds.rewind()
         for chunk in self.chunks():
-            rows = self._rows(chunk, targets, encoding)
+            columns = encoding.complete_columns(chunk) if len(targets) == 1 else None
+            rows = self._rows(chunk, targets, encoding if columns is None else None)
             if not len(rows.kept):
                 continue
-            X = encoding.matrix(chunk)
-            X = X if len(rows.kept) == chunk.n_rows else X[rows.kept]
-            if fill is not None:
-                X, _ = fill_with_means(X, encoding.feature_names, fill)
-            fold = None if folds is None else _next_folds(rows, folds, gone)
-            moments.add(X, rows.y, rows.task, rows.weights, fold=fold)
+            if columns is None or len(rows.kept) < chunk.n_rows:
+                X = encoding.matrix(chunk)
+                X = X if len(rows.kept) == chunk.n_rows else np.asfortranarray(X[rows.kept])
+                if fill is not None:
+                    X, _ = fill_with_means(X, encoding.feature_names, fill)
+                columns = list(X.T)
+            fold = None if folds is None else _next_folds(rows, folds)
+            if len(targets) > 1:
+                moments.add(X, rows.y, None, rows.weights, fold=fold)
+                continue
+            labels = self._codes.labels if self.task is not None else None
+            moments.add_columns(columns, rows.y, rows.task, labels, rows.weights, fold)
 
 
 @dataclass
 class _Counts:
-    """Tasks and their rows so far."""
+    """Rows so far.
+
+    Attributes
+    ----------
+    by_task : int array
+        Rows in use, by the codes of tasks; of all targets together.
+    observed : int array
+        Those with a label and a weight, by the codes of tasks or by target.
+    """
 
     used: int = 0
     dropped: int = 0
     first_dropped: list[int] = field(default_factory=list)
     unobserved: int = 0
-    observed: dict[Any, int] = field(default_factory=dict)
+    by_task: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    observed: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def add(self, rows: _Rows) -> None:
         self.used += len(rows.kept)
@@ -334,19 +390,14 @@ class _Counts:
         if away and len(self.first_dropped) < 6:
             gone = np.setdiff1d(np.arange(rows.chunk.n_rows), rows.kept)[:6]
             self.first_dropped += (rows.chunk.first + gone).tolist()
-        for label, places in _by_task(rows):
-            self.observed[label] = self.observed.get(label, 0) + len(places)
+        self.by_task = _sum_of(self.by_task, np.bincount(rows.task))
         if rows.y.ndim == 2:
+            live = ~np.isnan(rows.y) if rows.weights is None else ~np.isnan(rows.y) & (rows.weights > 0.0)[:, None]
+            self.observed = _sum_of(self.observed, np.count_nonzero(live, axis=0))
             self.unobserved += int(np.isnan(rows.y).sum()) + away * rows.y.shape[1]
-
-    def labels(self, n_targets: int, named: bool) -> list[Any]:
-        """Of the tasks, in their order."""
-        if not named:
-            return list(range(n_targets))
-        try:
-            return sorted(self.observed)
-        except TypeError:
-            raise TableError("--task: labels are words in some rows and numbers in others") from None
+            return
+        task = rows.task if rows.weights is None else rows.task[rows.weights > 0.0]
+        self.observed = _sum_of(self.observed, np.bincount(task, minlength=len(self.by_task)))
 
     def notes(self, n_rows: int, n_targets: int) -> list[str]:
         found = []
@@ -361,33 +412,19 @@ class _Counts:
         return found
 
 
-def _by_task(rows: _Rows) -> Iterator[tuple[Any, Array]]:
-    """Labels of the tasks in a chunk and the places of their observed rows among the kept ones."""
-    live = np.ones(len(rows.kept), dtype=bool) if rows.weights is None else rows.weights > 0.0
-    if rows.y.ndim == 2:
-        for t in range(rows.y.shape[1]):
-            yield t, np.flatnonzero(live & ~np.isnan(rows.y[:, t]))
-        return
-    if rows.task is None:
-        yield 0, np.flatnonzero(live)
-        return
-    names, codes = np.unique(rows.task, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    cuts = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
-    for label, own in zip(names.tolist(), np.split(order, cuts), strict=True):
-        yield label, own[live[own]]
-
-
-def _next_folds(rows: _Rows, folds: dict[Any, Array], gone: dict[Any, int]) -> Array:
-    """Folds of the rows of a chunk in the form of y; `gone` counts the rows of each task before it."""
-    found = np.zeros(rows.y.shape, dtype=np.int64)
-    for label, places in _by_task(rows):
-        start = gone.get(label, 0)
-        own = folds[label][start : start + len(places)]
-        gone[label] = start + len(places)
-        if rows.y.ndim == 2:
-            found[places, label] = own
-        else:
-            found[places] = own
+def _sum_of(one: Array, other: Array) -> Array:
+    """Of counts, the shorter of which goes on with zeros."""
+    found = np.zeros(max(len(one), len(other)), dtype=np.int64)
+    found[: len(one)] += one
+    found[: len(other)] += other
     return found
 
+
+def _next_folds(rows: _Rows, folds: ChunkFolds) -> Array:
+    """Folds of the rows of a chunk in the form of y."""
+    live = None if rows.weights is None else rows.weights > 0.0
+    if rows.y.ndim == 1:
+        return folds.next(rows.task, live)
+    everywhere = np.ones(len(rows.y), dtype=bool) if live is None else live
+    own = [np.full(len(rows.y), t) for t in range(rows.y.shape[1])]
+    return np.stack([folds.next(t, everywhere & ~np.isnan(rows.y[:, t[0]])) for t in own], axis=1)

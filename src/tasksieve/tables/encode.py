@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
-from .table import Array, Column, Table, TableError, row_number
+from .table import Array, CodedColumn, Column, Table, TableError, row_number
 
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
@@ -134,6 +134,28 @@ class Encoding:
             X[:, k : k + block.shape[1]] = block
             k += block.shape[1]
         return X
+
+    def complete_columns(self, table: Table) -> list[Array] | None:
+        """The columns of `matrix`, each as it lies in memory, zeros and ones in a byte; None where a value is missing
+        or infinite, or of a column that is neither numbers nor words known by their codes."""
+        found: list[Array] = []
+        for name, coding in self.columns:
+            column = table.require(name, "the model's features")
+            if coding is None and column.kind == "number" and column.values.dtype.itemsize <= 8:
+                if column.values.dtype.kind == "f":
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        if not np.isfinite(np.add.reduce(column.values)):
+                            return None
+                found.append(np.ascontiguousarray(column.values))
+            elif isinstance(coding, list) and isinstance(column, CodedColumn):
+                place = {word: k for k, word in enumerate(coding)}
+                codes = np.array([place.get(word, -1) for word in column.words.tolist()] + [-1])[column.codes]
+                if codes.min(initial=0) < 0:
+                    return None
+                found += [(codes == k).view(np.uint8) for k in range(len(coding))]
+            else:
+                return None
+        return found
 
     def _type(self, table: Table) -> Any:
         if any(coding is not None for _, coding in self.columns):

@@ -27,6 +27,9 @@ ENDINGS = {
 }  # fmt: skip
 FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all
+# groups of rows that were read stay in memory until the last one is.
+BUFFER_BYTES = 1 << 20
 
 
 def need(module: str) -> Any:
@@ -65,6 +68,11 @@ def broken_file(name: str, format: str) -> Iterator[None]:
     except Exception as error:
         lines = str(error).strip().splitlines()
         said = lines[0][:300] if lines else type(error).__name__
+        if isinstance(error, MemoryError) or "out of memory" in said:
+            raise TableError(
+                f"{name}: not enough memory to read it ({said}). fit and path read CSV, Parquet and Arrow in chunks: "
+                "--chunk-rows 100000, or fewer"
+            ) from None
         raise TableError(f"{name} cannot be read as {format}: {said}") from None
 
 
@@ -97,15 +105,27 @@ def read_frames(
     """
     name = str(source) if name is None else name
     if format == "csv":
-        frames = _csv_frames(source, name, csv_separator(name, separator), chunk_rows, text)
-    else:
-        frames = _arrow_frames(source, name, format, chunk_rows, only)
+        yield from _guarded(_csv_frames(source, name, csv_separator(name, separator), chunk_rows, text), name, format)
+        return
+    need("pandas")
+    tables = _arrow_tables(source, name, format, chunk_rows, only)
+    yield from _guarded((table.to_pandas(ignore_metadata=True) for table in tables), name, format)
+
+
+def read_arrow(
+    source: Any, format: str, *, chunk_rows: int, only: Sequence[str] | None = None
+) -> Iterator[Any]:
+    """The rows of a Parquet or Arrow file as Arrow's tables, each of at most so many rows; as `read_frames`."""
+    return _guarded(_arrow_tables(source, str(source), format, chunk_rows, only), str(source), format)
+
+
+def _guarded(parts: Iterator[Any], name: str, format: str) -> Iterator[Any]:
     while True:
         with broken_file(name, format):
-            frame = next(frames, None)
-        if frame is None:
+            part = next(parts, None)
+        if part is None:
             return
-        yield frame
+        yield part
 
 
 def _csv_frames(
@@ -141,10 +161,9 @@ def _nearest(pandas: Any) -> dict[str, Any]:
     return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _arrow_frames(
+def _arrow_tables(
     source: Any, name: str, format: str, chunk_rows: int | None, only: Sequence[str] | None
 ) -> Iterator[Any]:
-    need("pandas")
     if format == "arrow" and chunk_rows is not None:
         tables = _arrow_batches(source, chunk_rows)
     elif format == "arrow":
@@ -152,14 +171,14 @@ def _arrow_frames(
     elif chunk_rows is None:
         tables = iter([need("pyarrow.parquet").read_table(source, columns=only, use_threads=False)])
     else:
-        file = need("pyarrow.parquet").ParquetFile(source)
+        file = need("pyarrow.parquet").ParquetFile(source, pre_buffer=False, buffer_size=BUFFER_BYTES)
         check_header(list(file.schema_arrow.names), name)
         batches = file.iter_batches(batch_size=chunk_rows, columns=only, use_threads=False)
         tables = (need("pyarrow").Table.from_batches([batch]) for batch in batches)
     for table in tables:
         check_header(list(table.column_names), name)
         table.validate(full=True)  # a crafted file may point outside its buffers
-        yield table.to_pandas(ignore_metadata=True)
+        yield table
 
 
 def _arrow_batches(source: Any, chunk_rows: int) -> Iterator[Any]:

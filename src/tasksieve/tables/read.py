@@ -12,7 +12,7 @@ import scipy.sparse
 
 from .frames import FORMATS, need, read_frames, read_libsvm_rows, table_format
 from .npz import read_arrays
-from .table import Column, Table, TableError
+from .table import CodedColumn, Column, Table, TableError
 
 # A feature number beyond this is taken for a mistake: names are kept, and coefficients are dense.
 LARGEST_INDEX = 1 << 24
@@ -69,6 +69,20 @@ def from_frame(frame: Any, source: str) -> Table:
     """A pandas data frame as a `Table`."""
     columns = {str(name): from_series(series) for name, series in frame.items()}
     return Table(source, len(frame), columns)
+
+
+def from_chunk(frame: Any, source: str) -> Table:
+    """The same, but words are known by their codes."""
+    columns = {str(name): _coded(series) for name, series in frame.items()}
+    return Table(source, len(frame), columns)
+
+
+def _coded(series: Any) -> Column:
+    if type(series.dtype).__name__ == "StringDtype":  # else a column of objects may hold anything
+        codes, words = series.factorize()
+        if np.any(codes >= 0):
+            return CodedColumn(np.asarray(words, dtype=object), codes.astype(np.int64, copy=False))
+    return from_series(series)
 
 
 def from_series(series: Any) -> Column:

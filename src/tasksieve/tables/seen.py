@@ -12,7 +12,7 @@ import numpy as np
 from .dates import FIRST_DAY, LAST_DAY, date_ways
 from .encode import as_words, is_number
 from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
-from .table import NAMED_PLACES, Array, Column, Table
+from .table import NAMED_PLACES, Array, CodedColumn, Column, Table
 
 # Different words, or numbers of a column called id, beyond which nobody wants to know more.
 MOST_KEPT = 1 << 20
@@ -66,25 +66,26 @@ class SeenColumn:
             return
         self.kinds.add(column.kind)
         if column.kind != "number" and (self.ways is None or self.ways):
-            found = set(date_ways(column))
+            found = set(date_ways(_each_once(column)))
             self.ways = found if self.ways is None else self.ways & found
         if column.kind == "number":
             self._numbers(name, column.values)
         if column.kind == "text" or self.coded:
-            self._words([word for word in as_words(column) if word is not None], column, first)
+            self._words(_counted(column), column, first)
 
-    def _words(self, words: list[str], column: Column, first: int) -> None:
+    def _words(self, words: dict[str, int], column: Column, first: int) -> None:
         if len(self.words) <= MOST_KEPT:
             before = len(self.words)
             self.words.update(dict.fromkeys(words))
-            self.different &= len(self.words) - before == len(words)
+            self.different &= len(self.words) - before == sum(words.values())
         if column.kind != "text":
             return
-        others = {word: count for word, count in Counter(words).items() if not is_number(word)}
+        others = {word: count for word, count in words.items() if not is_number(word)}
         self.n_others += sum(others.values())
         if others and self.first_other is None:
-            row = next(row for row, word in enumerate(column.values.tolist()) if word in others)
-            self.first_other = first + row, column.values[row]
+            values = column.values
+            row = next(row for row, word in enumerate(values.tolist()) if word in others)
+            self.first_other = first + row, values[row]
 
     def _numbers(self, name: str, values: Array) -> None:
         self.whole &= values.dtype.kind in "iu"
@@ -148,6 +149,19 @@ class SeenColumn:
             self.ways = set()
         values = np.empty(0, dtype=np.int64 if self.whole else np.float64)
         return Column(kind, values, self)  # type: ignore[arg-type]
+
+
+def _counted(column: Column) -> dict[str, int]:
+    """The different words of a column, and in how many rows they are."""
+    if not isinstance(column, CodedColumn):
+        return Counter(word for word in as_words(column) if word is not None)
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.words))
+    return {word: count for word, count in zip(column.words.tolist(), counts.tolist(), strict=True) if count}
+
+
+def _each_once(column: Column) -> Column:
+    """A column with the same words, where they are known without a look at the rows."""
+    return Column("text", np.array(list(_counted(column)), dtype=object)) if isinstance(column, CodedColumn) else column
 
 
 def sum_of_squares(n: int) -> int:

@@ -50,6 +50,28 @@ class Column:
         return np.array([value is None for value in self.values], dtype=bool)
 
 
+class CodedColumn(Column):
+    """A column of words, each row by the place of its word; -1 where it is missing.
+
+    Parameters
+    ----------
+    words : array of str
+        Different ones; some may be in no row.
+    codes : int array of shape (n,)
+    """
+
+    def __init__(self, words: Array, codes: Array) -> None:
+        self.kind, self.words, self.codes, self.seen = "text", words, codes, None
+
+    @property
+    def values(self) -> Array:  # type: ignore[override]
+        return np.array([*self.words.tolist(), None], dtype=object)[self.codes]
+
+    @property
+    def missing(self) -> Array:
+        return self.codes < 0
+
+
 @dataclass
 class Table:
     """A table: named columns, and for npz and libsvm files a matrix of features beside them.

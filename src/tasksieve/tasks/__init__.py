@@ -13,6 +13,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 from .blocks import Layout, lay_out
 from .class_weights import with_class_weight
 from .data import TaskData, read_tasks
+from .fills import Fills
 from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
 from .labels import (
@@ -37,6 +38,7 @@ from .tensors import is_on_device, like, stack_rows, take_rows, to_host, to_nump
 from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
+    "Fills",
     "Form",
     "GatheredFolds",
     "Layout",

@@ -12,6 +12,8 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage
+from .cluster import ClusterMatrix
+from .fills import Fills
 from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
 from .sample_space import TaskLabels
@@ -77,6 +79,15 @@ class TaskData(TaskLabels):
         source = self.source
         return self.storage.take(features) if source is None or source.stored else source.cut(features)
 
+    def fills(self, features: np.ndarray) -> Fills | None:
+        """What stands for missing calls of some features, where calls can be missing (`read_plink`)."""
+        source = self.source
+        if source is None or not isinstance(source.matrices[0], Storage) or not hasattr(self.storage, "fills"):
+            return None
+        chosen = np.unique(np.asarray(features, dtype=np.int64))
+        means = self.storage.fills(chosen)
+        return Fills(chosen, np.broadcast_to(means, (len(chosen), self.n_tasks)).copy())
+
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
         for matrix, name in self.unsearched:
@@ -132,7 +143,7 @@ def read_tasks(
         matrix = _read_once(X, "X", unsearched)
         rows = matrix.shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
-    source = RowSource(matrix, labels.order)
+    source = RowSource(matrix, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),
         storage=source,
@@ -147,7 +158,8 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
     """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
     large = isinstance(X, Storage) or int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
     matrix = read_matrix(X, name, search=not large)
-    if large and not get_config()["assume_finite"]:
+    large = large or isinstance(matrix, ClusterMatrix)
+    if large and not get_config()["assume_finite"] and not getattr(matrix, "finite", False):
         unsearched.append((matrix, name))
     return matrix
 

@@ -11,6 +11,7 @@ from sklearn import get_config
 
 from ..design import Storage, compressed
 from ..design.device.matrix import OnDevice
+from .cluster import in_cluster
 from .masked import refuse_masked
 from .strangers import refuse_strangers
 from .tensors import is_tensor, read_tensor, to_host
@@ -58,14 +59,16 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
         Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
 
     A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity. A tensor becomes a
-    `DeviceMatrix`, which is a storage that can be searched where it lies.
+    `DeviceMatrix`, which is a storage that can be searched where it lies, a dask or Zarr array a `ClusterMatrix`.
 
     Notes
     -----
     The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
-    matrix: Any
-    if isinstance(X, Storage):
+    matrix: Any = in_cluster(X, name)
+    if matrix is not None:
+        search = False  # the norms of its columns will tell
+    elif isinstance(X, Storage):
         matrix = X
     elif is_tensor(X):
         matrix = read_tensor(X, name)
@@ -119,6 +122,10 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
         found = matrix.first_not_finite()
         if found is not None:
             _raise_not_finite_at(*found, name)
+        return
+    search = getattr(matrix, "refuse_not_finite", None)  # a matrix elsewhere knows how
+    if search is not None:
+        search(name)
         return
     if isinstance(matrix, Storage):
         for feature in range(matrix.n_features):

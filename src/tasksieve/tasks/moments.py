@@ -11,6 +11,7 @@ import scipy.sparse
 from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
 from ..design.sums import Gathered, RowSums, SharedSums
+from .fold_dealer import FoldDealer
 from .gather import GatheredFolds
 from .labels import label_array, read_labels
 from .matrix import is_task_list, read_matrix
@@ -99,7 +100,7 @@ class TaskMoments:
         self._labels: list[Any] = []
         self._place: dict[Any, int] = {}
         self._sums: RowSums | SharedSums | None = None
-        self._dealers: dict[int, _Dealer] = {}
+        self._dealers: dict[int, FoldDealer] = {}
         self._known: tuple[Array, Array] | None = None
 
     def __repr__(self) -> str:
@@ -149,6 +150,32 @@ class TaskMoments:
                 self._add_stacked(rows, labels, folds)
         return self
 
+    def add_columns(
+        self,
+        columns: Sequence[Array],
+        y: Array,
+        codes: Array,
+        labels: Sequence[Any] | None,
+        sample_weight: Array | None = None,
+        fold: Array | None = None,
+    ) -> None:
+        """Rows of a table, that somebody has looked at: columns each on its own, all finite, labels that are known, and
+        tasks by their places among `labels`; without these there is one task."""
+        form: Form = "single" if labels is None else "stacked"
+        known = [0] if labels is None else list(labels)
+        if self.form is None:
+            self.form, self.n_features_in_ = form, len(columns)
+        present = np.flatnonzero(np.bincount(codes, minlength=len(known))).tolist()
+        self._place_tasks([known[k] for k in present])
+        places = np.zeros(len(known), dtype=np.int64)
+        places[present] = [self._place[known[k]] for k in present]
+        own = places[codes]
+        if fold is not None:
+            assert self.n_folds is not None
+            fold = np.where(fold == NEVER, self.n_folds, fold)
+        with one_blas_thread():
+            self._stacked().add_columns(columns, y, own, fold, sample_weight)
+
     def _check(self, matrix: Any, labels: TaskLabels, names: Array | None) -> None:
         if self.form is None:
             self.form, self.n_features_in_ = labels.form, int(matrix.shape[1])
@@ -164,7 +191,13 @@ class TaskMoments:
             raise ValueError(f"y and task are in the form {labels.form!r}, in the rows before in {self.form!r}.")
         if labels.shared and self._labels and len(self._labels) != labels.n_tasks:
             raise ValueError(f"y has {labels.n_tasks} columns, in the rows before {len(self._labels)}.")
-        new = [label for label in labels.tasks.tolist() if label not in self._place]
+        self._place_tasks(labels.tasks.tolist())
+
+    def _place_tasks(self, labels: Sequence[Any]) -> None:
+        """Places for tasks that are new, if there is memory for their sums."""
+        new = [label for label in labels if label not in self._place]
+        if not new:
+            return
         matrices = len(self._labels) + len(new)
         needed = 8.0 * matrices * self._cells * (self.n_features_in_ + 66.0) ** 2
         if needed > _MOST_MEMORY * free_memory():
@@ -266,7 +299,7 @@ class TaskMoments:
         found = np.zeros(len(tasks), dtype=np.int64)
         for t in np.unique(tasks[observed]).tolist():
             if t not in self._dealers:
-                self._dealers[t] = _Dealer(self.n_folds, [self.random_state, t])
+                self._dealers[t] = FoldDealer(self.n_folds, [self.random_state, t])
             own = np.flatnonzero((tasks == t) & observed)
             found[own] = self._dealers[t].next(len(own))
         return found
@@ -386,21 +419,6 @@ class TaskMoments:
         centre = np.average(means, axis=0, weights=weights)
         between = weights @ np.square(means - centre)
         return np.sqrt((np.maximum(columns - by_means, 0.0).sum(axis=0) + between) / weights.sum())
-
-
-class _Dealer:
-    """Folds of the rows of a task, one after the other: all folds in an order drawn by lot, and again."""
-
-    def __init__(self, n_folds: int, seed: Sequence[int]) -> None:
-        self._lot = np.random.RandomState(list(seed))  # its numbers are the same in every version of NumPy
-        self._n_folds, self._left = n_folds, np.empty(0, dtype=np.int64)
-
-    def next(self, count: int) -> Array:
-        rounds = -(-max(count - len(self._left), 0) // self._n_folds)
-        drawn = np.argsort(self._lot.random_sample((rounds, self._n_folds)), axis=1, kind="stable").ravel()
-        ready = np.concatenate([self._left, drawn])
-        self._left = ready[count:]
-        return ready[:count]
 
 
 def _dense(rows: Any) -> Array:

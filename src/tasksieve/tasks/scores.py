@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse
 
 from ..design import Storage
-from ..design.device.matrix import OnDevice
 
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
@@ -36,8 +35,8 @@ def linear_scores(
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
     n_rows = matrix.shape[0]
-    if isinstance(matrix, OnDevice):
-        return matrix.scores(support, packed, codes) + (intercept if codes is None else intercept[codes])
+    if hasattr(matrix, "linear_scores"):  # it knows better where its columns lie, and what stands for a missing entry
+        return np.asarray(matrix.linear_scores(coef, intercept, codes))
     if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
         matrix, coef = np.asarray(matrix.take(support)), packed
         support = np.arange(len(support))

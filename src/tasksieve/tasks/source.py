@@ -22,16 +22,18 @@ class RowSource:
     matrix : array, memory map, sparse matrix, matrix on a device, `Storage`, or list of these
     order : array of int, optional
         Permutation that brings the rows into task order.
+    offsets : array of int, optional
+        Where each task starts then; by default, and where all tasks see all rows, they are one task.
     """
 
-    def __init__(self, matrix: Any, order: Array | None) -> None:
+    def __init__(self, matrix: Any, order: Array | None, offsets: Array | None = None) -> None:
         self._matrices = matrix if isinstance(matrix, list) else [matrix]
-        self._order = order
+        self._order, self._offsets = order, offsets
 
     @cached_property
     def storage(self) -> Any:
         """Columns, rows in task order: a copy where rows have to be moved or columns do not lie together."""
-        return as_storage(self._matrices, row_order=self._order)
+        return as_storage(self._matrices, row_order=self._order, offsets=self._offsets)
 
     @property
     def stored(self) -> bool:

@@ -30,8 +30,17 @@ from .dual_coordinate import (
     smoothed_loss,
     smoothed_slope,
 )
+from .genotypes import (
+    copy_genotypes,
+    genotype_columns,
+    genotype_counts,
+    genotype_products,
+    genotype_row_holes,
+    genotype_shared_products,
+)
 from .gram import extend_grams, gram_factor, gram_normal
 from .gram_path import GramPath, add_grams, panel_cells
 from .graph_rows import count_hashed, dense_rows, hash_rows, row_squares, sparse_rows, string_rows
 from .passes import many_products, row_products, segment_products, shared_products, sparse_products
+from .sorted_columns import sorted_columns
 from .sorted_norm import SortedFista, SortedNorm, SortedSvrg

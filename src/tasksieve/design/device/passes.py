@@ -61,6 +61,20 @@ def plain_segment_products(
     return out
 
 
+def segment_lengths(
+    x: torch.Tensor, n_rows: int, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor
+) -> torch.Tensor:
+    """``out[v, j]``: the length over the tasks of what `segment_products` gives, which is not kept."""
+    if triton_kernels.usable(x):
+        return triton_kernels.segment_lengths(x, vectors, offsets, cut)
+    return plain_segment_lengths(x, n_rows, vectors, offsets)
+
+
+def plain_segment_lengths(x: torch.Tensor, n_rows: int, vectors: torch.Tensor, offsets: Array) -> torch.Tensor:
+    """The same in torch alone."""
+    return torch.linalg.vector_norm(plain_segment_products(x, n_rows, vectors, offsets, None, False), dim=2)
+
+
 def shared_products(
     x: torch.Tensor, n_rows: int, vectors: torch.Tensor, columns: torch.Tensor | None, squares: bool
 ) -> torch.Tensor:

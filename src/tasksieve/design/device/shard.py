@@ -30,7 +30,7 @@ class DeviceShard(LocalShard):
     """
 
     #: a pass is cheap enough to be made at every value
-    judges = True
+    lean = True
 
     def __init__(
         self, storage: DeviceStorage, samples: Samples, *, standardize: bool, unpenalised: Array, n_threads: int
@@ -41,6 +41,7 @@ class DeviceShard(LocalShard):
         self._scales: torch.Tensor | None = None  # of the same shape
         self._device_shelf: DeviceShelf | None = None
         self._judged: torch.Tensor | None = None
+        self._longest: torch.Tensor | None = None
         self._limits: tuple[Any, Thresholds] | None = None
 
     # -- columns --------------------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ class DeviceShard(LocalShard):
         return np.broadcast_to(chosen.cpu().numpy(), (len(chosen), self.samples.n_tasks))
 
     def longest(self) -> Array:
-        return np.asarray(self._measured().amax(dim=1).cpu().numpy())
+        return np.asarray(self._kappa().cpu().numpy())
 
     def scale(self, features: Array) -> Array:
         self._measured()
@@ -180,13 +181,33 @@ class DeviceShard(LocalShard):
 
     # -- a pass a value -------------------------------------------------------------------------------------------
 
-    def judge(self, vector: Array, penalty: Any, errors: Array) -> None:
+    def survey(self, vector: Array, penalty: Any, errors: Array) -> None:
         """A full pass: upper bounds of the gauges of all features, errors included, are kept for `reaching`."""
-        products = self._penalised_correlations(vector)
-        self._judged = self._gauges(products, penalty, errors)
+        thresholds = penalty.thresholds()
+        plain = thresholds is not None and thresholds[1] is None and not penalty.positive
+        if not plain or self.standardize or (self.samples.shared and self.samples.n_tasks > 1):
+            self._judged = self._gauges(self._penalised_correlations(vector), penalty, errors)
+            return
+        # lengths of the rows are all that is asked for: no products are kept
+        self.measure()
+        samples = self.samples
+        found = self.columns.lengths(samples.weighted(samples.project(vector)), samples.offsets)
+        self.passes += 1.0
+        if len(self._fragile):
+            places = self.columns.on(self._fragile)
+            found[places] = torch.linalg.vector_norm(self._correlations(vector, self._fragile), dim=1)
+        found += self._kappa() * float(np.linalg.norm(errors))
+        group = self._thresholds(penalty).group
+        self._judged = torch.where(group > 0.0, found / group, 0.0) if len(self.unpenalised) else found / group
+
+    def _kappa(self) -> torch.Tensor:
+        """Largest norm of each feature over the tasks."""
+        if self._longest is None:
+            self._longest = self._measured().amax(dim=1)
+        return self._longest
 
     def reaching(self, least: float) -> tuple[Array, Array]:
-        """Features whose gauges at the last `judge` reach a level, ascending, and these gauges."""
+        """Features whose gauges at the last `survey` reach a level, ascending, and these gauges."""
         assert self._judged is not None
         features = (self._judged >= least).nonzero()[:, 0]
         both = torch.stack([features.to(torch.float64), self._judged[features]]).cpu().numpy()

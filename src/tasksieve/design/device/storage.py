@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..storage.base import Asked, ColumnStorage, Reading, read_grouped
-from .passes import segment_products, shared_products
+from .passes import segment_lengths, segment_products, shared_products
 
 Array = np.ndarray[Any, Any]
 
@@ -88,6 +88,10 @@ class DeviceStorage(ColumnStorage):
             return [wide[:, k * tasks : (k + 1) * tasks] for k in range(len(vectors))]
         found = segment_products(self.x, self.n_rows, stacked, offsets, self._cut(offsets), chosen, squares)
         return list(found.unbind(0))
+
+    def lengths(self, vector: Array, offsets: Array) -> torch.Tensor:
+        """Lengths over the tasks of the products of all columns with a vector of stacked rows."""
+        return segment_lengths(self.x, self.n_rows, self.on(vector)[None], offsets, self._cut(offsets))[0]
 
     def _cut(self, offsets: Array) -> torch.Tensor:
         """Offsets on the device; the last ones are kept."""

@@ -25,13 +25,14 @@ def _kernels() -> Any:
     @triton.jit
     def segments(  # type: ignore[no-untyped-def]
         x, pitch, columns, count, vectors, n_rows, cut, n_tasks, out,
-        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, MAGIC: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr,
+        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, LENGTHS: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr,
     ):  # fmt: skip
         places = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
         inside = places < count
         feature = tl.load(columns + places, mask=inside, other=0) if CHOSEN else places
         vector = vectors + tl.program_id(1).to(tl.int64) * n_rows
-        target = out + (tl.program_id(1).to(tl.int64) * count + places) * n_tasks
+        target = out + (tl.program_id(1).to(tl.int64) * count + places) * (1 if LENGTHS else n_tasks)
+        square = tl.zeros((FEATURES,), dtype=tl.float64)
         for t in range(n_tasks):
             start, stop = tl.load(cut + t), tl.load(cut + t + 1)
             total = tl.zeros((FEATURES, ROWS), dtype=tl.float64)
@@ -39,18 +40,22 @@ def _kernels() -> Any:
             for first in range(start // 16 * 16, stop, ROWS):
                 rows = tl.multiple_of(first, 16) + tl.arange(0, ROWS)
                 entries = tl.load(
-                    x + feature[:, None] * pitch + rows[None, :], mask=inside[:, None] & (rows < pitch)[None, :], other=0
+                    x + feature[:, None] * pitch + rows[None, :],
+                    mask=inside[:, None] & (rows < pitch)[None, :],
+                    other=0,
                 )
-                if MAGIC:  # a conversion of integers by an addition: four times as fast
-                    bits = (entries.to(tl.int32) + 128).to(tl.int64) | 0x4330000000000000
-                    doubles = bits.to(tl.float64, bitcast=True) - 4503599627370624.0
-                else:
-                    doubles = entries.to(tl.float64)
+                doubles = entries.to(tl.float64)
                 if SQUARES:
                     doubles = doubles * doubles
                 own = tl.load(vector + rows, mask=(rows >= start) & (rows < stop), other=0.0)
                 total += doubles * own[None, :]
-            tl.store(target + t, tl.sum(total, axis=1), mask=inside)
+            found = tl.sum(total, axis=1)
+            if LENGTHS:
+                square += found * found
+            else:
+                tl.store(target + t, found, mask=inside)
+        if LENGTHS:
+            tl.store(target, tl.sqrt(square), mask=inside)
 
     return triton, segments
 
@@ -69,14 +74,38 @@ def segment_products(
     squares: bool,
 ) -> torch.Tensor:
     """See `passes.segment_products`."""
+    count = int(x.shape[0]) if columns is None else len(columns)
+    out = torch.empty((len(vectors), count, len(offsets) - 1), dtype=torch.float64, device=x.device)
+    _launch(x, vectors, offsets, cut, columns, out, squares=squares, lengths=False)
+    return out
+
+
+def segment_lengths(x: torch.Tensor, vectors: torch.Tensor, offsets: Array, cut: torch.Tensor) -> torch.Tensor:
+    """See `passes.segment_lengths`."""
+    out = torch.empty((len(vectors), int(x.shape[0])), dtype=torch.float64, device=x.device)
+    _launch(x, vectors, offsets, cut, None, out, squares=False, lengths=True)
+    return out
+
+
+def _launch(
+    x: torch.Tensor,
+    vectors: torch.Tensor,
+    offsets: Array,
+    cut: torch.Tensor,
+    columns: torch.Tensor | None,
+    out: torch.Tensor,
+    *,
+    squares: bool,
+    lengths: bool,
+) -> None:
     triton, segments = _kernels()
-    count, tasks = int(x.shape[0]) if columns is None else len(columns), len(offsets) - 1
-    out = torch.empty((len(vectors), count, tasks), dtype=torch.float64, device=x.device)
-    rows = min(max(triton.next_power_of_2(int(np.max(np.diff(offsets)))), 16), 256)
-    features = max(_TILE // rows, 1)
+    count = int(x.shape[0]) if columns is None else len(columns)
+    rows = min(max(triton.next_power_of_2(int(np.max(np.diff(offsets)))), 32), 256)
+    short = rows <= 64
+    features = (_TILE // 2 if short else _TILE) // rows
     with torch.cuda.device(x.device):
         segments[(triton.cdiv(count, features), len(vectors))](
-            x, x.stride(0), x if columns is None else columns, count, vectors, vectors.stride(0), cut, tasks, out,
-            CHOSEN=columns is not None, SQUARES=squares, MAGIC=x.dtype in (torch.int8, torch.uint8), FEATURES=features, ROWS=rows, num_warps=4,
+            x, x.stride(0), x if columns is None else columns, count, vectors, vectors.stride(0), cut, len(offsets) - 1,
+            out, CHOSEN=columns is not None, SQUARES=squares, LENGTHS=lengths, FEATURES=features, ROWS=rows,
+            num_warps=2 if short else 4,
         )  # fmt: skip
-    return out

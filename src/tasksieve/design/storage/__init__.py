@@ -1,9 +1,12 @@
-"""How the numbers lie in memory or on disk: dense, sparse, or mapped from a file row by row."""
+"""How the numbers lie in memory or on disk: dense, sparse, at 2 bits a genotype, or mapped from a file row by row."""
 
 from .base import KERNEL_TYPES, Asked, ColumnStorage, Reading
+from .beside import BesideStorage
+from .choose import as_storage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
+from .plink import PlinkStorage
 from .repeated import RepeatedStorage
 from .scaled import ScaledStorage
 from .sparse import SparseStorage
@@ -12,10 +15,12 @@ from .together import SharedReading, SharedStorage
 __all__ = [
     "KERNEL_TYPES",
     "Asked",
+    "BesideStorage",
     "ColumnStorage",
     "DenseStorage",
     "MappedRowStorage",
     "OwnStorage",
+    "PlinkStorage",
     "Reading",
     "RepeatedStorage",
     "RowVectors",
@@ -24,4 +29,5 @@ __all__ = [
     "SharedStorage",
     "SparseStorage",
     "Storage",
+    "as_storage",
 ]

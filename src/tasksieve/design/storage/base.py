@@ -51,6 +51,8 @@ class ColumnStorage(Protocol):
     dtype: np.dtype[Any]
     dear: bool  # whether reading is what a pass costs: a file, or more than caches and memory deliver in passing
     sparse: bool  # whether columns are mostly zeros
+    #: the type that holds columns as `take` gives them, where `dtype` does not: calls that are missing are means
+    taken: np.dtype[Any] | None = None
     #: the kind of shard its columns live in, made as `LocalShard` is; None: in this process
     home: Any = None
 

@@ -59,6 +59,8 @@ class Storage:
     n_rows: int
     n_features: int
     dtype: Any = np.dtype(np.float64)
+    #: whether there can be neither NaN nor infinity, so that nobody has to look for them
+    finite: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,6 +102,11 @@ class Storage:
             for k, column in enumerate(block.T):
                 out[:, start + k] = vectors.sums(column * column if squares else column)
         return out
+
+
+    def in_task_order(self, row_order: Array | None, offsets: Array) -> ColumnStorage:
+        """The columns as shards see them; `row_order` brings the rows into task order, tasks start at `offsets`."""
+        return OwnStorage(self, row_order)
 
 
 class OwnStorage(ColumnStorage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +48,9 @@ class RepeatedStorage(ColumnStorage):
             self._layers.append((tasks, copies, rows, places))
         self.n_rows, self.n_features = int(self.offsets[-1]), storage.n_features
         self.dtype, self.dear = storage.dtype, storage.dear
+        #: where the columns live, it is there that rows are repeated
+        self.home = self.wrapped_home = getattr(storage, "wrapped_home", None)
+        self.inner, self.around = storage, partial(RepeatedStorage, offsets=self._own_offsets, times=times)
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ class ScaledStorage(ColumnStorage):
         self.n_rows, self.n_features = storage.n_rows, storage.n_features
         self.dtype = np.dtype(np.float64)
         self.dear = storage.dear
+        #: where the columns live, it is there that they are scaled
+        self.home = self.wrapped_home = getattr(storage, "wrapped_home", None)
+        self.inner, self.around = storage, partial(ScaledStorage, exponent=exponent)
 
     def take(self, features: Array) -> Array:
         return np.asfortranarray(np.ldexp(self._of.take(features), -self._exponent))

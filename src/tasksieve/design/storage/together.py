@@ -44,9 +44,9 @@ class SharedReading:
         self._lock = threading.Lock()
         self._kept: dict[int, Array] = {}  # oldest first
 
-    def seat(self) -> SharedStorage:
-        """The storage as one of the designs sees it."""
-        return SharedStorage(self)
+    def seat(self) -> ColumnStorage:
+        """The storage as one of the designs sees it; columns that live elsewhere are not read through here."""
+        return SharedStorage(self) if self.storage.home is None else self.storage
 
     def serve(self, requests: Sequence[Request]) -> list[Reading]:
         """One reading for all requests; each bears its share of the cost."""
@@ -68,7 +68,7 @@ class SharedReading:
 
     def _read_some(self, asked: Sequence[Asked], threads: int) -> Reading:
         """Products of a few columns, which folds ask for again and again as they come near their thresholds."""
-        own, spent, products = self.storage.dtype, 0.0, []
+        own, spent, products = self.storage.taken or self.storage.dtype, 0.0, []
         for a in asked:
             assert a.columns is not None
             columns, unread = self._columns(a.columns)

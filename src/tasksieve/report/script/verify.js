@@ -22,6 +22,18 @@
     }
     return null;
   };
+  // the marks of features
+  const marksDiffer = ({ open, sure }) => {
+    const left = new Set(open ?? []), always = new Set(sure ?? []);
+    const mark = (column) => open === null ? 0 : Number(always.has(column)) - Number(!left.has(column));
+    const other = data.proven ? data.columns.findIndex((column, f) => data.proven[f] !== mark(column)) : -1;
+    return other < 0 ? null : `the report marks “${data.features[other]}” as its certificate does not`;
+  };
+  const listed = ({ open, sure, complete }) => {
+    if (!data.proven) return "";
+    if (!complete) return ` That features are zero in every solution was checked, too; that others are in every solution was not, which would take long here: run “${data.proofCommand}” for that.`;
+    return ` The marks of features are proved, too: ${count((sure ?? []).length, "feature")} in every solution, ${whole(open === null ? 0 : data.nFeatures - new Set(open).size)} in none.`;
+  };
   // the numbers that the report gives in its text: a hair of rounding is allowed
   const toldDiffers = (verdict) => {
     const [objective, gap] = data.claims, hair = 1e-12 * Math.abs(verdict.claimed);
@@ -38,9 +50,9 @@
   const tell = (file, verdict) => {
     const { kind, words } = verdict, instead = `Run “${data.proofCommand}” instead.`;
     if (kind === "verified") {
-      const other = shownDiffers(verdict.coefficients) ?? toldDiffers(verdict);
+      const other = shownDiffers(verdict.coefficients) ?? toldDiffers(verdict) ?? marksDiffer(verdict);
       if (other) return show("differs", "Not verified: the report is not that of its certificate", other);
-      return show(kind, `Verified on this computer, from this file (${file.name})`, `The data are those of the certificate, and no model of this kind is better by more than ${small(verdict.gap)} (claimed: ${small(verdict.claimedGap)}). The objective is ${quantity(verdict.claimed)}.`);
+      return show(kind, `Verified on this computer, from this file (${file.name})`, `The data are those of the certificate, and no model of this kind is better by more than ${small(verdict.gap)} (claimed: ${small(verdict.claimedGap)}). The objective is ${quantity(verdict.claimed)}.${listed(verdict)}`);
     }
     if (kind === "differs") return show(kind, `Not verified: ${file.name} is not the certificate's data`, ...words);
     if (kind === "unproved") return show(kind, "Not verified: the data do not prove the claim", ...words);

@@ -83,7 +83,7 @@ const checkSupport = (header, arrays) => {
   demand(isNumber(penalty.group ?? 1, 0) && isNumber(penalty.l1 ?? 0, 0), "penalty.group and penalty.l1 must be numbers >= 0");
 };
 
-const ARRAYS = ["alpha", "ridge", "objective", "dual_value", "gap", "intercept", "start", "feature", "output", "coef", "dual", "feature_weights", "l1"];
+const ARRAYS = ["alpha", "ridge", "objective", "dual_value", "gap", "intercept", "start", "feature", "output", "coef", "dual", "feature_weights", "l1", "open_start", "open", "sure_start", "sure"];
 const checkArrays = (header, arrays) => {
   for (const name of Object.keys(arrays)) demand(ARRAYS.includes(name), `the array “${name}” is not known here`);
   const d = header.n_features, Q = header.tasks.length, total = header.rows.reduce((a, b) => a + b, 0);
@@ -96,6 +96,12 @@ const checkArrays = (header, arrays) => {
     const [value] = take(name, 1);
     demand(value >= low, `“${name}” must be at least ${low}`);
     return value;
+  };
+  const list = (name) => {
+    if (!(name in arrays) && !(`${name}_start` in arrays)) return null;
+    const bounds = take(`${name}_start`, 2), found = take(name, bounds[1]);
+    demand(bounds[0] === 0 && found.every((j) => isCount(j) && j < d), `“${name}” must list features`);
+    return Array.from(found);
   };
   const n = arrays.coef ? arrays.coef.values.length : 0, start = take("start", 2);
   demand(start[0] === 0 && start[1] === n, "“start” does not fit “coef”");
@@ -116,6 +122,6 @@ const checkArrays = (header, arrays) => {
   demand(header.intercept || b.every((value) => value === 0), "intercepts without “intercept”");
   return {
     alpha: one("alpha", 0), ridge: one("ridge", 0), gap: one("gap", 0), objective: one("objective", -Infinity), dualValue: one("dual_value", -Infinity),
-    intercept: b, outputs, dual: take("dual", 1, total), u, l1, group: header.penalty.group ?? 1,
+    intercept: b, outputs, dual: take("dual", 1, total), u: Array.from(u), l1, group: header.penalty.group ?? 1, open: list("open"), sure: list("sure"),
   };
 };

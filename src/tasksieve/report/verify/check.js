@@ -1,13 +1,18 @@
-// The four numbers: objective from above, dual value from below, and whether the claims hold.
+// The numbers: objective from above, dual value from below, and whether the claims hold.
 const checkClaims = (cert, tasks, progress) => {
   const { header } = cert, d = header.n_features, Q = tasks.length, logistic = isLogistic(header);
   const N = ball(header.unit), alpha = ball(cert.alpha), ridge = ball(cert.ridge);
   const bound = (j) => mul(mul(N, alpha), ball(cert.u[j])); // N alpha u_j
   let loss = ZERO, squares = ZERO, at = 0;
-  const rowsOf = new Map(), U = new Float64Array(Q * d), points = [];
+  const rowsOf = new Map(), U = new Float64Array(Q * d), points = [], reach = new Float64Array(d);
   tasks.forEach((task, q) => {
     progress(q / Q);
-    const s = rowWeights(header, task, q), sigma = header.standardize ? deviations(header, task, s) : null;
+    const s = rowWeights(header, task, q), about = header.standardize || cert.open !== null ? spreads(header, task, s) : null;
+    const sigma = header.standardize ? about.sigma : null;
+    if (cert.open !== null) for (let j = 0; j < d; j++) {
+      const norm = root(about.spread[j]);
+      reach[j] = Math.max(reach[j], up(sigma ? div(norm, sigma[j]) : norm));
+    }
     const p = projected(cert, task, q, s, cert.dual.subarray(at, at + task.n));
     at += task.n;
     points.push({ task, s, p });
@@ -65,15 +70,15 @@ const checkClaims = (cert, tasks, progress) => {
       if (isZero(s[i]) || isZero(p[i])) continue;
       const moved = mul(c, p[i]);
       const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
-        : sub(mul(ball(header.loss.mu / 2), mul(moved, moved)), mul(moved, ball(task.y[i])));
+        : sub(mul(mul(ball(0.5), ball(header.loss.mu)), mul(moved, moved)), mul(moved, ball(task.y[i])));
       const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
       gain = sub(gain, mul(s[i], shifted));
     }
   }
   const dual = sub(div(gain, N), mul(mul(c, c), half));
-  return { primal, dual, scale, tightest };
+  return { primal, dual, scale, tightest, U, reach, points, rowsOf };
 };
-const halfSquare = (r, mu) => div(mul(r, r), ball(2 * mu));
+const halfSquare = (r, mu) => div(mul(r, r), add(ball(mu), ball(mu)));
 const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));
 const featureName = (header, j) => header.features ? `feature “${header.features[j]}”` : `feature ${j + 1}`;
 

@@ -25,14 +25,47 @@ const solve = (matrix, right) => {
   }
   return found;
 };
+// A column as whole numbers: times a power of two, which changes nothing here.
+const wholeNumbers = (values) => {
+  const view = new DataView(new ArrayBuffer(8));
+  const parts = values.map((value) => {
+    view.setFloat64(0, value);
+    const bits = view.getBigUint64(0), exponent = Number((bits >> 52n) & 0x7ffn), fraction = bits & 0xfffffffffffffn;
+    return [(exponent ? fraction | 0x10000000000000n : fraction) * (value < 0 ? -1n : 1n), exponent || 1];
+  });
+  const least = parts.reduce((low, [whole, exponent]) => whole === 0n ? low : Math.min(low, exponent), 2047);
+  return parts.map(([whole, exponent]) => whole === 0n ? 0n : whole << BigInt(exponent - least));
+};
+// Free features none of which is a combination of the constant and those before it in this task: what is orthogonal to the others is orthogonal to them.
+// Decided in whole numbers, by elimination without fractions (Bareiss 1968) on the matrix of products, where a pivot of 0 is a combination.
+const independentOf = (header, task, s, free) => {
+  if (!free.length) return free;
+  const d = header.n_features, rows = [];
+  for (let i = 0; i < task.n; i++) if (!isZero(s[i])) rows.push(i);
+  const columns = free.map((j) => wholeNumbers(rows.map((i) => task.X[i * d + j])));
+  if (header.intercept) columns.unshift(rows.map(() => 1n));
+  const A = columns.map((a) => columns.map((b) => a.reduce((sum, one, i) => sum + one * b[i], 0n)));
+  const kept = [];
+  let before = 1n;
+  for (let k = 0; k < A.length; k++) {
+    const pivot = A[k][k];
+    if (pivot === 0n) continue;
+    if (!header.intercept || k > 0) kept.push(free[header.intercept ? k - 1 : k]);
+    for (let i = k + 1; i < A.length; i++) {
+      const head = A[i][k];
+      for (let j = k; j < A.length; j++) A[i][j] = (A[i][j] * pivot - head * A[k][j]) / before;
+    }
+    before = pivot;
+  }
+  return kept;
+};
 // p of one task, projected: balls; zeros where that fails, which always are a dual point.
 const projected = (cert, task, t, s, stored) => {
   const { header } = cert, d = header.n_features, n = task.n, logistic = isLogistic(header);
   const sign = (i) => 2 * task.y[i] - 1, zeros = () => Array(n).fill(ZERO);
   const p = Array.from({ length: n }, (_, i) => isZero(s[i]) ? ZERO : ball(stored[i] + 0));
   if (logistic && !p.every((one, i) => one.h * sign(i) >= 0 && one.h * sign(i) <= 1)) return zeros();
-  const free = [];
-  cert.u.forEach((weight, j) => { if (weight === 0) free.push(j); });
+  const free = independentOf(header, task, s, cert.u.flatMap((weight, j) => weight === 0 ? [j] : []));
   const width = free.length + (header.intercept ? 1 : 0);
   if (!width) return p;
   // with the constant among them, columns may be taken about their first entry: they span the same

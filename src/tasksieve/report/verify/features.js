@@ -1,4 +1,4 @@
-// Sums over the rows for every feature of a task: X'v, and standard deviations.
+// Sums over the rows for every feature of a task: X'v, sums of squares and standard deviations.
 const unitGamma = (n) => n * 2 ** -53 / (1 - n * 2 ** -53);
 
 // X'v with v in balls. Products and running sums are split without error (Dekker, Knuth) into a high part H and a rest that is
@@ -26,10 +26,10 @@ const productsWithRows = (task, d, v) => {
   });
 };
 
-// Standard deviations, weighted: about the mean with an intercept, else about 0; 1 where a column does not vary. Sums are taken about the
+// Sums of squares, weighted: about the mean with an intercept, else about 0; and standard deviations, 1 where a column does not vary. Sums are taken about the
 // first entry, x - first = f + r exactly (Knuth), so that columns far from 0 lose nothing. With a = |f| + |r|, v = s or s f in
 // double-doubles, each term is split without error but for 2^-100 of its size, and the sums are those of `productsWithRows`.
-const deviations = (header, task, s) => {
+const spreads = (header, task, s) => {
   const d = header.n_features, X = task.X, rows = [], first = new Float64Array(d), varies = new Uint8Array(d);
   for (let i = 0; i < task.n; i++) if (!isZero(s[i])) rows.push(i);
   let total = ZERO;
@@ -50,13 +50,13 @@ const deviations = (header, task, s) => {
       squares.put(j, g, h, f * f * weight.e);
     }
   }
-  return Array.from({ length: d }, (_, j) => {
-    if (!varies[j]) return ONE;
-    const square = div(squares.at(j), total);
-    if (!header.intercept) return root(square);
-    const mean = div(sums.at(j), total);
-    return root(sub(square, mul(mean, mean)));
+  const spread = Array.from({ length: d }, (_, j) => {
+    if (!varies[j]) return ZERO;
+    if (!header.intercept) return squares.at(j);
+    const sum = sums.at(j);
+    return sub(squares.at(j), div(mul(sum, sum), total));
   });
+  return { spread, sigma: spread.map((square, j) => varies[j] ? root(div(square, total)) : ONE) };
 };
 
 // Many sums of double-doubles at once, each term known up to 2^-98 of its size and a given error.

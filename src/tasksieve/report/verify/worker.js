@@ -17,7 +17,9 @@ const verdictOf = async (file, proof) => {
   const numbers = checkClaims(cert, tasks, tell("proving"));
   wrong = brokenClaims(cert, numbers);
   if (wrong.length) return { kind: "unproved", words: wrong };
-  return { kind: "verified", gap: up(sub(numbers.primal, numbers.dual)), objective: up(numbers.primal), claimed: cert.objective, claimedGap: cert.gap, coefficients: cert.outputs };
+  const lists = brokenLists(cert, tasks, numbers);
+  if (lists.wrong.length) return { kind: "unproved", words: lists.wrong };
+  return { kind: "verified", gap: up(sub(numbers.primal, numbers.dual)), objective: up(numbers.primal), claimed: cert.objective, claimedGap: cert.gap, coefficients: cert.outputs, open: cert.open, sure: cert.sure, complete: lists.complete };
 };
 onmessage = async ({ data: { file, proof } }) => {
   try {

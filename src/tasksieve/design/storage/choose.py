@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .device.matrix import OnDevice
-from .device.stack import on_device_storage
-from .sparse_format import compressed
-from .storage import ColumnStorage, DenseStorage, MappedRowStorage, OwnStorage, SparseStorage, Storage
-from .storage.base import BLOCK_BYTES, for_kernels
+from ..sparse_format import compressed
+from .base import BLOCK_BYTES, ColumnStorage, for_kernels
+from .dense import DenseStorage
+from .mapped import MappedRowStorage
+from .own import Storage
+from .sparse import SparseStorage
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +40,7 @@ def _kernel_type(x: Array) -> Array:
     return x if for_kernels(x.dtype) else x.astype(np.float64)
 
 
-def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
+def as_storage(blocks: Any, row_order: Array | None = None, offsets: Array | None = None) -> ColumnStorage:
     """ColumnStorage for one matrix, or for a list of matrices stacked on top of each other.
 
     Parameters
@@ -48,14 +49,19 @@ def as_storage(blocks: Any, row_order: Array | None = None) -> ColumnStorage:
         float64, float32, int8 and uint8 are kept as they are, other numbers become float64.
     row_order : array of int, optional
         Permutation that brings the stacked rows into task order.
+    offsets : array of int, optional
+        Where each task starts then; by default all rows are one task.
     """
     parts = list(blocks) if isinstance(blocks, list | tuple) else [blocks]
-    if any(isinstance(part, OnDevice) for part in parts):
-        return on_device_storage(parts, row_order)
+    # matrices that are not here say how to reach their columns
+    elsewhere = next((part.as_columns for part in parts if hasattr(part, "as_columns")), None)
+    if elsewhere is not None:
+        return elsewhere(parts, row_order)
     if any(isinstance(part, Storage) for part in parts):
         if len(parts) > 1:
             raise ValueError("X is a list of storages: put all rows into one storage and pass the task of each row.")
-        return OwnStorage(parts[0], row_order)
+        one_task = np.array([0, parts[0].n_rows])
+        return parts[0].in_task_order(row_order, one_task if offsets is None else offsets)
     parts = [compressed(part, "X") if sparse.issparse(part) else part for part in parts]
     if any(sparse.issparse(part) for part in parts):
         stacked = parts[0]

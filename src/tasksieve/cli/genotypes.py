@@ -1,0 +1,218 @@
+"""``tasksieve fit --bfile``: PLINK genotypes, a phenotype file and covariates as a problem for an estimator."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..genotypes import (
+    Genotypes,
+    align_people,
+    are_numbers,
+    as_numbers,
+    filter_variants,
+    open_genotypes,
+    without_holes,
+)
+from ..genotypes.files import matching_prefixes
+from ..genotypes.people import MISSING
+from ..runs import ModelKind
+from ..tables import TableProblem
+from ..tables.encode import Encoding
+from ..tables.problem import tidy_labels
+from .exits import UsageError
+from .options import BY_KEY
+
+Array = np.ndarray[Any, Any]
+
+#: what only goes with --bfile
+OPTIONS = (
+    "pheno", "covar", "covar_name", "remove", "extract", "exclude", "maf", "geno", "mind", "task_maf", "task_geno",
+)  # fmt: skip
+#: what is about the columns of a table
+OF_TABLES = (
+    "features", "drop", "categorical", "format", "separator", "chunk_rows", "id", "date_parts", "max_categories",
+    "missing", "feature_groups", "compare",
+)  # fmt: skip
+PATHS = ("pheno", "covar", "remove", "extract", "exclude")
+PHENOTYPE_MISSING = MISSING | {"-9"}
+
+
+@dataclass
+class GenotypeProblem(TableProblem):
+    """A problem whose X is genotypes.
+
+    Attributes
+    ----------
+    source : str
+        What the data are called.
+    """
+
+    source: str = ""
+
+
+def decide_genotypes(config: dict[str, Any]) -> None:
+    """Refuse options that do not go together; the phenotype file is the table."""
+    if not config.get("bfile"):
+        for key in OPTIONS:
+            if key in config:
+                raise UsageError(f"{BY_KEY[key].long}: goes with --bfile")
+        return
+    for key in OF_TABLES:
+        if key in config and key not in config.get("by_default", ()):
+            raise UsageError(f"{BY_KEY[key].long}: is about the columns of a table, and does not go with --bfile")
+    if "pheno" not in config:
+        raise UsageError("--pheno: name the file of phenotypes, with FID and IID in its first columns")
+    for key in PATHS:
+        if key in config:
+            config[key] = os.path.abspath(config[key])
+    config["bfile"] = [os.path.abspath(prefix) for prefix in config["bfile"]]
+    config["keep"] = [os.path.abspath(path) for path in config.get("keep", [])]
+    if len(config["keep"]) > 1:
+        raise UsageError("--keep: with --bfile, one file of people")
+    if "table" in config and os.path.abspath(config["table"]) != config["pheno"]:
+        raise UsageError("with --bfile there is no other table than --pheno")
+    config["table"] = config["pheno"]
+    config["target"] = [name for word in config.get("target", ()) for name in word.split(",") if name]
+
+
+def genotype_files(config: dict[str, Any]) -> list[Path]:
+    """All files that the answer depends on, but for the table."""
+    if not config.get("bfile"):
+        return []
+    prefixes = [found for prefix in config["bfile"] for found in matching_prefixes(prefix)]
+    own = [Path(prefix.removesuffix(".bed") + suffix) for prefix in prefixes for suffix in (".bed", ".bim", ".fam")]
+    return [*own, *(Path(config[key]) for key in PATHS[1:] if key in config), *map(Path, config["keep"])]
+
+
+def read_genotypes(config: dict[str, Any], kind: ModelKind) -> tuple[GenotypeProblem, bool]:
+    """People with phenotypes, a task and all covariates; variants that pass the filters among them."""
+    given = {key: config.get(key) for key in ("remove", "extract", "exclude")}
+    keep = config["keep"][0] if config["keep"] else None
+    prefixes = config["bfile"]
+    X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, keep=keep, **given)
+    n_people = X.n_rows
+    tables = _Columns(X, config)
+    targets: list[str] = config["target"]
+    words = {name: tables.column(name, "--pheno-name") for name in targets}
+    classes = kind.wants_classes(config.get("loss"), not all(are_numbers(own) for own in words.values()))
+    y = np.column_stack([_labels(words[name], name, classes) for name in targets])
+    covariates, names = tables.covariates(targets)
+    absent = {
+        "people without a phenotype": _empty(y).all(axis=1),
+        "people without a task": tables.missing("task"),
+        "people without a covariate": np.isnan(covariates).any(axis=1),
+        "people without a weight": tables.missing("weights"),
+        "people without an offset": tables.missing("offset"),
+        "people without a group": tables.missing("row_groups"),
+    }
+    stay = np.ones(n_people, dtype=bool)
+    for reason, flags in absent.items():
+        if gone := int(np.count_nonzero(flags & stay)):
+            X.dropped[reason] = gone
+        stay &= ~flags
+    if not stay.any():
+        told = ", ".join(f"{count:,} {reason}" for reason, count in X.dropped.items())
+        raise ValueError(f"nobody is left: {told}")
+    rows = np.flatnonzero(stay)
+    X = X.with_people(rows)
+    if "mind" in config:
+        X, few = without_holes(X, config["mind"])
+        rows = rows[few]
+    task = tables.labels("task", rows)
+    limits = {key: config.get(key) for key in ("geno", "maf", "task_geno", "task_maf")}
+    X = filter_variants(X, task=None if task is None else task.astype(str), **limits)
+    if names:
+        X = X.with_covariates(covariates[rows], names)
+    y = y[rows]
+    problem = GenotypeProblem(
+        X,
+        tidy_labels(y[:, 0]) if classes and len(targets) == 1 else y[:, 0] if len(targets) == 1 else y,
+        task,
+        tables.numbers("weights", rows),
+        targets,
+        Encoding([(str(name), None) for name in X.feature_names]),
+        None,
+        rows,
+        n_people,
+        [f"left out: {count:,} {reason}" for reason, count in X.dropped.items()],
+        tables.labels("row_groups", rows),
+        classes,
+        tables.numbers("offset", rows),
+        ("IID", X.sample_table["iid"].tolist()),
+        ", ".join(Path(prefix).name for prefix in prefixes),
+    )
+    return problem, classes
+
+
+class _Columns:
+    """Columns of the phenotype and the covariate file, in the order of people."""
+
+    def __init__(self, X: Genotypes, config: dict[str, Any]) -> None:
+        self._config, samples = config, X.sample_table
+        self._pheno = align_people(samples, config["pheno"], "--pheno")
+        self._covar = align_people(samples, config["covar"], "--covar") if "covar" in config else {}
+        self._cohort = {"cohort": samples["cohort"]} if X.n_cohorts > 1 else {}
+        self._n_people = X.n_rows
+
+    def column(self, name: str, flag: str) -> Array:
+        for found in (self._pheno, self._covar, self._cohort):
+            if name in found:
+                return found[name]
+        known = ", ".join([*self._pheno, *self._covar])
+        raise UsageError(f"{flag}: neither --pheno nor --covar has a column {name!r}; they have {known}")
+
+    def _asked(self, key: str) -> Array | None:
+        name = self._config.get(key)
+        return None if name is None else self.column(name, BY_KEY[key].long)
+
+    def missing(self, key: str) -> Array:
+        words = self._asked(key)
+        if words is None:
+            return np.zeros(self._n_people, dtype=bool)
+        return np.array([word is None or word.upper() in MISSING for word in words.tolist()], dtype=bool)
+
+    def labels(self, key: str, rows: Array) -> Array | None:
+        words = self._asked(key)
+        return None if words is None else tidy_labels(words[rows])
+
+    def numbers(self, key: str, rows: Array) -> Array | None:
+        words = self._asked(key)
+        return None if words is None else as_numbers(words, BY_KEY[key].long)[rows]
+
+    def covariates(self, targets: list[str]) -> tuple[Array, list[str]]:
+        """Numbers as they are; words as indicators of all but the first."""
+        config = self._config
+        chosen = [name for word in config.get("covar_name", ()) for name in word.split(",") if name]
+        if chosen and not self._covar:
+            raise UsageError("--covar-name: goes with --covar")
+        used = {*targets, *(config.get(key) for key in ("task", "weights", "offset", "row_groups"))}
+        columns, names = [], []
+        for name in chosen or [name for name in self._covar if name not in used]:
+            if name not in self._covar:
+                raise UsageError(f"--covar-name: --covar has no column {name!r}; it has {', '.join(self._covar)}")
+            words = self._covar[name]
+            if are_numbers(words):
+                columns.append(as_numbers(words, name))
+                names.append(name)
+                continue
+            absent = np.array([word is None or word.upper() in MISSING for word in words.tolist()])
+            for level in sorted({word for word, gone in zip(words.tolist(), absent, strict=True) if not gone})[1:]:
+                columns.append(np.where(absent, np.nan, words == level))
+                names.append(f"{name}={level}")
+        return (np.column_stack(columns) if columns else np.empty((self._n_people, 0))), names
+
+
+def _labels(words: Array, name: str, classes: bool) -> Array:
+    if not classes:
+        return as_numbers(words, name, PHENOTYPE_MISSING)
+    absent = [word is None or word.upper() in PHENOTYPE_MISSING for word in words.tolist()]
+    return np.array([None if gone else word for word, gone in zip(words.tolist(), absent, strict=True)], dtype=object)
+
+
+def _empty(y: Array) -> Array:
+    return np.array([[value is None or value != value for value in row] for row in y.tolist()], dtype=bool)

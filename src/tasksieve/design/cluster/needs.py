@@ -1,0 +1,34 @@
+"""Packages that a cluster needs, and the client that is to be used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+INSTALL = 'pip install "tasksieve[cluster]"'
+
+
+def needed(name: str, what: str) -> Any:
+    """A module of the `cluster` extra."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{what} needs {error.name}: {INSTALL}") from error
+
+
+def dask_config(key: str, default: Any) -> Any:
+    """A setting of Dask's."""
+    return needed("dask.config", "X on a cluster").get(key, default)
+
+
+def active_client() -> Any:
+    """The client that the user has made; never one of our own: who computes where is the user's to say."""
+    distributed = needed("distributed", "X on a cluster")
+    try:
+        return distributed.get_client()
+    except ValueError:
+        raise RuntimeError(
+            "X is a dask array or a Zarr store, and there is no active Dask client to work with. Start one: "
+            "`from distributed import Client; client = Client()` uses the cores of this machine, `Client(address)` a "
+            "cluster that is running."
+        ) from None

@@ -1,0 +1,108 @@
+"""Where columns come from: something on disk, or a recipe, that can be read again wherever a worker was lost.
+
+A source is sent to the workers and reads there. Rows come in the order of the data; the holder brings them into task
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Source(Protocol):
+    """Columns of one matrix, or of several stacked on top of each other.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : numpy dtype
+        As it is kept there.
+    edges : sequence of int
+        Where blocks of columns begin, and the number of columns: a range that ends there reads no block in vain.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    edges: Sequence[int]
+
+    def read(self, low: int, high: int) -> Array:
+        """Columns low to high, read here and now."""
+        ...
+
+    def fetched(self, low: int, high: int) -> Any:
+        """The same as something that Dask computes on the worker that is to hold it; None: let it `read`."""
+        return None
+
+
+class ZarrSource(Source):
+    """A Zarr array of two dimensions, rows x features.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Opened by anybody; workers open its store again, so it has to be where they reach it.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.shape = int(array.shape[0]), int(array.shape[1])
+        self.dtype = np.dtype(array.dtype)
+        step = int(array.chunks[1])
+        self.edges = [*range(0, self.shape[1], step), self.shape[1]]
+
+    def read(self, low: int, high: int) -> Array:
+        return np.asarray(self._array[:, low:high])
+
+
+class DaskSource(Source):
+    """A dask array of two dimensions, rows x features.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.shape = int(array.shape[0]), int(array.shape[1])
+        self.dtype = np.dtype(array.dtype)
+        self.edges = [0, *np.cumsum(array.chunks[1]).tolist()]
+
+    def read(self, low: int, high: int) -> Array:
+        return np.asarray(self._array[:, low:high].compute(scheduler="threads", num_workers=1))
+
+    def fetched(self, low: int, high: int) -> Any:
+        return self._array[:, low:high]
+
+
+class StackedSource(Source):
+    """Sources on top of each other, one a task.
+
+    Parameters
+    ----------
+    parts : list of Source
+        With the same columns.
+    """
+
+    def __init__(self, parts: Sequence[Source]) -> None:
+        self._parts = list(parts)
+        self.shape = sum(part.shape[0] for part in parts), parts[0].shape[1]
+        self.dtype = np.result_type(*[part.dtype for part in parts])
+        self.edges = parts[0].edges
+
+    def read(self, low: int, high: int) -> Array:
+        return np.concatenate([part.read(low, high) for part in self._parts])
+
+    def fetched(self, low: int, high: int) -> Any:
+        found = [part.fetched(low, high) for part in self._parts]
+        return None if any(part is None for part in found) else found
+
+
+def stacked(sources: Sequence[Source]) -> Source:
+    """One source for a list of them."""
+    return sources[0] if len(sources) == 1 else StackedSource(sources)

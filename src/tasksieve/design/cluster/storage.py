@@ -1,0 +1,97 @@
+"""Columns in a cluster, as a design is given them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..samples import Samples
+from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read
+from .fleet import Fleet
+from .messages import Question
+from .shard import ClusterShard
+from .sources import Source
+
+Array = np.ndarray[Any, Any]
+
+
+class ClusterStorage(ColumnStorage):
+    """Columns of a source, held by the workers of the active client from the first time that somebody asks.
+
+    Parameters
+    ----------
+    source : Source
+    order : array of int, optional
+        Permutation that brings its rows into task order.
+    """
+
+    home = ClusterShard
+    #: also of a storage around this one
+    wrapped_home = ClusterShard
+    dear = False  # every fit has shards of its own over the same columns
+    sparse = False
+
+    def __init__(self, source: Source, order: Array | None) -> None:
+        self._source, self._order = source, order
+        self.n_rows, self.n_features = source.shape
+        self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)
+        self._whole: Callable[[Array], Array] | None = None
+
+    def keep_together(self, whole: Callable[[Array], Array]) -> None:
+        """``whole(features)``: these and all others that must not be cut apart."""
+        if "fleet" in vars(self):
+            starts = self.fleet.starts[1:-1]
+            if all(len(whole(np.arange(place))) == place for place in starts.tolist()):
+                return
+            del self.fleet, self._raw
+        self._whole = whole
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """Who holds the columns."""
+        return Fleet(self._source, self._order, self._whole)
+
+    @cached_property
+    def _raw(self) -> ClusterShard:
+        """For those who want the numbers as they are."""
+        samples = Samples(np.array([0, self.n_rows]), False, None, False, np.empty((self.n_rows, 0)))
+        return ClusterShard(self, samples, standardize=False, unpenalised=np.empty(0, dtype=np.int64), n_threads=1)
+
+    def products(
+        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
+    ) -> Array:
+        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
+
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        starts, parts = self.fleet.starts, []
+        own: dict[int, tuple[Any, ...]] = {}
+        for k in range(self.fleet.n_shards):
+            here, places = [], []
+            for m, a in enumerate(asked):
+                if a.columns is None:
+                    here.append(a)
+                    places.append((m, np.arange(starts[k], starts[k + 1])))
+                    continue
+                at = np.flatnonzero((a.columns >= starts[k]) & (a.columns < starts[k + 1]))
+                if len(at):
+                    here.append(Asked(a.vector, a.offsets, a.shared, a.columns[at] - starts[k], a.squares))
+                    places.append((m, at))
+            parts.append(places)
+            if here:
+                own[k] = (here,)
+        products = [
+            np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
+        ]
+        for k, found in self._raw._ask(Question("read_raw", (), own)).items():
+            for (m, at), part in zip(parts[k], found[-1][0], strict=True):
+                products[m][at] = part
+        return Reading(products, part_read(asked, self.n_features))
+
+    def take(self, features: Array) -> Array:
+        out = np.empty((self.n_rows, len(features)), order="F")
+        for at, part in self._raw._some("take_raw", (), np.asarray(features)):
+            out[:, at] = part
+        return out

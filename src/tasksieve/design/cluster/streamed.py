@@ -1,0 +1,93 @@
+"""Columns that do not fit into a worker's memory: read again in each pass, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..storage import DenseStorage
+from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read, split_asked
+from .sources import Source
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK_BYTES = 128 << 20  # of columns in memory at a time
+
+
+class StreamedStorage(ColumnStorage):
+    """A range of a source's columns, of which a block is in memory while it is worked with.
+
+    Parameters
+    ----------
+    source : Source
+    low, high : int
+        The range.
+    order : array of int, optional
+        Permutation that brings the rows into task order.
+    """
+
+    dear = True
+    sparse = False
+
+    def __init__(self, source: Source, low: int, high: int, order: Array | None) -> None:
+        self._source, self._low, self._order = source, low, order
+        self.n_rows, self.n_features = source.shape[0], high - low
+        self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)
+        step = max(1, _BLOCK_BYTES // (self.dtype.itemsize * max(self.n_rows, 1)))
+        inside = [edge - low for edge in source.edges if low < edge < high]
+        self._cuts = _cuts([*inside, self.n_features], step)
+
+    def _block(self, k: int) -> DenseStorage:
+        low, high = self._cuts[k], self._cuts[k + 1]
+        rows = self._source.read(self._low + low, self._low + high)
+        if self._order is not None:
+            rows = rows[self._order]
+        return DenseStorage(np.asfortranarray(rows, dtype=self.dtype))
+
+    def products(
+        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
+    ) -> Array:
+        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
+
+    def read(self, asked: Sequence[Asked], threads: int) -> Reading:
+        everything, some = split_asked(asked)
+        products: list[Any] = [
+            np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
+        ]
+        for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
+            wanted = [(m, np.flatnonzero((asked[m].columns >= low) & (asked[m].columns < high))) for m in some]
+            wanted = [(m, places) for m, places in wanted if len(places)]
+            if not everything and not wanted:
+                continue
+            block = self._block(k)
+            if everything:
+                found = block.read([asked[m] for m in everything], threads).products
+                for m, part in zip(everything, found, strict=True):
+                    products[m][low:high] = part
+            for m, places in wanted:
+                a = asked[m]
+                here = np.asarray(a.columns)[places] - low
+                products[m][places] = block.products(a.vector, a.offsets, a.shared, here, a.squares, threads)
+        return Reading(products, part_read(asked, self.n_features))
+
+    def take(self, features: Array) -> Array:
+        out = np.empty((self.n_rows, len(features)), order="F")
+        for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
+            places = np.flatnonzero((features >= low) & (features < high))
+            if len(places):
+                out[:, places] = self._block(k).take(features[places] - low)
+        return out
+
+
+def _cuts(edges: Sequence[int], step: int) -> list[int]:
+    """Where blocks of at most `step` columns begin: whole blocks of the source as far as they fit, else parts."""
+    cuts, last = [0], 0
+    for edge in edges:
+        if edge - cuts[-1] > step and last > cuts[-1]:
+            cuts.append(last)
+        while edge - cuts[-1] > step:
+            cuts.append(cuts[-1] + step)
+        last = edge
+    return [*cuts, edges[-1]] if cuts[-1] < edges[-1] else cuts

@@ -1,0 +1,105 @@
+"""Chromosomes, alleles and strands: which variants of two files are the same, and which way round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .table import Table
+
+Array = np.ndarray[Any, Any]
+
+_NUMBERED = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
+_OTHER_STRAND = str.maketrans("ACGTacgt", "TGCAtgca")
+
+
+def canonical_chromosome(name: str) -> str:
+    """``chr7`` is 7, 23 is X."""
+    bare = name[3:] if name[:3].lower() == "chr" else name
+    return _NUMBERED.get(bare.upper(), bare.upper() if len(bare) <= 2 else bare)
+
+
+def other_strand(allele: str) -> str:
+    return allele.translate(_OTHER_STRAND)[::-1]
+
+
+def ambiguous(first: str, second: str) -> bool:
+    """A/T and C/G read the same on both strands."""
+    return other_strand(first.upper()) == second.upper()
+
+
+@dataclass
+class Matched:
+    """Where each variant of a reference is in a file.
+
+    Attributes
+    ----------
+    place : int array
+        Its row in the .bim file, -1 where it is not there.
+    flip : bool array
+        The file counts the other allele.
+    clashing : int
+        Variants at the same place with other alleles.
+    repeated : int
+        Variants that the file has more than once.
+    turned : int
+        Variants told on the other strand.
+    """
+
+    place: Array
+    flip: Array
+    clashing: int = 0
+    repeated: int = 0
+    turned: int = 0
+
+
+def match_variants(reference: Table, other: Table) -> Matched:
+    """Variants on the same chromosome and position with the same alleles, either way round, on either strand."""
+    at: dict[tuple[str, int], list[int]] = {}
+    for j, key in enumerate(_places(other)):
+        at.setdefault(key, []).append(j)
+    wanted = _places(reference)
+    names: list[list[str]] = [reference["effect_allele"].tolist(), reference["other_allele"].tolist()]
+    found: list[list[str]] = [other["effect_allele"].tolist(), other["other_allele"].tolist()]
+    matched = Matched(np.full(len(wanted), -1, dtype=np.int64), np.zeros(len(wanted), dtype=bool))
+    for k, key in enumerate(wanted):
+        first, second = names[0][k].upper(), names[1][k].upper()
+        ways = {(first, second): (False, False), (second, first): (True, False)}
+        if not ambiguous(first, second):
+            turned = other_strand(first), other_strand(second)
+            ways |= {turned: (False, True), turned[::-1]: (True, True)}
+        fitting = [
+            (j, ways[alleles])
+            for j in at.get(key, ())
+            if (alleles := (found[0][j].upper(), found[1][j].upper())) in ways
+        ]
+        if len(fitting) == 1:
+            matched.place[k], (matched.flip[k], turned_over) = fitting[0]
+            matched.turned += turned_over
+        elif fitting:
+            matched.repeated += 1
+        elif key in at:
+            matched.clashing += 1
+    return matched
+
+
+def repeated_variants(variants: Table) -> Array:
+    """Flags of variants whose place and alleles, either way round, come more than once."""
+    pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
+    keys = [(place, *sorted(pair)) for place, pair in zip(_places(variants), pairs, strict=True)]
+    seen = Counter(keys)
+    return np.array([seen[key] > 1 for key in keys], dtype=bool)
+
+
+def ambiguous_variants(variants: Table) -> Array:
+    pairs = zip(variants["effect_allele"].tolist(), variants["other_allele"].tolist(), strict=True)
+    return np.array([ambiguous(first, second) for first, second in pairs], dtype=bool)
+
+
+def _places(variants: Table) -> list[tuple[str, int]]:
+    chromosomes = variants["chr"].tolist()
+    canonical = {name: canonical_chromosome(name) for name in set(chromosomes)}
+    return [(canonical[name], pos) for name, pos in zip(chromosomes, variants["pos"].tolist(), strict=True)]

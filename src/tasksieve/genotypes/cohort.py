@@ -1,0 +1,100 @@
+"""The people of one study: one .bed file, or one a chromosome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernels
+from .files import BedFile, matching_prefixes
+from .table import Table, stacked
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """People, and where their calls of each variant lie.
+
+    Attributes
+    ----------
+    name : str
+    files : list of BedFile
+    rows : list of int arrays
+        For each file the lines of its .fam, in the cohort's order of people.
+    home, place : int arrays of shape (d,)
+        The file of each variant, and its line in the .bim there; -1: it is in none.
+    flip : uint8 array of shape (d,)
+        1 where the file counts the other allele.
+    """
+
+    name: str
+    files: Sequence[BedFile]
+    rows: Sequence[Array]
+    home: Array
+    place: Array
+    flip: Array
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def people(self) -> Table:
+        return self.files[0].people.take(self.rows[0])
+
+    def with_variants(self, chosen: Array) -> Cohort:
+        return replace(self, home=self.home[chosen], place=self.place[chosen], flip=self.flip[chosen])
+
+    def lies_as(self, people: Array) -> bool:
+        """Whether these are all people of the files, in their order, and all variants as they are counted there."""
+        if self.flip.any() or (self.home < 0).any() or (np.diff(self.home) < 0).any():
+            return False
+        return all(
+            len(people) == file.n_people and np.array_equal(rows[people], np.arange(file.n_people))
+            for rows, file in zip(self.rows, self.files, strict=True)
+        )
+
+    def copy(self, variants: Array, people: Array, first: int, threads: int, out: Array) -> None:
+        """Calls of some variants, each in a row of `out`, of people (-1: of another cohort) from place `first` on."""
+        home, place, flip = self.home[variants], self.place[variants], self.flip[variants]
+        for k, (file, rows) in enumerate(zip(self.files, self.rows, strict=True)):
+            own = np.flatnonzero((home == k) | (home < 0) if k == 0 else home == k)  # the first tells what none has
+            if len(own):
+                kernels.copy_genotypes(
+                    file.calls.view(np.ndarray), file.n_people, np.where(home[own] < 0, -1, place[own]),
+                    np.ascontiguousarray(flip[own]), own, np.where(people < 0, -1, rows[people]), first, threads, out,
+                )  # fmt: skip
+
+    def holes_by_person(self, threads: int) -> Array:
+        """Missing calls of each person; a variant in no file is missing."""
+        found = np.full(self.n_rows, np.count_nonzero(self.home < 0), dtype=np.int64)
+        for k, (file, rows) in enumerate(zip(self.files, self.rows, strict=True)):
+            counts = np.empty(file.n_people, dtype=np.int64)
+            places = np.ascontiguousarray(self.place[self.home == k])
+            kernels.genotype_row_holes(file.calls.view(np.ndarray), file.n_people, places, threads, counts)
+            found += counts[rows]
+        return found
+
+
+def open_cohort(prefix: str, name: str) -> tuple[Cohort, Table]:
+    """All people and all variants of a prefix."""
+    files = [BedFile(found) for found in matching_prefixes(prefix)]
+    people = list(zip(files[0].people["fid"], files[0].people["iid"], strict=True))
+    rows = [np.arange(len(people))]
+    for file in files[1:]:
+        lines = {person: i for i, person in enumerate(zip(file.people["fid"], file.people["iid"], strict=True))}
+        if len(lines) != len(people) or any(person not in lines for person in people):
+            raise ValueError(
+                f"{file.prefix}.fam and {files[0].prefix}.fam list different people: files of one prefix with @ must "
+                "be of the same. Give several studies as a list."
+            )
+        rows.append(np.array([lines[person] for person in people]))
+    sizes = [len(file.variants) for file in files]
+    home = np.repeat(np.arange(len(files)), sizes)
+    place = np.concatenate([np.arange(size) for size in sizes])
+    variants = stacked([file.variants for file in files])
+    return Cohort(name, files, rows, home, place, np.zeros(len(home), dtype=np.uint8)), variants

@@ -1,0 +1,147 @@
+"""A .bed file with its .bim and .fam: looked at before anything is believed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .table import Table
+
+Array = np.ndarray[Any, Any]
+
+MAGIC = bytes([0x6C, 0x1B])
+#: what @ in a prefix stands for, in the order of the genome
+CHROMOSOMES = (*(str(k) for k in range(1, 27)), "X", "Y", "XY", "MT")
+
+
+class BedFile:
+    """Calls of a .bed file, mapped, not read.
+
+    Parameters
+    ----------
+    prefix : str
+        Of the three files; ``.bed`` at its end is left out.
+
+    Attributes
+    ----------
+    prefix : str
+    people, variants : Table
+        The .fam and the .bim file.
+    calls : memory map of uint8, shape (variants, bytes)
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = str(prefix).removesuffix(".bed")
+        for suffix in (".bed", ".bim", ".fam"):
+            if not Path(self.prefix + suffix).is_file():
+                raise ValueError(
+                    f"there is no file {self.prefix}{suffix}: give the prefix of a .bed, a .bim and a .fam file (@ in "
+                    "it stands for the chromosome)."
+                )
+        self.people, self.variants = read_fam(self.prefix + ".fam"), read_bim(self.prefix + ".bim")
+        self.calls = self._map()
+
+    @property
+    def n_people(self) -> int:
+        return len(self.people)
+
+    def _map(self) -> Array:
+        name, width = self.prefix + ".bed", (self.n_people + 3) // 4
+        expected, size = 3 + width * len(self.variants), os.path.getsize(name)
+        with open(name, "rb") as file:
+            head = file.read(3)
+        if len(head) < 3 or head[:2] != MAGIC or head[2] not in (0, 1):
+            raise ValueError(
+                f"{name} is no PLINK 1 .bed file: it begins with {head.hex(' ') or 'nothing'}, not with 6c 1b 01. "
+                "Make one with plink2 --make-bed."
+            )
+        if head[2] == 0:
+            raise ValueError(f"{name} is sample-major (its third byte is 00): rewrite it with plink --make-bed.")
+        if size != expected:
+            raise ValueError(
+                f"{name} has {size:,} bytes, but {self.n_people:,} people in the .fam file and {len(self.variants):,} "
+                f"variants in the .bim file make {expected:,}: a file is cut short, or they do not belong together."
+            )
+        return np.memmap(name, dtype=np.uint8, mode="r", offset=3, shape=(len(self.variants), width))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "calls": None}  # a copy in another process maps the file itself
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.calls = self._map()
+
+
+def matching_prefixes(prefix: str) -> list[str]:
+    """The prefix itself, or with @ those of the chromosomes that have a .bed file, in the order of the genome."""
+    prefix = str(prefix)
+    if "@" not in Path(prefix).name:
+        return [prefix]
+    found = [prefix.replace("@", name) for name in CHROMOSOMES]
+    found = [name for name in found if Path(name.removesuffix(".bed") + ".bed").is_file()]
+    if not found:
+        raise ValueError(
+            f"prefix {prefix!r}: there is no .bed file with a chromosome (1 to 26, X, Y, XY, MT) in place of @."
+        )
+    return found
+
+
+def read_bim(name: str) -> Table:
+    """Chromosome, identifier, centimorgans, position, counted allele and the other one."""
+    fields = _fields(name, "chromosome, identifier, centimorgans, position and two alleles")
+    return Table(
+        {
+            "chr": np.array(fields[0], dtype=object),
+            "pos": _whole_numbers(fields[3], name),
+            "id": np.array(fields[1], dtype=object),
+            "effect_allele": np.array(fields[4], dtype=object),
+            "other_allele": np.array(fields[5], dtype=object),
+        }
+    )
+
+
+def read_fam(name: str) -> Table:
+    """Family and person identifiers, which no two people share, parents, sex and phenotype."""
+    fields = _fields(name, "family, person, father, mother, sex and phenotype")
+    seen: dict[tuple[str, str], int] = {}
+    for line, person in enumerate(zip(fields[0], fields[1], strict=True), start=1):
+        if person in seen:
+            raise ValueError(
+                f"{name}, line {line}: person {' '.join(person)} is in line {seen[person]} already. Remove one of them "
+                "or give it another identifier."
+            )
+        seen[person] = line
+    names = ("fid", "iid", "father", "mother", "sex", "phenotype")
+    return Table({key: np.array(values, dtype=object) for key, values in zip(names, fields, strict=True)})
+
+
+def _fields(name: str, words: str) -> list[list[str]]:
+    """The six columns of a file without a header."""
+    rows: list[list[str]] = []
+    try:
+        with open(name, encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                row = line.split()
+                if not row:
+                    continue
+                if len(row) != 6:
+                    raise ValueError(f"{name}, line {number}: {len(row)} fields where 6 are expected: {words}.")
+                rows.append(row)
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} is no text file.") from None
+    if not rows:
+        raise ValueError(f"{name} is empty.")
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _whole_numbers(words: list[str], name: str) -> Array:
+    try:
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        for line, word in enumerate(words, start=1):
+            if not word.lstrip("-").isdigit() or len(word) > 18:
+                raise ValueError(f"{name}, line {line}: the position {word!r} is no whole number.") from None
+        raise

@@ -1,0 +1,148 @@
+"""Lists of people and tables about them: FID and IID, as PLINK writes them, matched with the rows of genotypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .table import Table
+
+Array = np.ndarray[Any, Any]
+
+#: words for a value that is not there; phenotypes also have -9
+MISSING = frozenset({"NA", "N/A", "NAN", "", "."})
+
+
+def read_words(source: Any, name: str) -> list[str]:
+    """One word a line of a file (variant identifiers), or the words of a list."""
+    if not isinstance(source, str | Path):
+        return [str(word) for word in source]
+    lines = _lines(source, name)
+    return [line[0] for line in lines]
+
+
+def read_ids(source: Any, name: str) -> list[tuple[str, str] | str]:
+    """(FID, IID) pairs, or IIDs alone: of a file with or without a header line, or as they are given."""
+    if not isinstance(source, str | Path):
+        given = list(source)
+        return [str(one) if isinstance(one, str) else (str(one[0]), str(one[1])) for one in given]
+    lines = _lines(source, name)
+    if lines and lines[0][0].upper() in ("#FID", "FID", "#IID", "IID"):
+        only_iid = lines[0][0].upper().endswith("IID")
+        lines = lines[1:]
+        return [line[0] if only_iid or len(line) == 1 else (line[0], line[1]) for line in lines]
+    return [line[0] if len(line) == 1 else (line[0], line[1]) for line in lines]
+
+
+def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: str) -> Array:
+    """Which rows are named; a ValueError if none is."""
+    pairs = {one for one in wanted if not isinstance(one, str)}
+    single = {one for one in wanted if isinstance(one, str)}
+    people = zip(samples["fid"].tolist(), samples["iid"].tolist(), strict=True)
+    flags = np.array([(f, i) in pairs or i in single for f, i in people], dtype=bool)
+    if not flags.any():
+        raise ValueError(
+            f"{name} names nobody of the .fam file, whose first person is FID {samples['fid'][0]}, IID "
+            f"{samples['iid'][0]}: it must have a FID and an IID in each line, or an IID alone."
+        )
+    return flags
+
+
+def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] | None = None) -> dict[str, Array]:
+    """Columns of a file of FID, IID and values, in the order of people; None where a person is not in it.
+
+    Parameters
+    ----------
+    samples : Table
+        With fid and iid.
+    source : path
+        With a header line (FID IID name ... or #IID name ...), or without: then columns are PHENO1, PHENO2, ...
+    name : str
+        What to call it in messages.
+    columns : list of str, optional
+        By default all.
+
+    Returns
+    -------
+    dict of name -> object array of words
+    """
+    lines = _lines(source, name)
+    header = lines[0] if lines[0][0].upper() in ("#FID", "FID", "#IID", "IID") else None
+    width = 1 if header is not None and header[0].upper().endswith("IID") else 2
+    names = header[width:] if header is not None else [f"PHENO{k + 1}" for k in range(len(lines[0]) - 2)]
+    rows = lines[1:] if header is not None else lines
+    wanted = names if columns is None else list(columns)
+    for column in wanted:
+        if column not in names:
+            raise ValueError(f"{name} has no column {column!r}; it has {', '.join(names) or 'none'}.")
+    found: dict[Any, list[str]] = {}
+    for line in rows:
+        if len(line) != width + len(names):
+            told = f"{len(line)} fields where {width + len(names)} are expected"
+            raise ValueError(f"{name}: {told}: {' '.join(line[:4])}.")
+        key = line[0] if width == 1 else (line[0], line[1])
+        if key in found:
+            raise ValueError(f"{name}: {' '.join(line[:width])} is there twice. Remove one of the lines.")
+        found[key] = line[width:]
+    keys: list[Any] = samples["iid"].tolist()
+    if width == 2:
+        keys = list(zip(samples["fid"].tolist(), keys, strict=True))
+    if len(set(keys)) < len(keys):
+        raise ValueError(
+            f"{name}: two people of the genotypes go by the same identifier. Give cohorts different FIDs."
+        )
+    if not any(key in found for key in keys):
+        first = keys[0] if width == 1 else " ".join(keys[0])
+        raise ValueError(
+            f"{name} and the genotypes have nobody in common: the first person of the .fam file is {first}, that of "
+            f"{name} is {' '.join(rows[0][:width]) if rows else 'nobody'}."
+        )
+    place = {column: names.index(column) for column in wanted}
+    return {
+        column: np.array([found[key][k] if key in found else None for key in keys], dtype=object)
+        for column, k in place.items()
+    }
+
+
+def as_numbers(words: Array, name: str, missing: frozenset[str] = MISSING) -> Array:
+    """Words as numbers, NaN where missing; a ValueError that names the first that is none."""
+    out = np.full(len(words), np.nan)
+    for i, word in enumerate(words.tolist()):
+        if word is None or word.upper() in missing:
+            continue
+        try:
+            out[i] = float(word)
+        except ValueError:
+            raise ValueError(f"{name}: {word!r} in row {i} is no number.") from None
+    return out
+
+
+def are_numbers(words: Array) -> bool:
+    try:
+        as_numbers(words, "")
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(source: Any, name: str) -> list[list[str]]:
+    path = Path(source)
+    if not path.is_file():
+        raise ValueError(f"{name}: there is no file {path}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: {path} is no text file.") from None
+    lines = [_cells(line) for line in text.splitlines() if line.strip() and not line.startswith("##")]
+    if not lines:
+        raise ValueError(f"{name}: {path} is empty.")
+    return lines
+
+
+def _cells(line: str) -> list[str]:
+    """Between tabs, where cells may be empty, or between any blanks."""
+    cells = [cell.strip() for cell in line.split("\t")]
+    return line.split() if len(cells) == 1 or any(" " in cell for cell in cells) else cells

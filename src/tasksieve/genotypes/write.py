@@ -1,0 +1,47 @@
+"""Genotypes as ordinary PLINK files: of people and variants chosen, in the order of the rows or of their tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .files import MAGIC
+from .matrix import Genotypes, task_order
+
+
+def write_plink(X: Genotypes, prefix: Any, task: Any = None) -> str:
+    """Write a .bed, a .bim and a .fam file.
+
+    Rows that are in task order already are read where they lie, without a copy in memory: worth it where the same
+    genotypes are fitted again and again, or where they fill most of the memory.
+
+    Parameters
+    ----------
+    X : Genotypes
+        Without covariates, which such files do not hold.
+    prefix : path
+    task : array of labels, one per person, optional
+        Sort people by it; by default they stay in their order.
+
+    Returns
+    -------
+    str
+        The prefix, for `read_plink`. People of several cohorts must have different identifiers.
+    """
+    if X.n_covariates:
+        raise ValueError("X has covariates, which PLINK files do not hold: write the genotypes without them.")
+    order, _ = task_order(X.n_rows, task)
+    people, variants = X.sample_table.take(order), X.variant_table
+    names = list(zip(people["fid"].tolist(), people["iid"].tolist(), strict=True))
+    if len(set(names)) < len(names):
+        raise ValueError("X: two people have the same FID and IID. Give cohorts different FIDs.")
+    with open(f"{prefix}.bed", "wb") as file:
+        file.write(MAGIC + b"\x01")
+        for _, packed in X.packed_blocks(order):
+            file.write(packed.tobytes())
+    columns = [people[name].tolist() for name in ("fid", "iid", "father", "mother", "sex", "phenotype")]
+    Path(f"{prefix}.fam").write_text("".join(" ".join(row) + "\n" for row in zip(*columns, strict=True)))
+    told = [variants[name].tolist() for name in ("chr", "id", "pos", "effect_allele", "other_allele")]
+    rows = zip(*told, strict=True)
+    Path(f"{prefix}.bim").write_text("".join(f"{c}\t{name}\t0\t{pos}\t{a}\t{b}\n" for c, name, pos, a, b in rows))
+    return str(prefix)

@@ -1,0 +1,33 @@
+"""Where the variants of a run lie: read back from what a fit of genotypes has left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..report.genome import Genome
+from ..tables import TableError, read_table
+from .folder import DATA, VARIANTS, RunError, RunFolder
+
+
+def read_genome(folder: RunFolder, data: dict[str, Any]) -> Genome:
+    """Places of the variants in ``variants.csv``, and the chromosomes that ``data.json`` lists."""
+    try:
+        columns = read_table(folder / VARIANTS).columns
+        names, chromosomes, positions = (list(columns[name].values) for name in ("feature", "chr", "pos"))
+    except (TableError, KeyError) as error:
+        raise RunError(f"{folder / VARIANTS} is not readable: {error}") from None
+    listed = data.get("genome")
+    try:
+        known = [(str(name), int(first), int(last)) for name, first, last in listed or []]
+        places = {
+            str(name): (_chromosome(chromosome), int(position))
+            for name, chromosome, position in zip(names, chromosomes, positions, strict=True)
+        }
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{folder / DATA} does not list the chromosomes: {error}") from None
+    return Genome(known, places)
+
+
+def _chromosome(value: Any) -> str:
+    """Chromosomes that are all numbers come back as such."""
+    return str(int(value)) if isinstance(value, float) else str(value)

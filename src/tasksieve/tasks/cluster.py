@@ -1,0 +1,164 @@
+"""X in a cluster: dask arrays and Zarr stores, whose columns stay with the workers of the active Dask client."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK_BYTES = 64 << 20  # of columns that were cut anew
+_SEARCHED_BYTES = 64 << 20  # looked through together for NaN
+
+
+class ClusterMatrix:
+    """A matrix of two dimensions that is not here, as `read_matrix` returns it.
+
+    Parameters
+    ----------
+    array : dask.array.Array or zarr.Array
+    name : str
+        What to call it in error messages.
+
+    Attributes
+    ----------
+    lazy : dask.array.Array
+        The same, as a dask array.
+    """
+
+    ndim = 2
+
+    def __init__(self, array: Any, name: str = "X") -> None:
+        from ..design.cluster.needs import needed
+
+        if len(array.shape) != 2:
+            raise ValueError(f"Expected 2D array, got {len(array.shape)}D array instead for {name}.")
+        self.dtype = np.dtype(array.dtype)
+        if self.dtype.kind not in "fiub":
+            raise ValueError(f"{name} has dtype {self.dtype}: a dask or Zarr array must hold numbers.")
+        if any(not np.isfinite(size) for size in array.shape):
+            raise ValueError(
+                f"{name} is a dask array whose number of rows or features is not known: call compute_chunk_sizes()."
+            )
+        self.array, self.name = array, name
+        self.shape = int(array.shape[0]), int(array.shape[1])
+        if is_zarr(array):
+            self.lazy = needed("dask.array", "A Zarr store as X").from_array(array, chunks=array.chunks)
+        else:
+            self.lazy = array
+
+    @property
+    def nbytes(self) -> int:
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def astype(self, dtype: Any) -> ClusterMatrix:
+        """Workers bring all tasks to one type when they read them."""
+        return self
+
+    def as_columns(self, parts: Sequence[ClusterMatrix], order: Array | None) -> Any:
+        """The columns of this matrix, or of several on top of each other, rows in task order."""
+        from ..design.cluster import ClusterStorage
+        from ..design.cluster.sources import stacked
+
+        return ClusterStorage(stacked([part.source() for part in parts]), order)
+
+    def source(self) -> Any:
+        """Where workers read columns from; cut anew, with a warning, where blocks hold parts of them only."""
+        from ..design.cluster import DaskSource, ZarrSource
+
+        rows, features = self.lazy.numblocks
+        if is_zarr(self.array) and (rows == 1 or features >= 16):
+            return ZarrSource(self.array)
+        if rows == 1:
+            return DaskSource(self.array)
+        step = max(1, _BLOCK_BYTES // (self.dtype.itemsize * max(self.shape[0], 1)))
+        warnings.warn(
+            f"{self.name} is cut into {rows} blocks of rows, and columns are needed: it is cut anew by features, which "
+            f"moves {_bytes(self.nbytes)} once. Store it in blocks of features that hold all rows, "
+            f"{self.name}.rechunk((-1, {step})), to save that.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return DaskSource(self.lazy.rechunk((-1, step)))
+
+    def refuse_not_finite(self, name: str) -> None:
+        """Raise a ValueError that names the first NaN or infinity, if there is one; a block of columns at a time."""
+        if self.dtype.kind != "f":
+            return
+        step = max(1, _SEARCHED_BYTES // (self.dtype.itemsize * max(self.shape[0], 1)))
+        for low in range(0, self.shape[1], step):
+            bad = np.argwhere(~np.isfinite(np.asarray(self.lazy[:, low : low + step])))
+            if len(bad):
+                raise ValueError(f"Input {name} contains NaN or infinity: row {bad[0][0]}, feature {low + bad[0][1]}.")
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a dask array, told without importing dask."""
+    return type(X).__module__.startswith("dask.array")
+
+
+def is_zarr(X: Any) -> bool:
+    """Whether X is a Zarr array, told without importing zarr."""
+    return type(X).__module__.startswith("zarr.") and hasattr(X, "chunks")
+
+
+def in_cluster(X: Any, name: str) -> ClusterMatrix | None:
+    """X as a matrix in a cluster, if it is one."""
+    if isinstance(X, ClusterMatrix):
+        return X
+    return ClusterMatrix(X, name) if is_dask(X) or is_zarr(X) else None
+
+
+def open_zarr(path: Any, name: str | None = None) -> Any:
+    """Open a Zarr array, to be passed as X: its columns are read by the workers of the active Dask client.
+
+    The model is fitted where the data are: each worker of the client holds a range of the features, and what crosses
+    the network is of the size of the samples. Store X in blocks of features that hold all rows (``chunks=(n, k)``).
+
+    Parameters
+    ----------
+    path : str or path
+        Of the store, where all workers reach it: a folder on a shared file system, or an address that fsspec knows.
+    name : str, optional
+        Of the array, where the store is a group; by default "X".
+
+    Returns
+    -------
+    zarr.Array
+
+    See Also
+    --------
+    MultiTaskLasso.fit : and all other batch estimators; a list of Zarr arrays is one matrix per task.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X = ts.open_zarr("genotypes.zarr")                          # doctest: +SKIP
+    >>> model = ts.MultiTaskLasso(alpha=0.1).fit(X, y, task=task)   # doctest: +SKIP
+    """
+    from ..design.cluster.needs import needed
+
+    zarr = needed("zarr", "open_zarr")
+    try:
+        found = zarr.open(path, mode="r")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: there is no Zarr store.") from error
+    if is_zarr(found):
+        if name is not None:
+            raise ValueError(f"{path} is an array, not a group with an array {name!r}: leave name out.")
+        return found
+    wanted = "X" if name is None else name
+    if wanted not in found:
+        raise ValueError(f"{path} is a group without an array {wanted!r}; it has {', '.join(sorted(found.keys()))}.")
+    return found[wanted]
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000.0:
+            return f"{count:.3g} {unit}"
+        count /= 1000.0
+    return f"{count:.3g} TB"

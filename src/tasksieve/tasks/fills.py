@@ -1,0 +1,42 @@
+"""What stood for missing genotypes where a model was fitted: the same stands for those of new people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Fills:
+    """Means of features, task by task.
+
+    Attributes
+    ----------
+    features : int array of shape (k,), increasing
+    means : array of shape (k, T)
+        NaN where nothing can be missing.
+    """
+
+    features: Array
+    means: Array
+
+    def of(self, features: Array) -> Array:
+        """The means of some features; NaN for those that are not known."""
+        out = np.full((len(features), self.means.shape[1]), np.nan)
+        places = np.searchsorted(self.features, features)
+        known = np.flatnonzero(places < len(self.features))
+        known = known[self.features[places[known]] == features[known]]
+        out[known] = self.means[places[known]]
+        return out
+
+    def tasks(self, tasks: slice) -> Fills:
+        return Fills(self.features, self.means[:, tasks])
+
+    def fills(self, features: Array) -> Fills:
+        """These for some features only."""
+        chosen = np.unique(np.asarray(features, dtype=np.int64))
+        return Fills(chosen, self.of(chosen))

@@ -1,0 +1,145 @@
+"""`tasksieve fit --bfile`: people matched, covariates unpenalised, tables of variants, a score file, the picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tasksieve as ts
+from tasksieve.datasets import write_toy_genotypes
+from tasksieve.runs import RunFolder, load_model
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """60 people of each of three cohorts, 200 variants; three people without a trait, one without a line."""
+    prefix = write_toy_genotypes(tmp_path, n_rows=60, n_variants=200)
+    lines = (tmp_path / "toy.pheno").read_text().splitlines()
+    for k, word in ((3, "-9"), (4, "NA"), (5, "-9")):
+        lines[k] = "\t".join([*lines[k].split("\t")[:3], word])
+    (tmp_path / "toy.pheno").write_text("\n".join(lines[:-1]))
+    return Path(prefix)
+
+
+WORDS = ("--pheno-name", "trait", "--task", "cohort", "--alpha", "0.3")
+
+
+def files(toy, *names):
+    return [word for name in names for word in (f"--{name}", f"{toy}.{name}")]
+
+
+def test_a_fit_is_that_of_python(cli, toy, tmp_path):
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), *WORDS, "--out", tmp_path / "run", "--no-report"]
+    told = cli("fit", *given, "--maf", "0.05", "--geno", "0.5")
+    assert "left out: 4 people without a phenotype" in told.err
+    assert "variants too rare (maf)" in told.err
+    pheno = pd.read_csv(f"{toy}.pheno", sep="\t", na_values=["-9"]).set_index("IID")
+    covar = pd.read_csv(f"{toy}.covar", sep="\t").set_index("IID")
+    fam = [line.split()[1] for line in Path(f"{toy}.fam").read_text().splitlines()]
+    used = [name for name in fam if name in pheno.index and pheno.trait[name] == pheno.trait[name]]
+    X = ts.read_plink(str(toy), keep=used, maf=0.05, geno=0.5).with_covariates(covar.loc[used, ["age", "sex"]])
+    model = ts.MultiTaskLasso(0.3, feature_weights=X.feature_weights, standardize=True)
+    model.fit(X, pheno.trait[used], task=pheno.cohort[used])
+    saved = load_model(RunFolder(tmp_path / "run")).estimator
+    np.testing.assert_allclose(saved.coef_, model.coef_, atol=1e-12)
+    assert saved.coef_[:, :2].all()
+    np.testing.assert_array_equal(saved.predict(X), model.predict(X))  # the means came along
+    table = pd.read_csv(tmp_path / "run" / "variants.csv")
+    support = np.flatnonzero(model.get_support()[2:])
+    assert table["id"].tolist() == X.variants["id"].iloc[support].tolist()
+    task = pheno.cohort[used].to_numpy()
+    for t, label in enumerate(model.tasks_):
+        np.testing.assert_allclose(table[f"coefficient_{label}"], model.coef_[t, 2 + support])
+        calls = X.calls(support)[task == label]
+        np.testing.assert_allclose(table[f"frequency_{label}"], np.nanmean(calls, axis=0) / 2)
+        np.testing.assert_allclose(table[f"call_rate_{label}"], (~np.isnan(calls)).mean(axis=0))
+    data = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert data["rows"] == len(used)
+    assert data["name"] == "toy"
+    assert len(data["genome"]) == 22
+
+
+def test_the_score_file_gives_the_predictions(cli, toy, tmp_path):
+    """Copies times scores, added up as plink2 --score does, are the predictions less intercept and covariates."""
+    cli("fit", "--bfile", toy, *files(toy, "pheno"), *WORDS, "--out", tmp_path / "run", "--no-report", "-q")
+    score = pd.read_csv(tmp_path / "run" / "score.tsv", sep="\t")
+    assert score.columns.tolist() == ["ID", "A1", "east", "north", "south"]
+    X = ts.read_plink(str(toy))
+    place = {(name, allele): j for j, (name, allele) in enumerate(X.variants[["id", "effect_allele"]].to_numpy())}
+    calls = X.calls([place[pair] for pair in zip(score["ID"], score["A1"], strict=True)])
+    saved = load_model(RunFolder(tmp_path / "run")).estimator
+    whole = np.flatnonzero(~np.isnan(calls).any(axis=1))
+    sums = calls[whole] @ score[["east", "north", "south"]].to_numpy() + saved.intercept_
+    np.testing.assert_allclose(saved.predict(X.with_variants(np.arange(X.n_variants)))[whole], sums, atol=1e-10)
+
+
+def test_a_path_with_stability_and_its_picture(cli, toy, tmp_path):
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--pheno-name", "trait", "--task", "cohort"]
+    given += ["--alphas", "12", "--eps", "0.2", "--cv", "2", "--stability", "--pairs", "3", "--permutations", "5"]
+    told = cli("fit", *given, "--out", tmp_path / "run")
+    assert "stable" in told.out
+    table = pd.read_csv(tmp_path / "run" / "variants.csv")
+    assert {"first_alpha", "stability"} <= set(table.columns)
+    path = pd.read_csv(tmp_path / "run" / "path.csv")
+    assert set(table["first_alpha"]) <= set(path["alphas"])
+    assert (table["first_alpha"] > 0).all()
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert 'id="plot-genome"' in page
+    assert '"genome": {' in page
+    # the command that the report gives computes the same
+    command = json.loads((tmp_path / "run" / "data.json").read_text())["reproduce"].split()
+    again = [word if word != str(tmp_path / "run") else str(tmp_path / "again") for word in command[1:]]
+    cli(*again, "--no-report", "-q")
+    same = pd.read_csv(tmp_path / "again" / "variants.csv")
+    pd.testing.assert_frame_equal(table, same)
+    cli("report", tmp_path / "run", "-q")
+
+
+def test_cohorts_are_tasks_and_several_phenotypes_too(cli, toy, tmp_path):
+    X = ts.read_plink(str(toy))
+    half = np.arange(X.n_rows) % 2 == 0
+    for name, rows in (("one", half), ("two", ~half)):
+        ts.genotypes.write_plink(X.with_people(rows), tmp_path / name)
+    words = ["--bfile", tmp_path / "one", "--bfile", tmp_path / "two", *files(toy, "pheno"), "--no-report", "-q"]
+    cli("fit", *words, "--pheno-name", "trait", "--task", "cohort", "--alpha", "0.3", "--out", tmp_path / "a")
+    frame = pd.read_csv(f"{toy}.pheno", sep="\t")
+    # the file's own column comes first
+    assert "coefficient_east" in pd.read_csv(tmp_path / "a" / "variants.csv").columns
+    frame["other"] = -frame["trait"]
+    frame.drop(columns="cohort").to_csv(tmp_path / "two.pheno", sep=" ", index=False, na_rep="NA")
+    words[words.index("--pheno") + 1] = tmp_path / "two.pheno"
+    cli("fit", *words, "--pheno-name", "trait", "--task", "cohort", "--alpha", "0.3", "--out", tmp_path / "b")
+    assert "coefficient_two" in pd.read_csv(tmp_path / "b" / "variants.csv").columns
+    cli("fit", *words, "--pheno-name", "trait,other", "--alpha", "0.3", "--out", tmp_path / "c")
+    assert "coefficient_other" in pd.read_csv(tmp_path / "c" / "variants.csv").columns
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--pheno", "P"], "--target"),
+        (["--pheno-name", "trait"], "--pheno: name the file"),
+        (["--pheno", "P", "--pheno-name", "height"], "neither --pheno nor --covar has a column 'height'"),
+        (["--pheno", "P", "--pheno-name", "trait", "--task", "site"], "has a column 'site'"),
+        (["--pheno", "P", "--pheno-name", "trait", "--drop", "a"], "does not go with --bfile"),
+        (["--pheno", "P", "--pheno-name", "trait", "--covar-name", "age"], "goes with --covar"),
+        (["--pheno", "P", "--pheno-name", "trait", "--extract", "nothing"], "there is no file"),
+        (["--pheno", "P", "--pheno-name", "trait", "--maf", "3"], "maf must be"),
+        (["--pheno", "P", "--pheno-name", "trait", "--covar", "C", "--model", "owl"], "penalises all features"),
+    ],
+)
+def test_what_is_refused(cli, toy, tmp_path, words, told):
+    files = {"P": f"{toy}.pheno", "C": f"{toy}.covar"}
+    result = cli("fit", "--bfile", toy, *(files.get(word, word) for word in words), "--out", tmp_path / "r", code=None)
+    assert result.code in (1, 2)
+    assert told in result.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_options_that_need_genotypes(cli, toy, tmp_path):
+    result = cli("fit", f"{toy}.pheno", "--target", "trait", "--maf", "0.1", "--out", tmp_path / "r", code=2)
+    assert "--maf: goes with --bfile" in result.err

@@ -1,0 +1,109 @@
+"""On a cluster as here, given the same cutting into ranges of features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cluster.examples import paths, same_bits, stacked
+
+import tasksieve as ts
+
+da = pytest.importorskip("dask.array")
+zarr = pytest.importorskip("zarr")
+
+MODELS = {
+    "lasso": (ts.MultiTaskLasso(), "values"),
+    "standardized": (ts.MultiTaskLasso(standardize=True), "values"),
+    "elastic net": (ts.MultiTaskElasticNet(l1_ratio=0.7), "values"),
+    "sparse group": (ts.MultiTaskSparseGroupLasso(l1=0.4, group=0.6), "values"),
+    "groups": (ts.MultiTaskGroupLasso(feature_groups=np.arange(1500) // 7), "values"),
+    "owl": (ts.MultiTaskOWL(), "values"),
+    "calibrated": (ts.CalibratedMultiTaskLasso(), "values"),
+    "huber": (ts.MultiTaskHuber(), "values"),
+    "quantile": (ts.MultiTaskQuantile(), "values"),
+    "poisson": (ts.MultiTaskPoisson(), "counts"),
+    "logistic": (ts.MultiTaskLogisticRegression(), "classes"),
+    "largest": (ts.MultiTaskRegressor(penalty="linf"), "values"),
+    "dirty": (ts.MultiTaskRegressor(penalty="dirty"), "values"),
+    "positive": (ts.MultiTaskLasso(positive=True), "values"),
+    "no intercept": (ts.MultiTaskLasso(fit_intercept=False), "values"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_estimator(client: Any, name: str) -> None:
+    model, kind = MODELS[name]
+    X, y, task = stacked(kind=kind)
+    largest = model.alpha_max(X, y, task=task)
+    far, near, fleet = paths(model, da.from_array(X, chunks=(-1, 200)), X, y, task, largest * np.geomspace(1, 0.3, 5))
+    assert fleet.n_shards == 4
+    assert len(far.points[-1].features) > 0
+    same_bits(far, near)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_zarr_of_small_numbers(client: Any, tmp_path: Path, dtype: Any) -> None:
+    X, y, task = stacked(1)
+    X = np.rint(3 * X).astype(dtype)
+    store = zarr.create_array(tmp_path / "x.zarr", shape=X.shape, chunks=(len(X), 128), dtype=dtype)
+    store[:] = X
+    model, grid = ts.MultiTaskLasso(), np.geomspace(1, 0.1, 6)
+    given = ts.open_zarr(tmp_path / "x.zarr")
+    far, near, _ = paths(model, given, X, y, task, model.alpha_max(X, y, task=task) * grid)
+    same_bits(far, near)
+
+
+def test_the_same_answers_as_from_an_array(client: Any) -> None:
+    X, y, task = stacked(2)
+    given = da.from_array(X, chunks=(-1, 500))
+    here = ts.MultiTaskLasso(alpha=0.2).fit(X, y, task=task)
+    there = ts.MultiTaskLasso(alpha=0.2).fit(given, y, task=task)
+    np.testing.assert_array_equal(here.get_support(), there.get_support())
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
+    assert there.dual_gap_ <= 1e-6 * there.null_objective_
+    assert isinstance(there.coef_, np.ndarray)
+
+
+def test_a_list_of_arrays_is_a_task_each(client: Any) -> None:
+    X, y, task = stacked(3)
+    parts, labels = [X[task == t] for t in range(4)], [y[task == t] for t in range(4)]
+    given = [da.from_array(part, chunks=(-1, 400)) for part in parts]
+    there = ts.MultiTaskLasso(alpha=0.2).fit(given, labels)
+    here = ts.MultiTaskLasso(alpha=0.2).fit(parts, labels)
+    np.testing.assert_array_equal(here.get_support(), there.get_support())
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
+
+
+def test_one_matrix_for_all_tasks_and_unpenalised_features(client: Any) -> None:
+    X, y, _ = stacked(4)
+    Y = np.stack([y, np.roll(y, 1)], axis=1)
+    weights = np.ones(X.shape[1])
+    weights[[3, 900]] = 0.0
+    model = ts.MultiTaskLasso(alpha=0.3, feature_weights=weights)
+    here, there = model.fit(X, Y).coef_, ts.MultiTaskLasso(alpha=0.3, feature_weights=weights).fit(
+        da.from_array(X, chunks=(-1, 300)), Y
+    )
+    np.testing.assert_allclose(there.coef_, here, atol=1e-4)
+
+
+def test_blocks_of_rows_are_cut_anew(client: Any) -> None:
+    X, y, task = stacked(5)
+    with pytest.warns(UserWarning, match="moves 1.2 MB once"):
+        there = ts.MultiTaskLasso(alpha=0.2).fit(da.from_array(X, chunks=(30, 1500)), y, task=task)
+    np.testing.assert_array_equal(there.get_support(), ts.MultiTaskLasso(alpha=0.2).fit(X, y, task=task).get_support())
+
+
+def test_nan_is_named(client: Any) -> None:
+    X, y, task = stacked(6)
+    X[17, 1203] = np.nan
+    with pytest.raises(ValueError, match="row 17, feature 1203"):
+        ts.MultiTaskLasso(alpha=0.2).fit(da.from_array(X, chunks=(-1, 300)), y, task=task)
+
+
+def test_without_a_client() -> None:
+    X, y, task = stacked(7)
+    with pytest.raises(RuntimeError, match=r"Client\(\)"):
+        ts.MultiTaskLasso(alpha=0.2).fit(da.from_array(X, chunks=(-1, 300)), y, task=task)
