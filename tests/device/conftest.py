@@ -21,6 +21,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
         return
     import torch
 
+    torch.set_num_threads(1)  # the data are tiny
     if not torch.cuda.is_available():
         for item in own:
             if item.get_closest_marker("gpu"):

@@ -232,6 +232,19 @@ def test_too_little_memory_says_how_much(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [machine.in_words(n) for n in (12, 3.2e3, 5e6, 1e12)] == ["12 bytes", "3.2 kB", "5.0 MB", "1.0 TB"]
 
 
+def test_memory_that_runs_out_in_a_fit(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    import tasksieve.linear.base as base
+
+    def runs_out(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. See documentation for more.")
+
+    monkeypatch.setattr(base, "solve_path", runs_out)
+    with pytest.raises(MemoryError, match=r"free there \(CUDA out of memory. Tried to allocate 20.*GiB"):
+        ts.MultiTaskLasso(0.1).fit(tensor(data[0]), *data[1:])
+
+
 def test_problems_are_saved_without_a_device(data: Data, tmp_path: Path) -> None:
     X, y, task = data
     ts.save_problem(tmp_path / "p.npz", ts.MultiTaskLasso(0.1, device="cpu"), tensor(X, "int8"), tensor(y), task)

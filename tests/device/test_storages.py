@@ -10,7 +10,7 @@ from device_helpers import DEVICES, KEPT, forms, tensor, untouched
 
 import tasksieve as ts
 from tasksieve.design import DenseStorage, as_storage
-from tasksieve.design.device.matrix import DeviceMatrix
+from tasksieve.design.device.matrix import DeviceMatrix, StreamedMatrix
 from tasksieve.design.storage import Asked
 
 WAYS = ["rows together", "columns together", "strided", "a transposed view"]
@@ -58,7 +58,7 @@ def test_as_a_storage_of_the_users_own(dtype: str, device: str) -> None:
 @pytest.mark.parametrize("dtype", KEPT)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_streamed_columns(dtype: str, order: Any, device: str) -> None:
-    from tasksieve.design.device.streamed import StreamedMatrix, StreamedStorage
+    from tasksieve.design.device.streamed import StreamedStorage
 
     widths = []
 
@@ -79,8 +79,6 @@ def test_streamed_columns(dtype: str, order: Any, device: str) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_streamed_columns_stacked_and_sorted(device: str) -> None:
     import torch
-
-    from tasksieve.design.device.streamed import StreamedMatrix
 
     def make(x: Any) -> Any:
         order = np.random.default_rng(0).permutation(len(x))
@@ -124,8 +122,6 @@ def test_columns_that_lie_well_are_not_copied(rng: np.random.Generator) -> None:
 
 def test_a_column_too_long_for_the_room() -> None:
     import torch
-
-    from tasksieve.design.device.streamed import StreamedMatrix
 
     with pytest.raises(MemoryError, match=r"single column of 100 rows needs 2.4 kB on cpu, and 50 bytes are allowed"):
         as_storage(StreamedMatrix(np.zeros((100, 3)), torch.device("cpu"), 50.0))

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
+from ..design.device.machine import memory_in_words
 from ..fitted.arguments import (
     check_device,
     check_number,
@@ -271,7 +272,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             align(joined.whole)  # groups of features are not to be cut apart
 
         def build(exponent: int) -> Problem:
-            with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+            with np.errstate(over="ignore", invalid="ignore"), one_blas_thread(), memory_in_words():
                 design = Design(
                     layout.storage if exponent == 0 else ScaledStorage(layout.storage, exponent),
                     layout.offsets,
@@ -364,15 +365,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
         if tell is not None:
             tell(0, len(alphas), problem.design.note)
-        solution = solve_path(
-            problem,
-            self._strengths(data, problem, alphas),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            **self._engine_options(),
-            start=start,
-            progress=progress,
-        )
+        with memory_in_words():
+            solution = solve_path(
+                problem,
+                self._strengths(data, problem, alphas),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                **self._engine_options(),
+                start=start,
+                progress=progress,
+            )
         if units != Units():
             solution.points = [units.value(point) for point in solution.points]
             solution.null_objective = float(np.ldexp(solution.null_objective, units.f))

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from ..design import Storage
 from ..design.device.machine import in_words, read_device, room_on, the_torch
-from ..design.device.matrix import DeviceMatrix, OnDevice
+from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
 from .matrix import is_task_list, read_matrix, read_task_list
 from .tensors import is_tensor, read_tensor
 
@@ -65,8 +65,6 @@ def on_device(X: Any, device: Any = "cuda", *, max_bytes: float | None = None) -
                     f"X needs {in_words(matrix.nbytes)} on {there}, where there is room for {in_words(room)}. Free "
                     "memory there, or pass X as a NumPy array or a memory map: such ones stream through the device."
                 )
-        from ..design.device.streamed import StreamedMatrix
-
         moved: list[Any] = [StreamedMatrix(_array(matrix), there, room) for matrix in matrices]
     else:
         moved = [matrix if _home(matrix) == there else _moved(matrix, there) for matrix in matrices]

@@ -82,6 +82,10 @@ class DeviceMatrix(OnDevice):
 
         return DeviceMatrix(self.tensor.to(getattr(torch, np.dtype(dtype).name)))
 
+    def streamed(self) -> StreamedMatrix:
+        """The same numbers in this process's memory."""
+        return StreamedMatrix(self.tensor.cpu().numpy(), self.device, float("inf"))
+
     def rows(self, index: Array) -> DeviceMatrix:
         return DeviceMatrix(self.tensor[self._there(index)])
 
@@ -142,3 +146,41 @@ class DeviceMatrix(OnDevice):
         import torch
 
         return torch.as_tensor(np.array(index, dtype=np.int64), device=self.device)
+
+
+class StreamedMatrix(OnDevice):
+    """An array, in memory or mapped from a file, that is larger than the room there is on a device.
+
+    Parameters
+    ----------
+    array : ndarray of shape (rows, features)
+        float64, float32, int8 or uint8.
+    device : torch.device
+    room : float
+        Bytes that it may use there.
+    """
+
+    def __init__(self, array: Array, device: Any, room: float) -> None:
+        self.array, self.device, self.room = array, device, room
+        self.n_rows, self.n_features = array.shape
+        self.dtype = array.dtype
+
+    def take(self, features: Array) -> Array:
+        return np.asarray(self.array[:, features], dtype=np.float64)
+
+    def streamed(self) -> StreamedMatrix:
+        return self
+
+    def rows(self, index: Array) -> StreamedMatrix:
+        return StreamedMatrix(np.asarray(self.array[index]), self.device, self.room)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        for row, values in enumerate(self.array if self.dtype.kind == "f" else ()):
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                return row, int(bad[0]), float(values[bad[0]])
+        return None
+
+    def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
+        columns = self.take(features)
+        return columns @ coef.T if codes is None else np.einsum("ij,ij->i", columns, coef[codes])

@@ -9,43 +9,36 @@ import numpy as np
 
 from ..storage.base import ColumnStorage
 from .machine import refuse_too_large
-from .matrix import DeviceMatrix, OnDevice
 
 Array = np.ndarray[Any, Any]
 
 
 def on_device_storage(parts: Sequence[Any], row_order: Array | None) -> ColumnStorage:
     """The storage of matrices that lie on one device or stream through it; rows in task order."""
-    homes = [str(part.device) if isinstance(part, OnDevice) else "the host" for part in parts]
+    homes = [str(getattr(part, "device", "the host")) for part in parts]
     for t, home in enumerate(homes):
         if home != homes[0]:
             raise ValueError(
                 f"X[{t}] is on {home}, X[0] on {homes[0]}: all matrices of a list must be on one device. Move them "
                 "with tasksieve.on_device(X, device)."
             )
-    if all(isinstance(part, DeviceMatrix) for part in parts):
+    if all(hasattr(part, "tensor") for part in parts):
         from .shard import DeviceStorage  # with the shard that its columns live in
 
-        device, tensors = parts[0].device, [part.tensor for part in parts]
-        if device.type == "cuda" and (len(parts) > 1 or row_order is not None):
-            refuse_too_large(
-                sum(part.nbytes for part in parts),
-                device,
-                "X: a copy with the rows of each task together",
-                "Give one matrix with the rows sorted by task, or hand X in as a NumPy array (tasksieve.on_device "
-                "streams what does not fit).",
-            )
         columns = parts[0].columns if len(parts) == 1 and row_order is None else None
         if columns is not None:  # used where it lies
             return DeviceStorage(columns, parts[0].n_rows)
-        return DeviceStorage.of(tensors, row_order, device)
-    from .streamed import StreamedMatrix, StreamedStorage
+        device = parts[0].device
+        if device.type == "cuda":
+            refuse_too_large(
+                sum(part.nbytes for part in parts),
+                device,
+                "X: a copy with features one after the other, rows sorted by task,",
+                "Sort the rows by task and hand them to tasksieve.on_device as one NumPy array: no copy of that is "
+                "made, and what does not fit streams.",
+            )
+        return DeviceStorage.of([part.tensor for part in parts], row_order, device)
+    from .streamed import StreamedStorage
 
-    return StreamedStorage([_streamed(part, StreamedMatrix) for part in parts], row_order)
-
-
-def _streamed(part: Any, kind: type[Any]) -> Any:
-    """Where one matrix of a list streams, all do."""
-    if isinstance(part, DeviceMatrix):
-        return kind(part.tensor.cpu().numpy(), part.device, float("inf"))
-    return part
+    # where one matrix of a list streams, all do
+    return StreamedStorage([part.streamed() for part in parts], row_order)

@@ -13,47 +13,11 @@ from ..storage.base import Asked, ColumnStorage, Reading, part_read, split_asked
 from ..storage.dense import DenseStorage
 from .blocks import block_products, on_the_device
 from .machine import free_bytes, in_words
-from .matrix import OnDevice
 
 Array = np.ndarray[Any, Any]
 
 _BLOCK_BYTES = 256 << 20  # of X that is on its way at a time
 _COPIES = 24  # of a block in one byte a number: two on their way, one in double precision, its squares
-
-
-class StreamedMatrix(OnDevice):
-    """An array, in memory or mapped from a file, that is larger than the room there is on a device.
-
-    Parameters
-    ----------
-    array : ndarray of shape (rows, features)
-        float64, float32, int8 or uint8.
-    device : torch.device
-    room : float
-        Bytes that it may use there.
-    """
-
-    def __init__(self, array: Array, device: Any, room: float) -> None:
-        self.array, self.device, self.room = array, device, room
-        self.n_rows, self.n_features = array.shape
-        self.dtype = array.dtype
-
-    def take(self, features: Array) -> Array:
-        return np.asarray(self.array[:, features], dtype=np.float64)
-
-    def rows(self, index: Array) -> StreamedMatrix:
-        return StreamedMatrix(np.asarray(self.array[index]), self.device, self.room)
-
-    def first_not_finite(self) -> tuple[int, int, float] | None:
-        for row, values in enumerate(self.array if self.dtype.kind == "f" else ()):
-            bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad):
-                return row, int(bad[0]), float(values[bad[0]])
-        return None
-
-    def scores(self, features: Array, coef: Array, codes: Array | None) -> Array:
-        columns = self.take(features)
-        return columns @ coef.T if codes is None else np.einsum("ij,ij->i", columns, coef[codes])
 
 
 class StreamedStorage(ColumnStorage):
@@ -63,7 +27,7 @@ class StreamedStorage(ColumnStorage):
 
     Parameters
     ----------
-    parts : sequence of StreamedMatrix
+    parts : sequence of `StreamedMatrix`
     row_order : array of int, optional
         Permutation that brings their rows into task order.
 
@@ -76,7 +40,7 @@ class StreamedStorage(ColumnStorage):
     dear = True
     sparse = False
 
-    def __init__(self, parts: Sequence[StreamedMatrix], row_order: Array | None = None) -> None:
+    def __init__(self, parts: Sequence[Any], row_order: Array | None = None) -> None:
         self._parts, self._order = [part.array for part in parts], row_order
         self.device, self._room = parts[0].device, min(part.room for part in parts)
         self.n_rows, self.n_features = sum(len(part) for part in self._parts), parts[0].n_features
