@@ -67,7 +67,8 @@ def main() -> None:
         columns = ["tasks x rows x features", "path, s", f"{args.folds}-fold cross-validation, s", "ratio"]
         report.table("Cross-validation on a GPU", columns, rows, note)
     if "sizes" in wanted:
-        rows = [against_processor(report, args, d) for d in ([300] if args.quick else [1_000, 10_000, 100_000, 500_000])]
+        counts = [300] if args.quick else [1_000, 10_000, 100_000, 500_000]
+        rows = [against_processor(report, args, d) for d in counts]
         columns = ["features (20 tasks x 50 rows, float32)", "GPU, s", "processor, s", "times faster"]
         report.table("From which size on", columns, rows, f"{note} Processor: {args.threads} threads.")
     report.finish()
