@@ -84,22 +84,22 @@ class DeviceStrategy(CoordinateOrNewton):
 
 
 class _AtStrength:
-    """A penalty at a strength, of which only a few features are asked for; all else is made on demand."""
+    """A penalty at a strength, of which only a few features are asked for; all else is made on demand, once."""
 
     def __init__(self, unit: RowPenalty, lam: float) -> None:
         self._unit, self._lam = unit, lam
+        self._whole: RowPenalty | None = None
+        # whatever the strength
+        self.separable, self.has_entries, self.gauge_error = unit.separable, unit.has_entries, unit.gauge_error
+        self.whole, self.ties, self.polar = unit.whole, unit.ties, unit.polar
 
     def restrict(self, features: Array) -> RowPenalty:
         return self._unit.restrict(features).at(self._lam)
 
-    def whole(self, features: Array) -> Array:
-        return self._unit.whole(features)
-
-    def ties(self, features: Array, rows: Array) -> list[Array] | None:
-        return self._unit.ties(features, rows)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._unit.at(self._lam), name)
+        if self._whole is None:
+            self._whole = self._unit.at(self._lam)
+        return getattr(self._whole, name)
 
 
 class LeanEngine(Engine):

@@ -83,7 +83,7 @@ class SparseGroup(RowPenalty):
 
     @property
     def penalised(self) -> Array:
-        return self.group + self.l1 > 0.0
+        return self.group + self.l1 > 0.0 if self.has_entries else self.group > 0.0
 
     def value(self, rows: Array) -> float:
         value = float(self.group @ row_norms(rows))
