@@ -81,8 +81,11 @@ class _Room:
         self.recording = device.type == "cuda" and self.x.numel() * 8 <= _MOST_RECORDED
 
     def run(self, holder: Any, work: Any) -> None:
-        """Do some work that leaves its results in a holder: recorded the first time, replayed from then on."""
-        if not self.recording:
+        """Do some work that leaves its results in a holder: recorded the first time, replayed from then on.
+
+        Only the main thread records: torch does not record in several threads at once.
+        """
+        if not self.recording or (holder.graph is None and threading.current_thread() is not threading.main_thread()):
             work()
             return
         if holder.graph is None:
