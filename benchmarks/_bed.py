@@ -100,4 +100,5 @@ def passes(people: int, tasks: int, variants: int, missing: float, seed: int, th
         for name, side in sides.items():
             seconds[name].append(timed(side)[0])
     found: dict[str, Any] = {name: float(np.median(values)) for name, values in seconds.items()}
-    return {**found, "bytes": bed.nbytes, "int8_bytes": counts.size, "missing": missing, "people": people, "tasks": tasks}
+    size = {"people": people, "tasks": tasks, "missing": missing}
+    return {**found, **size, "bytes": bed.nbytes, "int8_bytes": counts.size}

@@ -6,8 +6,8 @@
 Simulated genotypes with realistic allele frequencies and correlation between neighbours (ADNI is not public). The
 certified 100-value path is computed in a process of its own, whose peak memory is compared with the int8 data:
 everything counts, the interpreter and the data included. Published for ADNI: 9,626 minutes without screening, 35
-with it. The same path from a .bed file on disk, people in no order, is computed in another process. Passes over calls of
-2 bits are timed beside passes over int8. Last, 1,000,000 variants of 5,000 people (a file of 1.25 GB).
+with it. The same path from a .bed file on disk, people in no order, is computed in another process. Passes over calls
+of 2 bits are timed beside passes over int8. Last, 1,000,000 variants of 5,000 people (a file of 1.25 GB).
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def report_passes(report: Report, args: Any) -> None:
             ]
             for one in found
         ],
-        f"{args.threads} threads. Medians of 7, in turn. Bytes include what stands for missing calls: a mean for each task "
-        "of every variant that has any.",
+        f"{args.threads} threads. Medians of 7, in turn. Bytes include what stands for missing calls: a mean for each "
+        "task of every variant that has any.",
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def report_bed(report: Report, found: dict[str, Any], where: str, grid: str) -> 
             ["full passes spent", f"{found['passes']:.1f}"],
             ["2-bit calls / int8", f"{ratio:.2f}"],
             ["peak anonymous memory (RssAnon) / int8 data", f"{found['peak_anonymous'] / found['int8_bytes']:.2f}"],
-            ["peak memory, the mapped file included / int8 data", f"{found['peak_resident'] / found['int8_bytes']:.2f}"],
+            ["peak memory, mapped file included / int8 data", f"{found['peak_resident'] / found['int8_bytes']:.2f}"],
             ["worst gap", gap_cell(found["gap"]) if "gap" in found else f"{found['largest_gap']:.1e} (its own)"],
             ["rows at the last value", f"{found['rows']}"],
         ],
