@@ -53,7 +53,7 @@ RUNS: dict[str, Job] = {
     "screening_table1": Job(25, "screening.py", ("--only", "table1")),
     "screening_figure2": Job(30, "screening.py", ("--only", "figure2")),
     "screening_limits": Job(10, "screening_limits.py"),
-    "genotypes": Job(3, "genotypes.py"),
+    "genotypes": Job(12, "genotypes.py"),
     "larger_than_memory": Job(5, "larger_than_memory.py"),
     "entry_screening": Job(1, "entry_screening.py"),
     "online_speed": Job(2, "online_speed.py"),

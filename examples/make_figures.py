@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from benchmark_figure import benchmark_figure
 from calibrated_figure import calibrated_figure
+from genotypes_figure import genotypes_figure
 from graph_figure import graph_figure
 from matplotlib.figure import Figure
 from online_figure import support_settling
@@ -29,6 +30,7 @@ def main() -> None:
     save(support_settling(), "online.png")
     save(graph_figure(), "graph.png")
     screenshot(FOLDER / "report.png")
+    genotypes_figure(FOLDER / "genotypes.png")
     save(calibrated_figure(), "calibrated.png")
     save(owl_figure(), "owl.png")
     save(benchmark_figure(), "benchmark.png")

@@ -22,6 +22,7 @@ from trust_examples import example_trust
 
 import tasksieve as ts
 from tasksieve.report import ReportContent, write_report
+from tasksieve.report.genome import Genome
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 try:
@@ -435,3 +436,19 @@ def test_findings_alone(open_report: Opener) -> None:
     for width in (390, 1200):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_variants_along_the_genome(open_report: Opener) -> None:
+    """A point for each variant in use; those selected move with the slider, and a feature without a place has none."""
+    content = example_content(n_selected=12, n_tasks=4)
+    names = [str(name) for name in content.features]
+    places = {name: (("1", "2", "X")[j % 3], 1000 * j) for j, name in enumerate(names) if j != 3}
+    content.genome = Genome([("1", 0, 90_000), ("2", 0, 70_000), ("X", 0, 40_000)], places)
+    page = open_report(content)
+    used = [str(content.features[j]) for j in np.flatnonzero(abs(content.coef).sum(axis=0))]
+    expected = sum(name in places for name in used)
+    assert page.locator("#plot-genome circle").count() == expected
+    expect(page.locator("#plot-genome output")).to_have_text(f"{expected} variants")
+    assert page.locator("#plot-genome .stripe").count() == 2
+    page.locator("#alpha").fill("0")
+    assert page.locator("#plot-genome circle").count() < expected

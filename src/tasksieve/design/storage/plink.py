@@ -153,7 +153,7 @@ class PlinkStorage(ColumnStorage):
         parts = zip(a.offsets[:-1].tolist(), a.offsets[1:].tolist(), strict=True)
         if a.shared:
             return [a.vector[start:stop] for start, stop in parts]
-        if self._whole_tasks(a.offsets):
+        if np.array_equal(a.offsets, self.offsets) or self._whole_tasks(a.offsets):
             return [a.vector]
         vectors = []
         for start, stop in parts:
@@ -163,10 +163,10 @@ class PlinkStorage(ColumnStorage):
         return vectors
 
     def _joined(self, a: Asked, found: list[Array]) -> Array:
+        if not a.shared and np.array_equal(a.offsets, self.offsets):
+            return found[0]
         if a.shared or not self._whole_tasks(a.offsets):
             return np.stack([own.sum(axis=1) for own in found], axis=1)
-        if np.array_equal(a.offsets, self.offsets):
-            return found[0]
         firsts = np.searchsorted(self.offsets, a.offsets)
         parts = zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)
         return np.stack([found[0][:, start:stop].sum(axis=1) for start, stop in parts], axis=1)
