@@ -12,6 +12,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 
 from .blocks import Layout, lay_out
 from .class_weights import with_class_weight
+from .cluster import is_dask, is_zarr
 from .data import TaskData, read_tasks
 from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
@@ -45,7 +46,9 @@ __all__ = [
     "count_rows",
     "gather_folds",
     "gather_rows",
+    "is_dask",
     "is_task_list",
+    "is_zarr",
     "label_array",
     "lay_out",
     "linear_scores",

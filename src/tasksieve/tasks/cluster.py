@@ -54,6 +54,15 @@ class ClusterMatrix:
     def nbytes(self) -> int:
         return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
+    def __getitem__(self, key: Any) -> Array:
+        return np.asarray(self.lazy[key])
+
+    @property
+    def tall_blocks(self) -> int:
+        """Into how many blocks of rows it is cut; 0 if rows are whole nowhere."""
+        rows, features = self.lazy.numblocks
+        return rows if rows >= features else 0
+
     def astype(self, dtype: Any) -> ClusterMatrix:
         """Workers bring all tasks to one type when they read them."""
         return self

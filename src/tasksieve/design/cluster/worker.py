@@ -7,10 +7,12 @@ import pickle
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from ..._kernels import compiled
 from ..shard import LocalShard
 from ..storage import DenseStorage
 from ..storage.base import for_kernels
@@ -331,6 +333,8 @@ def drop(data: str, dask_worker: Any = None) -> None:
 
 def own_versions() -> dict[str, str]:
     """Of what may change bits, or the meaning of messages."""
-    from ...versions import versions
-
-    return {name: version for name, version in versions().items() if name in ("tasksieve", "numpy", "kernels")}
+    return {
+        "tasksieve": version("tasksieve"),
+        "numpy": np.__version__,
+        "kernels": "compiled" if compiled else "reference",
+    }
