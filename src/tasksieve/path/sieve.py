@@ -134,6 +134,7 @@ class Sieve:
                 upper = upper.copy()  # the next bounds are written to the same place
             bound = self._reach(ball, penalty)
             if self._sharper(ball, penalty):
+                assert penalty.euclid is not None
                 moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
                 bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
             upper = bound if upper is None else np.minimum(upper, bound)

@@ -33,7 +33,8 @@ class ClusterShard:
         self.storage, self.samples = storage, samples
         self.standardize, self.unpenalised = standardize, unpenalised
         self.n_features, self.n_threads = storage.n_features, n_threads
-        wrappers, inner = [], storage
+        wrappers: list[Any] = []
+        inner = storage
         while hasattr(inner, "around"):
             wrappers.insert(0, inner.around)
             inner = inner.inner

@@ -173,12 +173,12 @@ class Resident:
             return (self._estimate, upper.copy()), None
         found, touched = few(estimate, upper, floor), None
         if itself is not None:
-            left = upper >= 1.0
-            left[skipped] = False
-            left[self.shard.fragile] = False
+            open_ = upper >= 1.0
+            open_[skipped] = False
+            open_[self.shard.fragile] = False
             if self._rejected is not None:
-                left &= ~self._rejected
-            left = np.flatnonzero(left)
+                open_ &= ~self._rejected
+            left = np.flatnonzero(open_)
             if 0 < len(left) <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features):
                 touched = left, *self.touch(itself, left)
         return found, touched
