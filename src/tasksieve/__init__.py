@@ -155,6 +155,7 @@ if TYPE_CHECKING:
     from .problem_file import save_problem as save_problem
     from .report import write_report as write_report
     from .tasks import TaskMoments as TaskMoments
+    from .tasks.cluster import open_zarr as open_zarr
 
 __all__ = ["__version__", *_HOME]
 

@@ -14,6 +14,7 @@ from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
+from ..tasks.cluster import ClusterMatrix
 from .data import row_arguments
 from .results import Fitted
 from .run import Job
@@ -30,6 +31,9 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     problem = job.problem
     if isinstance(problem, ChunkedProblem):
         job.display.log(f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them")
+        return
+    if isinstance(problem.X, ClusterMatrix):
+        job.display.log(f"no {PROOF}: X is in a cluster, and a certificate is checked against all of it")
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None

@@ -18,6 +18,7 @@ from ..runs import ModelKind, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
 from ..tables import read_table
 from .chunked import decide_chunks, read_chunked
+from .cluster import add_names, connected, is_store, read_store, store_digest
 from .config import check_config, decide_config
 from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
 from .defaults import add_parameters, said_by_default
@@ -159,20 +160,35 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
         return resume_finished(folder, bool(call.get("report", True)), quiet)
     if call.get("report", True):
         report_writer()  # find out now, not after hours
+    store = is_store(config)
+    if store:
+        add_names(config)
     kind = check_config(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
+    with connected(call.get("cluster"), store):
+        return read_and_work(config, call, kind, folder, work)
+
+
+def read_and_work(
+    config: dict[str, Any], call: dict[str, Any], kind: ModelKind, folder: RunFolder, work: Callable[[Job], int]
+) -> int:
+    """Read the table, begin the run (or go on with it), and do the work."""
+    resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
     began = time.perf_counter()
-    chunked = decide_chunks(config, kind)
+    store = is_store(config)
+    chunked = not store and decide_chunks(config, kind)
     problem: Problem
     with working(f"reading {os.path.basename(config['table'])}{' in chunks' if chunked else ''}", quiet):
         if chunked:
             problem, classes = read_chunked(config), False
+        elif store:
+            problem, classes = read_store(config, kind)
         else:
             content = read_table(config["table"], config.get("format"), config.get("separator"))
             problem, classes = prepare_problem(kind, config, content)
             del content
-        digest = data_digest(config)
+        digest = store_digest(config, problem) if store else data_digest(config)
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)
