@@ -172,8 +172,8 @@ OPTIONS = [
     Option("level", "--level", float, "Of the intervals of a comparison. (default: 0.9)", "Trust", "config", CHOOSING),
     Option("threads", "--threads", int, "Threads; the same number gives the same bytes. (default: all processors)",
            "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}),
-    Option("cluster", "--cluster", str, "Address of a Dask scheduler (tcp://host:8786) whose workers hold the columns of "
-           "data.zarr; without it the cores of this machine do.", "Run", "run"),
+    Option("cluster", "--cluster", str, "Address of a Dask scheduler (tcp://host:8786) whose workers hold the columns "
+           "of data.zarr; without it the cores of this machine do.", "Run", "run"),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
     Option("resume", "--resume", bool, "Go on with an interrupted run (or start it, if there is none).", "Run", "run"),
     Option("overwrite", "--overwrite", bool, "Start anew in a folder that holds a run.", "Run", "run"),
@@ -204,9 +204,8 @@ def command(
             name, table, {key: value for key, value in given.items() if value is not None and value != []}
         )
 
-    table = Annotated[
-        str | None, typer.Argument(help="The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store.", show_default=False)
-    ]
+    formats = "The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store."
+    table = Annotated[str | None, typer.Argument(help=formats, show_default=False)]
     parameters = [inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=table)]
     for option in OPTIONS:
         if name not in option.commands:

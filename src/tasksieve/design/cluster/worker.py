@@ -141,7 +141,7 @@ class Resident:
         self._estimate = self._last_gauges = gauges
         if self._first_gauges is None:
             self._first_gauges = gauges
-        return gauges if floor is None else few(gauges, gauges, floor)
+        return gauges if floor is None else few(gauges, gauges, floor, floor)
 
     def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
         self._errors = self.shard.error_gauges(errors, self._named(penalty))
@@ -247,9 +247,9 @@ class Resident:
         return products, spent
 
 
-def few(estimate: Array, upper: Array, floor: float) -> Few:
-    """Entries that matter: bounds of at least 1, estimates of at least a floor, and the largest bound."""
-    kept = (upper >= 1.0) | (estimate >= floor)
+def few(estimate: Array, upper: Array, floor: float, least: float = 1.0) -> Few:
+    """Entries that matter: bounds that are not below 1, estimates not below a floor, and the largest bound."""
+    kept = (upper >= least) | (estimate >= floor)
     if len(upper):
         kept[np.argmax(upper)] = True
     places = np.flatnonzero(kept)
