@@ -177,7 +177,7 @@ def measure(args: Any, report: Report) -> None:
                 say(f"{d:,} features, {n_workers} workers")
                 with (
                     LocalCluster(
-                        n_workers=n_workers, threads_per_worker=max(1, cores() // n_workers), dashboard_address=None,
+                        n_workers=n_workers, threads_per_worker=max(1, cores() // n_workers), dashboard_address=":0",
                         silence_logs=logging.ERROR,
                     ) as local,
                     Client(local),

@@ -39,7 +39,7 @@ def test_fit_on_a_cluster(
     assert told["relative_gap"] <= 1e-6
     rows = (tmp_path / "run" / "coefficients.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) > 1
-    assert rows[1].split(",")[0] in {f"x{j}" for j in np.flatnonzero(here.get_support())}
+    assert rows[1].split(",")[1] in {f"x{j}" for j in np.flatnonzero(here.get_support())}
 
 
 def test_what_is_not_for_it(

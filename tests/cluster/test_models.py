@@ -64,6 +64,13 @@ def test_cross_validation(client: Any, early_stopping: bool) -> None:
     assert there.passes_ > 0
 
 
+def test_a_certificate_needs_all_of_x(client: Any) -> None:
+    X, y, task = stacked(26, d=300)
+    model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task=task)
+    with pytest.raises(ValueError, match="X is in a cluster"):
+        model.certificate(da.from_array(X, chunks=(-1, 100)), y, task=task)
+
+
 def test_stability(client: Any) -> None:
     X, y, task = stacked(25, d=600)
     options = {"n_pairs": 3, "q": 4, "assumption": "none"}

@@ -43,7 +43,7 @@ def connected(address: str | None, store: bool) -> Iterator[None]:
     if not store:
         raise UsageError("--cluster: is for Zarr stores (data.zarr); other tables are read into this machine's memory")
     distributed = needed("distributed", "--cluster")
-    options = {"dashboard_address": None} if address is None else {"address": address}
+    options = {"dashboard_address": ":0"} if address is None else {"address": address}
     try:
         client = distributed.Client(**options)
     except OSError as error:
@@ -113,7 +113,7 @@ def read_store(config: dict[str, Any], kind: ModelKind) -> tuple[TableProblem, b
     return problem, classes
 
 
-def store_digest(config: dict[str, Any], problem: TableProblem) -> str:
+def store_digest(problem: Any) -> str:
     """Of the labels, and of what the store says about X: its numbers are not read for it."""
     digest = hashlib.sha256(repr((problem.X.shape, str(problem.X.dtype))).encode())
     for values in (problem.y, problem.task, problem.sample_weight, problem.groups):

@@ -188,7 +188,7 @@ def read_and_work(
             content = read_table(config["table"], config.get("format"), config.get("separator"))
             problem, classes = prepare_problem(kind, config, content)
             del content
-        digest = store_digest(config, problem) if store else data_digest(config)
+        digest = store_digest(problem) if store else data_digest(config)
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)
