@@ -55,6 +55,7 @@ RUNS: dict[str, Job] = {
     "screening_limits": Job(10, "screening_limits.py"),
     "genotypes": Job(12, "genotypes.py"),
     "larger_than_memory": Job(5, "larger_than_memory.py"),
+    "cluster": Job(15, "cluster.py"),
     "entry_screening": Job(1, "entry_screening.py"),
     "online_speed": Job(2, "online_speed.py"),
     "online_optimum": Job(1, "online_optimum.py"),

@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from .report import write_report as write_report
     from .tasks import TaskMoments as TaskMoments
     from .tasks import on_device as on_device
+    from .tasks.cluster import open_zarr as open_zarr
 
 __all__ = ["__version__", *_HOME]
 

@@ -20,7 +20,7 @@ def cluster() -> Iterator[Any]:
     settings = {"distributed.worker.memory.terminate": False, "tasksieve.patience": 30.0}
     with (
         dask.config.set(settings),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
     ):
         yield cluster
 

@@ -44,13 +44,14 @@ def doom(client: Any, place: int, seconds: float) -> None:
 
 
 def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any]) -> list[int]:
-    """At these messages something else happens first, as soon as there are two workers."""
+    """At these messages something else happens first, when there are two workers again."""
     said, send, happened = [0], fleet.Fleet._send, list[int]()
 
     def disturbed(self: Any, log: Any, shards: Any, questions: Any, start: Any) -> Any:
         said[0] += 1
         due = [moment for moment in moments if moment <= said[0]]
-        if due and len(self.client.nthreads()) > 1:
+        if due:
+            self.client.wait_for_workers(2, timeout=100)
             happened.append(due[0])
             moments.pop(due[0])()
         return send(self, log, shards, questions, start)

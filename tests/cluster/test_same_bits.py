@@ -107,3 +107,19 @@ def test_without_a_client() -> None:
     X, y, task = stacked(7)
     with pytest.raises(RuntimeError, match=r"Client\(\)"):
         ts.MultiTaskLasso(alpha=0.2).fit(da.from_array(X, chunks=(-1, 300)), y, task=task)
+
+
+def test_what_crosses_hardly_grows_with_the_features(client: Any) -> None:
+    received, trips, n_values = {}, {}, 25
+    for d in (1500, 6000):
+        X, y, task = stacked(8, d=1500)
+        X = np.hstack([X, np.random.default_rng(9).standard_normal((len(X), d - 1500))])
+        model = ts.MultiTaskLasso()
+        data = model._read_with(da.from_array(X, chunks=(-1, 500)), y, task, None, None)
+        problem = model._problem(data)
+        traffic = data.storage.fleet.traffic
+        before = traffic.received, traffic.trips
+        model._solve(data, problem, model._alpha_max(problem, data) * np.geomspace(1, 0.2, n_values))
+        received[d], trips[d] = traffic.received - before[0], (traffic.trips - before[1]) / n_values
+    assert received[6000] < 2.0 * received[1500]
+    assert max(trips.values()) < 2.7

@@ -92,7 +92,9 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         say(f"tasksieve: not enough memory: {error or 'no more is given'}; fit and path take --chunk-rows 100000")
         return USER_ERROR
-    if isinstance(error, ValueError | ImportError):
+    from ..design import ClusterError
+
+    if isinstance(error, ValueError | ImportError | ClusterError):
         say(f"tasksieve: {error}")
         return USER_ERROR
     if isinstance(error, Exception):

@@ -197,6 +197,8 @@ OPTIONS = [
            "Run", "config", EVERY, {"stability": "--jobs", "compare": "--jobs"}),
     Option("device", "--device", str, "Where X is worked on: cuda, cuda:1; it is moved there once. (default: the "
            "processor)", "Run", "param"),
+    Option("cluster", "--cluster", str, "Address of a Dask scheduler (tcp://host:8786) whose workers hold the columns "
+           "of data.zarr; without it the cores of this machine do.", "Run", "run"),
     Option("out", "--out,-o", str, "Folder of the run.", "Run", "run"),
     Option("resume", "--resume", bool, "Go on with an interrupted run (or start it, if there is none).", "Run", "run"),
     Option("overwrite", "--overwrite", bool, "Start anew in a folder that holds a run.", "Run", "run"),
@@ -227,9 +229,8 @@ def command(
             name, table, {key: value for key, value in given.items() if value is not None and value != []}
         )
 
-    table = Annotated[
-        str | None, typer.Argument(help="The table: CSV, Parquet, Arrow, npz or libsvm.", show_default=False)
-    ]
+    formats = "The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store."
+    table = Annotated[str | None, typer.Argument(help=formats, show_default=False)]
     parameters = [inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=table)]
     for option in OPTIONS:
         if name not in option.commands:

@@ -14,6 +14,7 @@ from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
+from ..tasks.cluster import ClusterMatrix
 from .data import row_arguments
 from .genotypes import GenotypeProblem
 from .results import Fitted
@@ -37,6 +38,9 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         return
     if isinstance(problem, GenotypeProblem):
         job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
+        return
+    if isinstance(problem.X, ClusterMatrix):
+        job.display.log(f"no {PROOF}: X is in a cluster, and a certificate is checked against all of it")
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None

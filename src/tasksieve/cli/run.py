@@ -21,6 +21,7 @@ from ..tables import read_table
 from ..tables.chunked import ChunkedProblem
 from .background import InBackground
 from .chunked import decide_chunks, read_chunked
+from .cluster import add_names, connected, is_store, read_store, store_digest
 from .config import check_config, decide_config
 from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
 from .defaults import add_parameters, said_by_default
@@ -163,12 +164,24 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
         return resume_finished(folder, bool(call.get("report", True)), quiet)
     if call.get("report", True):
         report_writer()  # find out now, not after hours
+    store = is_store(config)
+    if store:
+        add_names(config)
     kind = check_config(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
+    with connected(call.get("cluster"), store):
+        return read_and_work(config, call, kind, folder, work)
+
+
+def read_and_work(
+    config: dict[str, Any], call: dict[str, Any], kind: ModelKind, folder: RunFolder, work: Callable[[Job], int]
+) -> int:
+    """Read the table, begin the run (or go on with it), and do the work."""
+    resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
     began = time.perf_counter()
-    genotypes = bool(config.get("bfile"))
-    chunks = None if genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
+    store, genotypes = is_store(config), bool(config.get("bfile"))
+    chunks = None if store or genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
     problem: Problem | None = None
     classes = False
     named = "genotypes" if genotypes else os.path.basename(config["table"])
@@ -176,13 +189,18 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
         beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
         if genotypes:
             problem, classes = read_genotypes(config, kind)
+        elif store:
+            problem, classes = read_store(config, kind)
         elif chunks is not None:
             problem = read_chunked(config, chunks)
         if problem is None:
             content = read_table(config["table"], config.get("format"), config.get("separator"))
             problem, classes = prepare_problem(kind, config, content)
             del content
-        digest = data_digest(config) if beside is None else beside.result()
+        if store:
+            digest = store_digest(problem)
+        else:
+            digest = data_digest(config) if beside is None else beside.result()
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)

@@ -5,7 +5,7 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 """
 
 from .design import Design
-from .lost import DataLost
+from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
 from .shard import NOISE, LocalShard
@@ -29,6 +29,7 @@ from .threads import one_blas_thread, thread_count
 __all__ = [
     "NOISE",
     "BesideStorage",
+    "ClusterError",
     "ColumnBlock",
     "DataLost",
     "DenseStorage",

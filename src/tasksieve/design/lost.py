@@ -3,5 +3,9 @@
 from __future__ import annotations
 
 
-class DataLost(RuntimeError):
+class ClusterError(RuntimeError):
+    """A cluster that is not there, or not as it should be."""
+
+
+class DataLost(ClusterError):
     """Columns of X are gone, for good as far as anybody knows: a path ends with the values that are finished."""

@@ -219,6 +219,13 @@ class RowSums:
             block[:d, offsets[t] : offsets[t + 1]] -= self.shifts[t][:, None]
             block[d, offsets[t] : offsets[t + 1]] -= self.label_shifts[t]
 
+    def merge(self, other: RowSums) -> None:
+        """The rows of another, summed about the same shifts."""
+        self._gram += other._gram
+        self.counts += other.counts
+        both = (self._terms > 0) & (other._terms > 0)
+        self._terms = np.maximum(self._terms, other._terms) + both
+
     def gathered(self, fold: int, tasks: Array | None = None) -> Gathered:
         """What one fold amounts to; tasks in another order where one is given."""
         chosen = np.arange(self.n_tasks) if tasks is None else tasks
@@ -306,6 +313,12 @@ class SharedSums:
             z *= root
         self.parts[fold].add_rows(x, labels, z, np.array([0, len(rows)]), self.n_threads)
         self.counts[fold] += len(rows)
+
+    def merge(self, other: SharedSums) -> None:
+        """The rows of another, summed about the same shifts."""
+        self.counts += other.counts
+        for part, more in zip(self.parts, other.parts, strict=True):
+            part.add(more)
 
     def gathered(self, fold: int) -> Gathered:
         """What one fold amounts to."""

@@ -161,6 +161,7 @@ class HalfPaths:
         self._model = copy(model)
         self._model.__dict__["_warn_dependent"] = _say_nothing  # all rows were looked at, and it was said of those
         self._data, self._selectable, self._q = data, selectable, q
+        self._elsewhere = 0.0  # readings of columns that are not read through here
 
     def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
@@ -213,7 +214,8 @@ class HalfPaths:
                 steps.run([partial(half, h) for h in some])
         finally:
             shared.meet = None
-            found.passes += shared.spent
+            found.passes += shared.spent + self._elsewhere
+            self._elsewhere = 0.0
 
     def _together(self, n_halves: int) -> int:
         """Halves that walk in step, for which there is memory.
@@ -269,6 +271,8 @@ class HalfPaths:
                     numbers += fresh.tolist()
                     alphas += [alpha] * len(fresh)
                 ahead = ahead[len(points) :]
+        if problem.design.far is not None:
+            self._elsewhere += problem.design.passes
         return Entries(np.array(numbers, dtype=np.int64), np.array(alphas), n_open)
 
     def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:

@@ -37,7 +37,7 @@ from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
 from .held_out import Solved
-from .tall import Tall, is_tall, may_be_tall, suits
+from .tall import Tall, is_tall, may_be_tall, say_where, suits
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 _TOGETHER = 8  # values of all folds, before they decide whether to go on
@@ -133,6 +133,7 @@ class ComparesMoments(PathEstimatorCV):
         fold = fold_of_samples(data, found.weights)
         if fold is None:
             return False
+        say_where(self, data)
         with one_blas_thread():
             gathered = gather_folds(
                 data, fold, len(found.weights), models[0].fit_intercept, kernel_threads(self.n_jobs)

@@ -15,6 +15,8 @@ from ..losses import Loss
 from ..penalties import Sorted
 from ..tasks import (
     TaskData,
+    by_rows,
+    is_dask,
     is_task_list,
     like,
     placed,
@@ -434,7 +436,10 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n, n_classes)
             In the order of ``classes_``.
         """
-        return like(X, np.asarray(softmax(self._scores(X, None, offset=offset), axis=1)))
+        scores = self._scores(X, None, offset=offset)
+        if is_dask(scores):
+            return by_rows(lambda rows, _: softmax(rows, axis=1), scores)
+        return like(X, np.asarray(softmax(scores, axis=1)))
 
     def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict the most probable class.
@@ -449,8 +454,10 @@ class ManyClasses(ClassifierMixin):
         -------
         ndarray of shape (n,)
         """
-        best = np.argmax(self._scores(X, None, offset=offset), axis=1)
-        return like(X, np.asarray(self.classes_[best]))
+        scores = self._scores(X, None, offset=offset)
+        if is_dask(scores):
+            return by_rows(lambda rows, _: self.classes_[np.argmax(rows, axis=1)], scores)
+        return like(X, np.asarray(self.classes_[np.argmax(scores, axis=1)]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.

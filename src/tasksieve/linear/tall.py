@@ -14,11 +14,12 @@ from ..design.memory import free_memory
 from ..design.sums import Gathered
 from ..fitted.arguments import kernel_threads
 from ..fitted.path import RegularizationPath
+from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES, warn_norms
 from ..losses import Squared
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
-from ..tasks import TaskData, gather_rows, one_matrix, read_feature_weights
+from ..tasks import TaskData, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
 
 _TALL_BYTES = 32 << 20  # X smaller than this may be copied
 _FEWEST_ROWS = 4.0  # of a matrix, to a feature
@@ -169,6 +170,8 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
 def may_be_tall(X: Any) -> bool:
     """Whether it is worth a look: told before anything is read."""
     parts = X if isinstance(X, list | tuple) else [X]
+    if any(is_dask(part) or is_zarr(part) for part in parts):
+        return True
     return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= _TALL_BYTES // 8
 
 
@@ -177,6 +180,7 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
     if data.known is not None or not is_tall(model, data, n_values) or not suits(model):
         return None
     threads = kernel_threads(model.n_jobs)
+    say_where(model, data)
     with one_blas_thread():
         gathered, readings = gather_rows(data, model.fit_intercept, threads)
     assert data.source is not None
@@ -188,6 +192,16 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
     if not found.problem.finite:
         data.refuse_not_finite()
     return found if found.serves else None
+
+
+def say_where(model: Any, data: TaskData) -> None:
+    """Tell those who watch that the rows of a cluster stay where they are."""
+    tell = reporter(type(model).__name__, "pass", model.verbose)
+    if tell is None or data.source is None or not data.source.elsewhere:
+        return
+    blocks = sum(part.tall_blocks for part in data.source.matrices)
+    size = 8e-6 * (data.n_features + 2.0) ** 2 * data.n_tasks
+    tell(0, None, f"rows stay where they are: sums of products of {blocks} blocks, {size:.3g} MB each, are gathered")
 
 
 def suits(model: Any) -> bool:
@@ -202,14 +216,21 @@ def suits(model: Any) -> bool:
 def is_tall(model: Any, data: TaskData, n_values: int) -> bool:
     """By counted work and memory."""
     source = data.source
-    if source is None or not source.dense or source.nbytes < _TALL_BYTES:
+    if source is None or not (source.elsewhere or (source.dense and source.nbytes >= _TALL_BYTES)):
         return False
     count = data.n_features
     matrices = 1 if one_matrix(data) and model.task_weights is None else data.n_tasks
     rows = data.n_rows if matrices == 1 else len(data.y)
     most = _MOST_FEATURES if n_values > 1 else _MOST_AT_ONCE
     work = float(rows) * count * count
-    if count > most or (count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values)):
+    if count > most:
+        return False
+    if source.elsewhere:  # there are more than two hands: what counts is what has to be moved
+        blocks = [part.tall_blocks for part in source.matrices]
+        moved = 8.0 * matrices * (count + 2.0) ** 2 * sum(blocks)
+        if sum(blocks) < 2 or not all(blocks) or moved > sum(part.nbytes for part in source.matrices):
+            return False
+    elif count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values):
         return False
     return sums_serve(rows, count, matrices)
 

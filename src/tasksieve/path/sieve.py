@@ -87,7 +87,9 @@ class Sieve:
     def _rejects(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
         balls = self._pair_balls(pair, lam, penalty)
         far = self._design.far
-        if far is None or pair.source is None or any(ball.cut_coef for ball in balls):
+        # A cut may need one more anchor, of which balls before it do not know.
+        cut = len(balls) > 1 and any(ball.cut_coef for ball in balls)
+        if far is None or pair.source is None or cut:
             mask = self._rejects_here(pair, balls, lam, penalty)
         else:
             mask = self._rejects_there(far, pair, [ball for ball in balls if self._hopeful(ball, lam)], lam, penalty)
@@ -134,6 +136,7 @@ class Sieve:
                 upper = upper.copy()  # the next bounds are written to the same place
             bound = self._reach(ball, penalty)
             if self._sharper(ball, penalty):
+                assert penalty.euclid is not None
                 moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
                 bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
             upper = bound if upper is None else np.minimum(upper, bound)
@@ -154,28 +157,30 @@ class Sieve:
     def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
         """Upper bounds of all gauges over a ball."""
         anchors = self._anchors
-        if ball.cut_coef and ball.vector is None and self._cut is not None:
-            # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
-            place = anchors.place_of(self._cut.image)
-            if place is None:
-                anchors.remember(self._cut.image, penalty)
-                place = len(anchors) - 1
-            anchors.stand_at(0)
-            centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
-            centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
-            return anchors.bound(centre, penalty, ball.radius, ball.stretch)[1]
-        if ball.vector is None and not (ball.y_coef and self._clipped):
-            return anchors.ball_bound(ball.residual_coef, ball.y_coef, penalty, ball.radius)
-        _, (centre, radius, stretch) = self._question(ball, penalty)
-        return anchors.bound(centre, penalty, radius, stretch)[1]
+        verb, arguments = self._question(ball, penalty)
+        if verb == "bound":
+            centre, radius, stretch = arguments
+            return anchors.bound(centre, penalty, radius, stretch)[1]
+        first, centre, coefs, radius = arguments
+        return self._design.ball_bound(first, centre, coefs, penalty, radius)
 
     def _question(self, ball: Ball, penalty: RowPenalty) -> tuple[str, tuple[Any, ...]]:
-        """What shards are asked for bounds over a ball without a cut, and the arguments but for the penalty."""
+        """What shards are asked for bounds over a ball, and the arguments but for the penalty."""
         anchors = self._anchors
         if ball.vector is not None:
             centre = anchors.express(ball.vector)
             if ball.slack is not None:
                 centre = centre.loosened(ball.slack)
+        elif ball.cut_coef and self._cut is not None:
+            # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
+            place = anchors.place_of(self._cut.image)
+            if place is None:
+                # nobody needs its gauges: of shards far away, none of them
+                anchors.remember(self._cut.image, penalty, floor=None if self._design.far is None else np.inf)
+                place = len(anchors) - 1
+            anchors.stand_at(0)
+            centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)
+            centre = centre + anchors.anchor(place).scaled(ball.cut_coef)
         elif ball.y_coef and self._clipped:
             centre = anchors.current.scaled(ball.residual_coef) + anchors.anchor(1).scaled(ball.y_coef)
         else:

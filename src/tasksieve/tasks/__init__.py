@@ -12,6 +12,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 
 from .blocks import Layout, lay_out
 from .class_weights import with_class_weight
+from .cluster import by_rows, is_dask, is_zarr
 from .data import TaskData, read_tasks
 from .fills import Fills
 from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
@@ -46,11 +47,14 @@ __all__ = [
     "TaskLabels",
     "TaskMoments",
     "add_offset",
+    "by_rows",
     "count_rows",
     "gather_folds",
     "gather_rows",
+    "is_dask",
     "is_on_device",
     "is_task_list",
+    "is_zarr",
     "label_array",
     "lay_out",
     "like",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,15 @@ class ClusterMatrix:
     def nbytes(self) -> int:
         return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
+    def __getitem__(self, key: Any) -> Array:
+        return np.asarray(self.lazy[key])
+
+    @property
+    def tall_blocks(self) -> int:
+        """Into how many blocks of rows it is cut; 0 if rows are whole nowhere."""
+        rows, features = self.lazy.numblocks
+        return rows if rows >= features else 0
+
     def astype(self, dtype: Any) -> ClusterMatrix:
         """Workers bring all tasks to one type when they read them."""
         return self
@@ -103,6 +112,25 @@ def is_dask(X: Any) -> bool:
 def is_zarr(X: Any) -> bool:
     """Whether X is a Zarr array, told without importing zarr."""
     return type(X).__module__.startswith("zarr.") and hasattr(X, "chunks")
+
+
+def by_rows(function: Callable[..., Array], array: Any, beside: Any = None) -> Any:
+    """``function(rows, beside)`` of every block of rows of a dask array, when somebody computes it.
+
+    `beside` is None, or an array with an entry for each row, which is cut alike, or else something for all of them.
+    """
+    import dask.array as da
+    from dask import delayed
+
+    array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
+    cut = np.ndim(beside) == 1 and len(beside) == array.shape[0]
+    like = function(np.zeros((1, *array.shape[1:]), array.dtype), beside[:1] if cut and len(beside) else beside)
+    task, found, first = delayed(function), [], 0
+    for size, block in zip(array.chunks[0], array.to_delayed().ravel().tolist(), strict=True):
+        own = beside[first : first + size] if cut else beside
+        found.append(da.from_delayed(task(block, own), (size, *like.shape[1:]), like.dtype))
+        first += size
+    return da.concatenate(found)
 
 
 def in_cluster(X: Any, name: str) -> ClusterMatrix | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..design.moments import leave_one_out
 from ..design.sums import Gathered, RowSums, SharedSums, block_rows
+from .cluster_sums import sums_in_cluster
 from .data import TaskData
 
 Array = np.ndarray[Any, Any]
@@ -79,6 +80,9 @@ def _read(
     """The parts of the folds, or of all rows."""
     step, source = block_rows(data.n_features + 2), data.source
     assert source is not None
+    if source.elsewhere:
+        alike = one_matrix(data) and (fold is None or _alike(fold, data.n_tasks))
+        return sums_in_cluster(data, shift, known, fold, n_cells, alike)
     plain = bool(np.all(data.weights == 1.0))
     with np.errstate(over="ignore", invalid="ignore"):
         if one_matrix(data) and (fold is None or _alike(fold, data.n_tasks)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .cluster import is_dask
 from .labels import matching_list
 from .masked import refuse_masked
 from .sample_space import TaskLabels
@@ -85,7 +86,8 @@ def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
     if not np.all(np.isfinite(values)):
         row = f" in row {int(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
         raise ValueError(f"{name} is not finite{row}: offsets must be finite numbers.")
-    return np.asarray(scores + values)
+    found = scores + values
+    return found if is_dask(found) else np.asarray(found)
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:

@@ -83,6 +83,7 @@ class TaskLabels:
             return np.concatenate([np.asarray(part) for part in values])
         if self.shared:
             return np.asarray(values).ravel(order="F")
+        values = np.asarray(values)
         return values if self.order is None else values[self.order]
 
     def flatten_rows(self, values: np.ndarray) -> np.ndarray:

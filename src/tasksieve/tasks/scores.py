@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..design import Storage
+from .cluster import ClusterMatrix, by_rows
 
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
@@ -22,7 +24,7 @@ def linear_scores(
 
     Parameters
     ----------
-    matrix : ndarray, CSR/CSC matrix or Storage of shape (n, d), as `read_matrix` returns it
+    matrix : ndarray, CSR/CSC matrix, Storage or ClusterMatrix of shape (n, d), as `read_matrix` returns it
     coef : ndarray of shape (T, d)
     intercept : ndarray of shape (T,)
     codes : int ndarray of shape (n,), optional
@@ -30,10 +32,12 @@ def linear_scores(
 
     Returns
     -------
-    ndarray of shape (n, T), or (n,) with ``codes``
+    ndarray of shape (n, T), or (n,) with ``codes``; of a matrix in a cluster a dask array
     """
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
+    if isinstance(matrix, ClusterMatrix):  # a dask array, computed when somebody wants it
+        return by_rows(partial(_block_scores, packed, intercept), matrix.lazy[:, support], codes)
     n_rows = matrix.shape[0]
     if hasattr(matrix, "linear_scores"):  # it knows better where its columns lie, and what stands for a missing entry
         return np.asarray(matrix.linear_scores(coef, intercept, codes))
@@ -56,6 +60,10 @@ def linear_scores(
             scores[rows] = _scores_by_task(columns, packed, codes[rows])
     scores += intercept if codes is None else intercept[codes]
     return scores
+
+
+def _block_scores(coef: np.ndarray, intercept: np.ndarray, rows: np.ndarray, codes: Any) -> np.ndarray:
+    return linear_scores(rows, coef, intercept, codes)
 
 
 def _scores_by_task(columns: Any, coef: np.ndarray, codes: np.ndarray) -> np.ndarray:

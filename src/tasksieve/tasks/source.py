@@ -10,6 +10,7 @@ import numpy as np
 
 from ..design import as_storage
 from ..design.device.matrix import DeviceMatrix, OnDevice
+from .cluster import ClusterMatrix
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +39,12 @@ class RowSource:
     @property
     def stored(self) -> bool:
         """Whether there is a storage already, or rows that only a storage can read."""
-        return "storage" in vars(self) or not self.dense
+        return "storage" in vars(self) or not (self.dense or self.elsewhere)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the rows are in a cluster."""
+        return any(isinstance(part, ClusterMatrix) for part in self._matrices)
 
     def cut(self, features: Array) -> Array:
         """Some columns of dense rows, in task order."""

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..lost import DataLost
+from ..lost import ClusterError, DataLost
 from . import worker
 from .messages import CHANGING, Answer, Failed, Message, Question, Stale, Start
 from .needs import active_client, dask_config
@@ -395,7 +395,7 @@ def refuse_other_versions(client: Any, addresses: list[str]) -> None:
     own = versions_here()
     for address, found in client.run(worker.own_versions, workers=addresses, on_error="return").items():
         if isinstance(found, ModuleNotFoundError):
-            raise RuntimeError(
+            raise ClusterError(
                 f"Worker {address} has no tasksieve ({found}): install tasksieve {own['tasksieve']} where the workers "
                 "run, in the environment that they are started from."
             ) from found
@@ -403,7 +403,7 @@ def refuse_other_versions(client: Any, addresses: list[str]) -> None:
             continue  # gone: others will tell
         for name, version in own.items():
             if found.get(name) != version:
-                raise RuntimeError(
+                raise ClusterError(
                     f"{name} is {version} here and {found.get(name)} on worker {address}: install the same versions on "
                     "both sides."
                 )

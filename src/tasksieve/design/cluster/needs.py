@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..lost import ClusterError
+
 INSTALL = 'pip install "tasksieve[cluster]"'
 
 
@@ -27,7 +29,7 @@ def active_client() -> Any:
     try:
         return distributed.get_client()
     except ValueError:
-        raise RuntimeError(
+        raise ClusterError(
             "X is a dask array or a Zarr store, and there is no active Dask client to work with. Start one: "
             "`from distributed import Client; client = Client()` uses the cores of this machine, `Client(address)` a "
             "cluster that is running."

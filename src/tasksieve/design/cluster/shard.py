@@ -35,7 +35,8 @@ class ClusterShard:
         self.storage, self.samples = storage, samples
         self.standardize, self.unpenalised = standardize, unpenalised
         self.n_features, self.n_threads = storage.n_features, n_threads
-        wrappers, inner = [], storage
+        wrappers: list[Any] = []
+        inner = storage
         while hasattr(inner, "around"):
             wrappers.insert(0, inner.around)
             inner = inner.inner
@@ -303,7 +304,7 @@ class ClusterShard:
     def judge(
         self, vector: Any, penalty: Any, note: bool, floor: float, itself: Array, skipped: Array
     ) -> tuple[Array, Array]:
-        """`bound` at a vector, as far as it matters: estimates that reach a floor, 0 elsewhere, and bounds of at least
+        """`bound` at a vector, as far as it matters: estimates that reach a floor, elsewhere 0, and bounds of at least
         1, elsewhere something that is none too small.
 
         Products with the vector itself are likely to be asked for next, where bounds are at least 1, but for the
@@ -326,8 +327,9 @@ class ClusterShard:
         self._touched = itself, {}
         for k, (_, touched) in enumerate(found):
             if touched is not None:
-                features = (touched[0] + self._starts[k]).tolist()
-                self._touched[1].update(zip(features, zip(*touched[1:], strict=True), strict=True))
+                features, products, norms = touched
+                both = zip(products, norms, strict=True)
+                self._touched[1].update(zip((features + self._starts[k]).tolist(), both, strict=True))
         return self._many([part for part, _ in found])
 
     def _many(self, found: list[Few]) -> tuple[Array, Array]:

@@ -57,7 +57,8 @@ class StreamedStorage(ColumnStorage):
             np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
         ]
         for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
-            wanted = [(m, np.flatnonzero((asked[m].columns >= low) & (asked[m].columns < high))) for m in some]
+            chosen = [(m, np.asarray(asked[m].columns)) for m in some]
+            wanted = [(m, np.flatnonzero((columns >= low) & (columns < high))) for m, columns in chosen]
             wanted = [(m, places) for m, places in wanted if len(places)]
             if not everything and not wanted:
                 continue

@@ -7,10 +7,12 @@ import pickle
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from ..._kernels import compiled
 from ..shard import LocalShard
 from ..storage import DenseStorage
 from ..storage.base import for_kernels
@@ -139,7 +141,7 @@ class Resident:
         self._estimate = self._last_gauges = gauges
         if self._first_gauges is None:
             self._first_gauges = gauges
-        return gauges if floor is None else few(gauges, gauges, floor)
+        return gauges if floor is None else few(gauges, gauges, floor, floor)
 
     def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
         self._errors = self.shard.error_gauges(errors, self._named(penalty))
@@ -171,12 +173,12 @@ class Resident:
             return (self._estimate, upper.copy()), None
         found, touched = few(estimate, upper, floor), None
         if itself is not None:
-            left = upper >= 1.0
-            left[skipped] = False
-            left[self.shard.fragile] = False
+            open_ = upper >= 1.0
+            open_[skipped] = False
+            open_[self.shard.fragile] = False
             if self._rejected is not None:
-                left &= ~self._rejected
-            left = np.flatnonzero(left)
+                open_ &= ~self._rejected
+            left = np.flatnonzero(open_)
             if 0 < len(left) <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features):
                 touched = left, *self.touch(itself, left)
         return found, touched
@@ -245,9 +247,9 @@ class Resident:
         return products, spent
 
 
-def few(estimate: Array, upper: Array, floor: float) -> Few:
-    """Entries that matter: bounds of at least 1, estimates of at least a floor, and the largest bound."""
-    kept = (upper >= 1.0) | (estimate >= floor)
+def few(estimate: Array, upper: Array, floor: float, least: float = 1.0) -> Few:
+    """Entries that matter: bounds that are not below 1, estimates not below a floor, and the largest bound."""
+    kept = (upper >= least) | (estimate >= floor)
     if len(upper):
         kept[np.argmax(upper)] = True
     places = np.flatnonzero(kept)
@@ -331,6 +333,8 @@ def drop(data: str, dask_worker: Any = None) -> None:
 
 def own_versions() -> dict[str, str]:
     """Of what may change bits, or the meaning of messages."""
-    from ...versions import versions
-
-    return {name: version for name, version in versions().items() if name in ("tasksieve", "numpy", "kernels")}
+    return {
+        "tasksieve": version("tasksieve"),
+        "numpy": np.__version__,
+        "kernels": "compiled" if compiled else "reference",
+    }
