@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..tasks import TaskLabels, read_groups
 from .measures import Measure
@@ -262,7 +261,7 @@ def auc(cells: Cells, codes: np.ndarray, ranks: np.ndarray) -> Part:
 
 def _area(positive: np.ndarray, ranks: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
     """Weighted share of pairs in order, ties half; and what rows contribute (DeLong et al. 1988)."""
-    place = rankdata(ranks, method="dense") - 1
+    place = np.unique(ranks, return_inverse=True)[1]
     up = np.bincount(place, weights=weights * positive)
     down = np.bincount(place, weights=weights * ~positive)
     below = (np.cumsum(down) - 0.5 * down)[place] / down.sum()  # of a positive row: share of the others under it

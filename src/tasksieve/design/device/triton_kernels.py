@@ -11,6 +11,7 @@ import torch
 Array = np.ndarray[Any, Any]
 
 _TILE = 4096  # entries that one program holds in double precision
+_AHEAD = 2  # tasks whose entries are asked for before the first has come, where each is one tile
 
 
 @cache
@@ -25,7 +26,8 @@ def _kernels() -> Any:
     @triton.jit
     def segments(  # type: ignore[no-untyped-def]
         x, pitch, columns, count, vectors, n_rows, cut, n_tasks, out,
-        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, LENGTHS: tl.constexpr, FEATURES: tl.constexpr, ROWS: tl.constexpr,
+        CHOSEN: tl.constexpr, SQUARES: tl.constexpr, LENGTHS: tl.constexpr, AHEAD: tl.constexpr,
+        FEATURES: tl.constexpr, ROWS: tl.constexpr,
     ):  # fmt: skip
         places = tl.program_id(0).to(tl.int64) * FEATURES + tl.arange(0, FEATURES)
         inside = places < count
@@ -33,6 +35,21 @@ def _kernels() -> Any:
         vector = vectors + tl.program_id(1).to(tl.int64) * n_rows
         target = out + (tl.program_id(1).to(tl.int64) * count + places) * (1 if LENGTHS else n_tasks)
         square = tl.zeros((FEATURES,), dtype=tl.float64)
+        if AHEAD > 0:  # every task is one tile: several are under way at once
+            for base in range(0, n_tasks, AHEAD):
+                for ahead in tl.static_range(AHEAD):
+                    t = tl.minimum(base + ahead, n_tasks - 1)
+                    start, stop = tl.load(cut + t), tl.load(cut + t + 1)
+                    rows = tl.multiple_of(start // 16 * 16, 16) + tl.arange(0, ROWS)
+                    entries = tl.load(
+                        x + feature[:, None] * pitch + rows[None, :],
+                        mask=inside[:, None] & (rows < pitch)[None, :],
+                        other=0,
+                    )
+                    own = tl.load(vector + rows, mask=(rows >= start) & (rows < stop), other=0.0)
+                    found = tl.sum(entries.to(tl.float64) * own[None, :], axis=1)
+                    square += tl.where(base + ahead < n_tasks, found * found, 0.0)
+            n_tasks = 0
         for t in range(n_tasks):
             start, stop = tl.load(cut + t), tl.load(cut + t + 1)
             total = tl.zeros((FEATURES, ROWS), dtype=tl.float64)
@@ -102,10 +119,13 @@ def _launch(
     count = int(x.shape[0]) if columns is None else len(columns)
     rows = min(max(triton.next_power_of_2(int(np.max(np.diff(offsets)))), 32), 256)
     short = rows <= 64
+    starts = offsets[:-1] // 16 * 16
+    ahead = _AHEAD if lengths and not squares and int(np.max(offsets[1:] - starts)) <= rows else 0
     features = (_TILE // 2 if short else _TILE) // rows
     with torch.cuda.device(x.device):
         segments[(triton.cdiv(count, features), len(vectors))](
             x, x.stride(0), x if columns is None else columns, count, vectors, vectors.stride(0), cut, len(offsets) - 1,
-            out, CHOSEN=columns is not None, SQUARES=squares, LENGTHS=lengths, FEATURES=features, ROWS=rows,
+            out, CHOSEN=columns is not None, SQUARES=squares, LENGTHS=lengths, AHEAD=ahead, FEATURES=features,
+            ROWS=rows,
             num_warps=2 if short else 4,
         )  # fmt: skip
