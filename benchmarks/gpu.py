@@ -48,9 +48,11 @@ def main() -> None:
     try:
         import torch
     except ImportError:
-        raise SystemExit("benchmarks/gpu.py needs torch: pip install 'tasksieve[gpu]'") from None
+        print("left out, since there is no torch: pip install 'tasksieve[gpu]'")
+        return
     if args.device == "cuda" and not torch.cuda.is_available():
-        raise SystemExit("torch sees no CUDA device here; --device cpu --quick shows whether the script works")
+        print("left out, since torch sees no CUDA device; --device cpu --quick shows whether the script works")
+        return
     if args.quick:
         args.repeats, args.values, args.folds = 2, 8, 3
     report = Report("gpu", args)

@@ -56,6 +56,7 @@ RUNS: dict[str, Job] = {
     "genotypes": Job(12, "genotypes.py"),
     "larger_than_memory": Job(5, "larger_than_memory.py"),
     "cluster": Job(15, "cluster.py"),
+    "gpu": Job(3, "gpu.py"),  # ends at once, and says so, where there is no GPU
     "entry_screening": Job(1, "entry_screening.py"),
     "online_speed": Job(2, "online_speed.py"),
     "online_optimum": Job(1, "online_optimum.py"),
