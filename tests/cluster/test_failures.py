@@ -216,3 +216,10 @@ def fleet_unpack(packed: bytes) -> Any:
     from distributed.protocol.pickle import loads
 
     return loads(packed)
+
+
+def test_a_package_that_is_missing() -> None:
+    from tasksieve.design.cluster.needs import needed
+
+    with pytest.raises(ModuleNotFoundError, match=r'open_zarr needs no_such_package: pip install "tasksieve\[cluster\]"'):
+        needed("no_such_package", "open_zarr")
