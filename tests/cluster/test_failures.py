@@ -221,5 +221,5 @@ def fleet_unpack(packed: bytes) -> Any:
 def test_a_package_that_is_missing() -> None:
     from tasksieve.design.cluster.needs import needed
 
-    with pytest.raises(ModuleNotFoundError, match=r'open_zarr needs no_such_package: pip install "tasksieve\[cluster\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r"open_zarr needs no_such_package: pip install"):
         needed("no_such_package", "open_zarr")
