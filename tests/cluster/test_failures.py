@@ -26,9 +26,15 @@ def store(folder: Path, X: np.ndarray[Any, Any]) -> Any:
     return ts.open_zarr(folder / "x.zarr")
 
 
-def kill(client: Any, place: int) -> None:
-    pids = client.run(os.getpid, on_error="ignore")
-    os.kill(pids[sorted(pids)[place % len(pids)]], signal.SIGKILL)
+def holder(crew: Any, place: int) -> str:
+    """A worker that holds columns."""
+    holding = sorted({address for address in crew._where if address in crew.client.nthreads()})
+    return str(holding[place % len(holding)])
+
+
+def kill(crew: Any, place: int) -> None:
+    address = holder(crew, place)
+    os.kill(crew.client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
 
 
 async def die_soon(seconds: float) -> None:
@@ -38,9 +44,9 @@ async def die_soon(seconds: float) -> None:
     os._exit(1)
 
 
-def doom(client: Any, place: int, seconds: float) -> None:
+def doom(crew: Any, place: int, seconds: float) -> None:
     """A worker that dies while it answers, or a little later."""
-    client.run(die_soon, seconds, workers=[sorted(client.nthreads())[place % len(client.nthreads())]], wait=False)
+    crew.client.run(die_soon, seconds, workers=[holder(crew, place)], wait=False)
 
 
 def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any]) -> list[int]:
@@ -52,8 +58,10 @@ def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any]) -> list[
         due = [moment for moment in moments if moment <= said[0]]
         if due:
             self.client.wait_for_workers(2, timeout=100)
+            with self._lock:  # columns that were lost are held again first
+                self._place([k for k in range(self.n_shards) if self._where[k] is None])
             happened.append(due[0])
-            moments.pop(due[0])()
+            moments.pop(due[0])(self)
         return send(self, log, shards, questions, start)
 
     monkeypatch.setattr(fleet.Fleet, "_send", disturbed)
@@ -71,9 +79,9 @@ def killed_at(
     for moment in moments:
         place, delay = int(rng.integers(2)), float(rng.choice([0.0, 0.002, 0.01, 0.03]))
         events[moment] = (
-            (lambda place=place: kill(client, place))
+            (lambda crew, place=place: kill(crew, place))
             if rng.random() < 0.5
-            else (lambda place=place, delay=delay: doom(client, place, delay))
+            else (lambda crew, place=place, delay=delay: doom(crew, place, delay))
         )
     happened = interfere(monkeypatch, events)
     far, near, crew = paths(model, store(folder, X), X, y, task, grid)
@@ -103,7 +111,7 @@ def test_a_killed_worker_of_a_dask_array(client: Any, monkeypatch: pytest.Monkey
     X, y, task = stacked(12)
     model = ts.MultiTaskLasso()
     grid = model.alpha_max(X, y, task=task) * np.geomspace(1, 0.1, 6)
-    happened = interfere(monkeypatch, {8: lambda: kill(client, 0)})
+    happened = interfere(monkeypatch, {8: lambda crew: kill(crew, 0)})
     far, near, _ = paths(model, da.from_array(X, chunks=(-1, 250)), X, y, task, grid)
     assert happened == [8]
     same_bits(far, near)
@@ -158,7 +166,7 @@ def test_a_worker_that_never_comes_back(client: Any, monkeypatch: pytest.MonkeyP
     model = ts.MultiTaskLasso()
     grid = model.alpha_max(X, y, task=task) * np.geomspace(1, 0.1, 8)
 
-    def gone() -> None:
+    def gone(_: Any) -> None:
         monkeypatch.setattr(fleet.Fleet, "_workers", lambda self: {})
 
     interfere(monkeypatch, {16: gone})
@@ -216,3 +224,10 @@ def fleet_unpack(packed: bytes) -> Any:
     from distributed.protocol.pickle import loads
 
     return loads(packed)
+
+
+def test_a_package_that_is_missing() -> None:
+    from tasksieve.design.cluster.needs import needed
+
+    with pytest.raises(ModuleNotFoundError, match=r"open_zarr needs no_such_package: pip install"):
+        needed("no_such_package", "open_zarr")
