@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ class _BlasLimit:
         self._lock = threading.Lock()
         self._users = 0
         self._libraries: Any = None
+        self._torch = False
         self._found: list[int] = []
 
     def enter(self) -> None:
@@ -45,9 +47,11 @@ class _BlasLimit:
             self._users += 1
             if self._users > 1:
                 return
-            if self._libraries is None:
+            torch = "torch" in sys.modules  # which brings a BLAS of its own, whenever it comes
+            if self._libraries is None or torch != self._torch:
                 from threadpoolctl import ThreadpoolController
 
+                self._torch = torch
                 self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             self._found = [library.get_num_threads() for library in self._libraries]
             self._set([1] * len(self._found))
