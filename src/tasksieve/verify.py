@@ -42,7 +42,8 @@ _PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
 _ENTRIES = 1 << 22  # of a block of columns in memory
 _SHORT = 1 << 15  # of products in twice the precision: the processor's own memory
-_PRODUCTS = 1 << 24  # features x outputs x values in memory
+_PRODUCTS = 1 << 25  # features x outputs x values in memory
+_CACHED = 1 << 16  # entries that the processor's own memory holds while several things are done with them
 
 
 class Unreadable(Exception):
@@ -289,7 +290,8 @@ class Floating:
         x, size = _centred(columns, self.shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
         back = size[1][:, None] + power
-        found, error = np.ldexp(x.T @ v, back), up(np.ldexp(up(size[0][:, None] * reach(gamma(len(x) + 16))), back))
+        error = up(_times_power(up(size[0][:, None] * reach(gamma(len(x) + 16))), back))
+        found = _times_power(x.T @ v, back)
         return Box(down(found - error), up(found + error))
 
     def refined(self, columns: Array, vectors: Box, centred: bool) -> Box:
@@ -379,10 +381,17 @@ def _centred(columns: Array, shift: Array | None) -> tuple[Array, tuple[Array, A
     """Columns less their shift, by powers of two: x, (norms of these from above, the powers). Largest entries in
     [1/2, 1)."""
     x = columns if shift is None else columns - shift
-    power = np.frexp(np.abs(x).max(axis=0, initial=0.0))[1]
-    x = np.ldexp(x, -power)
+    power = np.frexp(np.maximum(x.max(axis=0, initial=0.0), -x.min(axis=0, initial=0.0)))[1]
+    x = _times_power(x, -power)
     norms = np.sqrt(np.einsum("ij,ij->j", x, x) * (1.0 + gamma(len(x) + 8))) * (1.0 + 8.0 * UNIT)
     return x, (norms, power)
+
+
+def _times_power(x: Array, power: Array) -> Array:
+    """`np.ldexp`, by products with powers of two, which are as exact and faster, where these are numbers."""
+    if np.abs(power).max(initial=0) > 1000:
+        return np.ldexp(x, power)
+    return x * np.ldexp(1.0, power)
 
 
 def _middle(vectors: Box, n: int) -> tuple[Array, Callable[[float], Array], Array]:
@@ -1221,6 +1230,7 @@ class Problem:
         self.rows = [self._join([t]) for t in every] if self.loss == "multinomial" else [self._join(list(every))]
         self._free_columns: dict[int, list[Box]] = {}
         self._targets: dict[int, Box] = {}
+        self.spread: Box | None = None  # of all columns, once they have been read
 
     def _join(self, which: list[int]) -> Rows:
         parts = [self.tasks[t] for t in which]
@@ -1602,13 +1612,16 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
     arith, cert, d = problem.arith, problem.cert, problem.cert.n_features
     n_tasks, n_outputs = len(problem.tasks), len(cert.outputs)
     kind = object if arith.exact else np.float64
-    low = np.empty((len(points), d, n_outputs), dtype=kind)
+    low = np.empty((len(points), n_outputs, d), dtype=kind)
     high = low if arith.exact else np.empty_like(low)
-    spread = Box(np.empty((d, n_tasks), dtype=kind), np.empty((d, n_tasks), dtype=kind))
-    wanted = norms or cert["standardize"]
+    known = problem.spread
+    spread = known
+    if spread is None:
+        spread = Box(np.empty((n_tasks, d), dtype=kind).T, np.empty((n_tasks, d), dtype=kind).T)
+    wanted = (norms or cert["standardize"]) and known is None
     together = [list(range(n_tasks))] if cert["shared"] else [[t] for t in range(n_tasks)]
     rows = max(part.matrix.shape[0] for part in problem.tasks)
-    step = max(1, (_ENTRIES >> 6 if arith.exact else _ENTRIES) // (rows + 1))
+    step = max(1, _CACHED // (rows + 1))
     for a in range(0, d, step):
         block = slice(a, min(a + step, d))
         for members in together:
@@ -1624,8 +1637,8 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
             for k, t in places:
                 outputs = problem.outputs_of[t]
                 part = slice(start, start + len(outputs))
-                low[k, block, outputs[0] : outputs[-1] + 1] = found.lo[:, part]
-                high[k, block, outputs[0] : outputs[-1] + 1] = found.hi[:, part]
+                low[k, outputs[0] : outputs[-1] + 1, block] = found.lo[:, part].T
+                high[k, outputs[0] : outputs[-1] + 1, block] = found.hi[:, part].T
                 start += len(outputs)
             for t in members if wanted else ():
                 about = arith.spreads(columns, problem.s[t], problem.centred)
@@ -1635,7 +1648,9 @@ def read_features(problem: Problem, points: list[Dual], norms: bool, progress: C
     size = arith.sqrt(spread) if norms else None
     if size is not None and scales is not None:
         size = size / scales
-    products = [Box(low[k]) if arith.exact else Box(low[k], high[k]) for k in range(len(points))]
+    if wanted:  # the same for all values
+        problem.spread = spread
+    products = [Box(low[k].T) if arith.exact else Box(low[k].T, high[k].T) for k in range(len(points))]
     if scales is not None:
         products = [m / scales[:, problem.task_of] for m in products]
     return Readings(products, scales, None if size is None else size.hi)
@@ -1764,8 +1779,25 @@ class Penalty:
         np.add.at(total, place, values)
         return np.where(total == 0.0, 0.0, up(total * (1.0 + gamma(len(values) + 4)))) if _is_float(total) else total
 
+    def _clearly(self, size: Any, rows: Array, c: Any, beside: Any = 0.0) -> Array | None:
+        """Rows of length at most g u, by far: ``c |m| + beside``. Of most rows no more has to be known."""
+        if self.problem.arith.exact or self.name != "rows":
+            return None
+        length = np.sqrt(np.einsum("ij,ij->i", size, size)) * float(c) * (1.0 + gamma(size.shape[1] + 16))
+        limit = float(self.g.lo) * self.weights.lo[rows]
+        # squares below the range of float64 are nothing beside such limits
+        return np.asarray((length + beside) * (1.0 + 16.0 * UNIT) + 1e-140 <= limit * (1.0 - 1e-6))
+
     def within(self, size: Any, rows: Array, c: Any) -> Array:
         """Which rows are proved to be in the dual ball when multiplied by c."""
+        clear = self._clearly(size, rows, c)
+        if clear is None:
+            return self._within(size, rows, c)
+        rest = np.flatnonzero(~clear)
+        clear[rest] = self._within(size[rest], rows[rest], c)
+        return clear
+
+    def _within(self, size: Any, rows: Array, c: Any) -> Array:
         levels = self.levels(size, rows, c)
         limit = self.problem.arith.one(1.0) if self.name == "largest" else self.g * self.g
         found = np.asarray(levels <= limit.lo, dtype=bool)
@@ -1829,8 +1861,16 @@ class Penalty:
 
     def zeros(self, size: Any, c: Any, moved: Any) -> Array:
         """Which penalised features are zero in every solution, if |m| may be off by `moved` in length (of the row)."""
-        arith, rows = self.problem.arith, np.arange(len(size))
-        u = self.weights.lo
+        rows = np.arange(len(size))
+        clear = self._clearly(size, rows, c, moved)
+        if clear is None:
+            return self._zeros(size, rows, c, moved)
+        rest = np.flatnonzero(~clear)
+        clear[rest] = self._zeros(size[rest], rest, c, moved[rest])
+        return clear
+
+    def _zeros(self, size: Any, rows: Array, c: Any, moved: Any) -> Array:
+        arith, u = self.problem.arith, self.weights.lo[rows]
         if self.name == "groups":
             squares = self._by_unit(up(moved * moved), self.units, len(self.unit_weights.lo))
             moved = arith.sqrt(Box(squares)).hi[self.units]
@@ -1844,7 +1884,7 @@ class Penalty:
         if self.name == "split":
             found &= np.asarray(largest < self.l.lo, dtype=bool)
         elif self.name == "rows":
-            found |= np.asarray(largest < self.l_rows.lo, dtype=bool)
+            found |= np.asarray(largest < self.l_rows.lo[rows], dtype=bool)
         return found
 
 
