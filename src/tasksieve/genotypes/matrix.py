@@ -20,10 +20,11 @@ DECODED = 1 << 22  # calls decoded at a time for a prediction
 
 
 class Genotypes(Storage):
-    """What `tasksieve.read_plink` gives; pass it as X to any batch estimator.
+    """What `tasksieve.read_plink`, `read_pgen` and `read_vcf_zarr` give; pass it as X to any batch estimator.
 
-    A column counts the copies of a variant's effect allele, the first one of the .bim file. A missing call is the mean
-    of the called rows of its task in the data that a model is fitted to; so it is in `predict`, whatever its X.
+    A column counts the copies of a variant's effect allele: the first one of a .bim file, else ALT. A missing call is
+    the mean of the called rows of its task in the data that a model is fitted to; so it is in `predict`, whatever its
+    X.
 
     Attributes
     ----------
@@ -196,6 +197,11 @@ class Genotypes(Storage):
         return self._with(
             covariates=np.column_stack([self.covariates, values]), covariate_names=[*self._covariate_names, *own]
         )
+
+    def held(self) -> tuple[Genotypes, Array]:
+        """The same with all calls in place or in memory; and flags of variants that some file turns out not to give."""
+        cohorts, useless = zip(*(cohort.held() for cohort in self._cohorts), strict=True)
+        return self._with(cohorts=list(cohorts)), np.logical_or.reduce(useless)
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
