@@ -176,6 +176,20 @@ def test_pgen_chromosomes_and_cohorts(rng, counts, tmp_path):
     assert two.n_cohorts == 2
     calls = two.calls(np.arange(two.n_variants))
     np.testing.assert_array_equal(calls[:ROWS], calls[ROWS:])
+    # chromosomes whose people are in another order; some people, nobody of the second cohort
+    order = rng.permutation(ROWS)
+    psam = "#FID IID\n" + "".join(f"f{i} i{i}\n" for i in order)
+    write_pgen(tmp_path / "chr10", counts[order], chromosome="10", psam=psam)
+    few = ts.read_pgen(str(tmp_path / "chr@"), keep=[f"i{i}" for i in range(5, 25)])
+    whole = ts.read_pgen(str(tmp_path / "chr@"))
+    whole = whole.with_variants(np.isin(whole.variants["pos"], few.variants["pos"]))
+    assert few.samples["iid"].tolist() == [f"i{i}" for i in range(5, 25)]
+    np.testing.assert_array_equal(few.calls(np.arange(few.n_variants)), whole.calls(np.arange(few.n_variants))[5:25])
+    np.testing.assert_array_equal(few.holes_by_person(), np.isnan(few.calls(np.arange(few.n_variants))).sum(axis=1))
+    psam = "#FID IID\n" + "".join(f"g{i} j{i}\n" for i in range(ROWS))
+    write_pgen(tmp_path / "turned", 2.0 - counts, pvar=turned, psam=psam)
+    one = ts.read_pgen([str(tmp_path / "chr2"), str(tmp_path / "turned")], keep=[f"i{i}" for i in range(ROWS)])
+    np.testing.assert_array_equal(one.calls(np.arange(one.n_variants)), calls[:ROWS])
 
 
 def test_pgen_with_more_alleles_and_its_tables(counts, tmp_path):
@@ -222,6 +236,9 @@ def test_pgen_refused(counts, tmp_path, monkeypatch):
     for told, content in broken.items():
         write(".pgen", content)
         refused(told)
+    for size in range(1, len(good[".pgen"]), 13):
+        write(".pgen", good[".pgen"][:size])
+        refused("cut short|is no .pgen|broken")
     write(".pgen", good[".pgen"])
     write(".psam", good[".psam"].replace(b"f5\ti5", b"f4\ti4"))
     refused("line 7: person f4 i4 is in line 6 already")

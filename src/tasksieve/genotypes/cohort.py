@@ -70,18 +70,23 @@ class Cohort:
                     np.ascontiguousarray(flip[own]), own, np.where(people < 0, -1, rows[people]), first, threads, out,
                 )  # fmt: skip
 
-    def held(self) -> tuple[Cohort, Array]:
-        """The calls in use read to memory, where a file does not give them in place; and flags of variants that are
-        of no use there, which are then missing for everybody."""
-        files, home, place = list(self.files), self.home.copy(), self.place.copy()
+    def held(self, people: Array) -> tuple[Cohort, Array]:
+        """These people alone, their calls of variants in use read to memory.
+
+        Also flags of variants that a file turns out not to give, which are then missing for everybody.
+        """
+        files, rows, home, place = list(self.files), list(self.rows), self.home.copy(), self.place.copy()
         for k, file in enumerate(self.files):
-            if isinstance(file, CallSource):
-                own = np.flatnonzero(self.home == k)
-                used, at = np.unique(self.place[own], return_inverse=True)
-                files[k], given = file.held(used)
-                place[own] = np.where(given[at], at, -1)
-                home[own[~given[at]]] = -1
-        return replace(self, files=files, home=home, place=place), (home < 0) & (self.home >= 0)
+            if not isinstance(file, CallSource):
+                raise TypeError(f"{file.prefix} is read where it lies")
+            own, lines = np.flatnonzero(self.home == k), np.sort(self.rows[k][people])
+            used, at = np.unique(self.place[own], return_inverse=True)
+            files[k], given = file.held(used, lines)
+            rows[k] = np.searchsorted(lines, self.rows[k][people])
+            place[own] = np.where(given[at], at, -1)
+            home[own[~given[at]]] = -1
+        left = replace(self, files=files, rows=rows, home=home, place=place)
+        return left, (home < 0) & (self.home >= 0)
 
     def holes_by_person(self, threads: int) -> Array:
         """Missing calls of each person; a variant in no file is missing."""

@@ -76,24 +76,25 @@ class CallSource(ABC):
     #: why variants that `read` leaves out are of no use
     unusable = ""
 
-    def held(self, places: Array) -> tuple[HeldCalls, Array]:
-        """Some variants packed, and flags of those that `read` gave; the others are missing for everybody."""
-        packed = np.empty((len(places), (self.n_people + 3) // 4), dtype=np.uint8)
+    def held(self, places: Array, people: Array) -> tuple[HeldCalls, Array]:
+        """Some variants of some people, packed, and flags of those that `read` gave; others are missing for all."""
+        packed = np.empty((len(places), (len(people) + 3) // 4), dtype=np.uint8)
         given = np.zeros(len(places), dtype=bool)
         for own, copies in self.read(places):
-            packed[own], given[own] = pack_calls(copies), True
-        packed[~given] = pack_calls(np.full((1, self.n_people), -1, dtype=np.int8))
-        return HeldCalls(self.prefix, self.people, self.variants.take(places), packed), given
+            packed[own] = pack_calls(copies if len(people) == self.n_people else copies[:, people])
+            given[own] = True
+        packed[~given] = pack_calls(np.full((1, len(people)), -1, dtype=np.int8))
+        return HeldCalls(self.prefix, self.people.take(people), self.variants.take(places), packed), given
 
     @cached_property
     def calls(self) -> Array:
-        return self.held(np.arange(len(self.variants)))[0].calls
+        return self.held(np.arange(len(self.variants)), np.arange(self.n_people))[0].calls
 
 
 def pack_calls(copies: Array) -> Array:
     """Copies of the effect allele (variants x people; negative: missing) as the bytes of a .bed file."""
     codes = np.zeros((len(copies), 4 * ((copies.shape[1] + 3) // 4)), dtype=np.uint8)
-    known = np.array([3, 2, 0, 1], dtype=np.uint8)  # no copy, one, two; missing
-    codes[:, : copies.shape[1]] = known[np.where(copies < 0, 3, copies)]
+    own = codes[:, : copies.shape[1]]
+    own[copies == 0], own[copies == 1], own[copies < 0] = 3, 2, 1
     first, second, third, fourth = (codes[:, k::4] for k in range(4))
     return first | second << 2 | third << 4 | fourth << 6

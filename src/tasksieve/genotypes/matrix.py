@@ -199,9 +199,17 @@ class Genotypes(Storage):
         )
 
     def held(self) -> tuple[Genotypes, Array]:
-        """The same with all calls in place or in memory; and flags of variants that some file turns out not to give."""
-        cohorts, useless = zip(*(cohort.held() for cohort in self._cohorts), strict=True)
-        return self._with(cohorts=list(cohorts)), np.logical_or.reduce(useless)
+        """The same with all calls in use in memory; and flags of variants that some file turns out not to give."""
+        cohorts, person = list(self._cohorts), self._person.copy()
+        useless = np.zeros(self.n_variants, dtype=bool)
+        for k, cohort in enumerate(self._cohorts):
+            here = self._cohort_of == k
+            used = np.unique(self._person[here])
+            used = used if len(used) else np.array([0])  # a cohort is never without people
+            cohorts[k], not_given = cohort.held(used)
+            person[here] = np.searchsorted(used, self._person[here])
+            useless |= not_given
+        return self._with(cohorts=cohorts, person=person), useless
 
     # -- columns ----------------------------------------------------------------------------------------------------
 

@@ -109,8 +109,8 @@ def read_pgen(
 
         x_ij = copies in person i;  missing: the mean over the called people of the task of i.
 
-    Hard calls only: dosages and phase are not read. The calls of the variants in use (after `extract`, `exclude`,
-    `like`) are read once and kept in memory at 2 bits each; what comes then is as with `read_plink`.
+    Hard calls only: dosages and phase are not read. The calls in use (after `keep`, `remove`, `extract`,
+    `exclude`, `like`) are read once and kept in memory at 2 bits each; what comes then is as with `read_plink`.
 
     Parameters
     ----------
@@ -164,8 +164,9 @@ def read_vcf_zarr(
 
         x_ij = copies in person i;  missing: the mean over the called people of the task of i.
 
-    A call of which one allele is missing is missing. The calls of the variants in use (after `extract`, `exclude`,
-    `like`) are read once, block by block, and kept in memory at 2 bits each; what comes then is as with `read_plink`.
+    A call of which one allele is missing is missing. The calls in use (after `keep`, `remove`, `extract`,
+    `exclude`, `like`) are read once, block by block, and kept in memory at 2 bits each; what comes then is as with
+    `read_plink`.
 
     Parameters
     ----------
