@@ -39,7 +39,7 @@ def test_extras_named_in_messages_exist() -> None:
 
 def test_tests_have_what_the_extras_bring() -> None:
     extras = PROJECT["optional-dependencies"]
-    for name in ("cli", "files", "report", "plot", "stream", "river", "graph"):
+    for name in ("cli", "files", "report", "plot", "stream", "river", "graph", "genotypes"):
         assert set(extras[name]) <= set(extras["test"]), name
 
 

@@ -71,7 +71,9 @@ _HOME = {
     "open_zarr": "tasks.cluster",
     "permutation_test": "findings.permutation",
     "pfer_bound": "findings.bounds",
+    "read_pgen": "genotypes",
     "read_plink": "genotypes",
+    "read_vcf_zarr": "genotypes",
     "refit": "findings.refit",
     "split_inference": "findings.split",
     "save_problem": "problem_file",
@@ -121,7 +123,9 @@ if TYPE_CHECKING:
     from .fitted.quality import HeldOutQuality as HeldOutQuality
     from .fitted.scales import ScaleWarning as ScaleWarning
     from .genotypes import Genotypes as Genotypes
+    from .genotypes import read_pgen as read_pgen
     from .genotypes import read_plink as read_plink
+    from .genotypes import read_vcf_zarr as read_vcf_zarr
     from .graph import GraphPath as GraphPath
     from .graph import GraphSVC as GraphSVC
     from .graph import GraphSVCCV as GraphSVCCV

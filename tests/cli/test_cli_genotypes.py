@@ -118,6 +118,46 @@ def test_cohorts_are_tasks_and_several_phenotypes_too(cli, toy, tmp_path):
     assert "coefficient_other" in pd.read_csv(tmp_path / "c" / "variants.csv").columns
 
 
+def test_other_kinds_of_files_give_the_same_run(cli, toy, tmp_path):
+    X = ts.read_plink(str(toy))
+    pgenlib = pytest.importorskip("pgenlib", reason="pgenlib (the test extra) writes and reads .pgen files")
+    zarr = pytest.importorskip("zarr", reason="zarr (the test extra) writes and reads VCF-Zarr stores")
+    copies = np.nan_to_num(X.calls(np.arange(X.n_variants)), nan=-9).astype(np.int8).T
+    writer = pgenlib.PgenWriter(f"{toy}.pgen".encode(), X.n_rows, variant_ct=X.n_variants, nonref_flags=False)
+    writer.append_biallelic_batch(np.ascontiguousarray(copies))
+    writer.close()
+    variants = X.variants[["chr", "pos", "id", "other_allele", "effect_allele"]]
+    variants.columns = ["#CHROM", "POS", "ID", "REF", "ALT"]
+    variants.to_csv(f"{toy}.pvar", sep="\t", index=False)
+    people = X.samples[["fid", "iid", "sex"]].rename(columns={"fid": "#FID", "iid": "IID", "sex": "SEX"})
+    people.to_csv(f"{toy}.psam", sep="\t", index=False)
+    store = zarr.open_group(f"{toy}.vcz", mode="w", zarr_format=2)
+    calls = np.stack([copies >= 2, copies >= 1], axis=2).astype(np.int8)
+    calls[copies < 0] = -1
+    names, contig = np.unique(variants["#CHROM"].to_numpy(str), return_inverse=True)
+    store.create_array("call_genotype", data=calls)
+    store.create_array("variant_contig", data=contig)
+    store.create_array("variant_position", data=variants["POS"].to_numpy())
+    for name, words in (
+        ("contig_id", names), ("variant_id", variants["ID"].to_numpy(str)), ("sample_id", people["IID"].to_numpy(str)),
+        ("variant_allele", variants[["REF", "ALT"]].to_numpy(str)),
+    ):  # fmt: skip
+        store.create_array(name, data=words)
+    pheno = pd.read_csv(f"{toy}.pheno", sep="\t", dtype=str).drop(columns="FID").rename(columns={"IID": "#IID"})
+    pheno.to_csv(tmp_path / "iid.pheno", sep="\t", index=False, na_rep="NA")
+    found = {}
+    for flag, path in (("--bfile", toy), ("--pfile", toy), ("--vcf-zarr", f"{toy}.vcz")):
+        out = tmp_path / f"run{flag}"
+        words = [flag, path, "--pheno", tmp_path / "iid.pheno", *WORDS, "--maf", "0.05", "--no-report", "-q"]
+        cli("fit", *words, "--out", out)
+        found[flag] = [(out / name).read_bytes() for name in ("variants.csv", "score.tsv")]
+        data = json.loads((out / "data.json").read_text())
+        assert flag in data["reproduce"]
+    assert found["--bfile"] == found["--pfile"] == found["--vcf-zarr"]
+    told = cli("fit", "--pfile", toy, "--bfile", toy, *files(toy, "pheno"), *WORDS, "--out", tmp_path / "r", code=2)
+    assert "--bfile and --pfile: do not go together" in told.err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

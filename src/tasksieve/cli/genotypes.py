@@ -1,4 +1,4 @@
-"""``tasksieve fit --bfile``: PLINK genotypes, a phenotype file and covariates as a problem for an estimator."""
+"""``tasksieve fit --bfile``, ``--pfile``, ``--vcf-zarr``: genotypes, phenotypes and covariates as a problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ from .options import BY_KEY
 
 Array = np.ndarray[Any, Any]
 
-#: what only goes with --bfile
+#: option -> kind of its files, and the endings of those
+SOURCES = {
+    "bfile": ("bed", (".bed", ".bim", ".fam")),
+    "pfile": ("pgen", (".pgen", ".pvar", ".psam")),
+    "vcf_zarr": ("vcf-zarr", ("",)),
+}
+#: what only goes with one of them
 OPTIONS = (
     "pheno", "covar", "covar_name", "remove", "extract", "exclude", "maf", "geno", "mind", "task_maf", "task_geno",
 )  # fmt: skip
@@ -55,46 +61,69 @@ class GenotypeProblem(TableProblem):
     source: str = ""
 
 
+def has_genotypes(config: dict[str, Any]) -> bool:
+    return any(config.get(key) for key in SOURCES)
+
+
+def _source(config: dict[str, Any]) -> str:
+    """The option that names the genotypes."""
+    given = [key for key in SOURCES if config.get(key)]
+    if len(given) > 1:
+        told = " and ".join(BY_KEY[key].long for key in given)
+        raise UsageError(f"{told}: do not go together; give genotypes of one kind")
+    return given[0]
+
+
 def decide_genotypes(config: dict[str, Any]) -> None:
     """Refuse options that do not go together; the phenotype file is the table."""
-    if not config.get("bfile"):
+    if not has_genotypes(config):
         for key in OPTIONS:
             if key in config:
-                raise UsageError(f"{BY_KEY[key].long}: goes with --bfile")
+                raise UsageError(f"{BY_KEY[key].long}: goes with --bfile, --pfile or --vcf-zarr")
         return
+    source = _source(config)
+    flag = BY_KEY[source].long
     for key in OF_TABLES:
         if key in config and key not in config.get("by_default", ()):
-            raise UsageError(f"{BY_KEY[key].long}: is about the columns of a table, and does not go with --bfile")
+            raise UsageError(f"{BY_KEY[key].long}: is about the columns of a table, and does not go with {flag}")
     if "pheno" not in config:
         raise UsageError("--pheno: name the file of phenotypes, with FID and IID in its first columns")
     for key in PATHS:
         if key in config:
             config[key] = os.path.abspath(config[key])
-    config["bfile"] = [os.path.abspath(prefix) for prefix in config["bfile"]]
+    config[source] = [os.path.abspath(prefix) for prefix in config[source]]
     config["keep"] = [os.path.abspath(path) for path in config.get("keep", [])]
     if len(config["keep"]) > 1:
-        raise UsageError("--keep: with --bfile, one file of people")
+        raise UsageError(f"--keep: with {flag}, one file of people")
     if "table" in config and os.path.abspath(config["table"]) != config["pheno"]:
-        raise UsageError("with --bfile there is no other table than --pheno")
+        raise UsageError(f"with {flag} there is no other table than --pheno")
     config["table"] = config["pheno"]
     config["target"] = [name for word in config.get("target", ()) for name in word.split(",") if name]
 
 
 def genotype_files(config: dict[str, Any]) -> list[Path]:
     """All files that the answer depends on, but for the table."""
-    if not config.get("bfile"):
+    if not has_genotypes(config):
         return []
-    prefixes = [found for prefix in config["bfile"] for found in matching_prefixes(prefix)]
-    own = [Path(prefix.removesuffix(".bed") + suffix) for prefix in prefixes for suffix in (".bed", ".bim", ".fam")]
+    source = _source(config)
+    first, *_ = suffixes = SOURCES[source][1]
+    prefixes = [found for prefix in config[source] for found in matching_prefixes(prefix, first)]
+    named = [Path(prefix.removesuffix(first) + suffix) for prefix in prefixes for suffix in suffixes]
+    own = [file for path in named for file in (sorted(_files_in(path)) if path.is_dir() else [path])]
     return [*own, *(Path(config[key]) for key in PATHS[1:] if key in config), *map(Path, config["keep"])]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def read_genotypes(config: dict[str, Any], kind: ModelKind) -> tuple[GenotypeProblem, bool]:
     """People with phenotypes, a task and all covariates; variants that pass the filters among them."""
     given = {key: config.get(key) for key in ("remove", "extract", "exclude")}
     keep = config["keep"][0] if config["keep"] else None
-    prefixes = config["bfile"]
-    X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, keep=keep, **given)
+    source = _source(config)
+    kind_of_files, prefixes = SOURCES[source][0], config[source]
+    X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, kind=kind_of_files, keep=keep, **given)
     n_people = X.n_rows
     tables = _Columns(X, config)
     targets: list[str] = config["target"]

@@ -63,7 +63,7 @@ OPTIONS = [
            "Data"),
     Option("drop", "--drop", list[str], "Columns to leave out (names or globs).", "Data"),
     Option("keep", "--keep", list[str], "Columns to learn from although they look like an id (names or globs); named "
-           "in --features they are kept, too. With --bfile: a file of the people to keep (FID IID).", "Data"),
+           "in --features they are kept, too. With genotypes: a file of the people to keep (FID IID).", "Data"),
     Option("id", "--id", str, "Column that names the rows: not learned from, carried into predictions.", "Data"),
     Option("date_parts", "--date-parts/--no-date-parts", bool, "Learn from the parts of dates (days since 1970, year, "
            "month, day, weekday, hour); otherwise dates are left out.", "Data"),
@@ -86,6 +86,10 @@ OPTIONS = [
            "larger than memory)", "Data", "config", MODELS_OF),
     Option("bfile", "--bfile", list[str], "Prefix of PLINK files (.bed, .bim, .fam) to learn from; @ stands for the "
            "chromosome. Several: cohorts, whose variants are matched.", "Genotypes", "config", GENOTYPES),
+    Option("pfile", "--pfile", list[str], "The same of PLINK 2 files (.pgen, .pvar, .psam); needs pgenlib.",
+           "Genotypes", "config", GENOTYPES),
+    Option("vcf_zarr", "--vcf-zarr", list[str], "The same of VCF-Zarr stores (sgkit, bio2zarr), by their paths; needs "
+           "zarr.", "Genotypes", "config", GENOTYPES),
     Option("pheno", "--pheno", str, "File of FID, IID and phenotypes (--pheno-name); -9 and NA are not observed.",
            "Genotypes", "config", GENOTYPES),
     Option("covar", "--covar", str, "File of FID, IID and covariates, which are not penalised.", "Genotypes", "config",

@@ -28,7 +28,7 @@ from .defaults import add_parameters, said_by_default
 from .estimators import make_estimator
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
 from .folders import begin, choose_folder, held
-from .genotypes import read_genotypes
+from .genotypes import has_genotypes, read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
@@ -180,7 +180,7 @@ def read_and_work(
     """Read the table, begin the run (or go on with it), and do the work."""
     resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
     began = time.perf_counter()
-    store, genotypes = is_store(config), bool(config.get("bfile"))
+    store, genotypes = is_store(config), has_genotypes(config)
     chunks = None if store or genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
     problem: Problem | None = None
     classes = False

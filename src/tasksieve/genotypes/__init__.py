@@ -1,10 +1,11 @@
-"""PLINK genotypes as X: files, people and variants; `read_plink` gives what every estimator takes."""
+"""Genotype files as X: people and variants; `read_plink` and its like give what every estimator takes."""
 
 from .alleles import canonical_chromosome
 from .filters import filter_variants
 from .matrix import Genotypes
+from .opening import open_genotypes, without_holes
 from .people import align_people, are_numbers, as_numbers
-from .read import open_genotypes, read_plink, without_holes
+from .read import read_pgen, read_plink, read_vcf_zarr
 from .score_file import score_lines
 from .write import write_plink
 
@@ -16,7 +17,9 @@ __all__ = [
     "canonical_chromosome",
     "filter_variants",
     "open_genotypes",
+    "read_pgen",
     "read_plink",
+    "read_vcf_zarr",
     "score_lines",
     "without_holes",
     "write_plink",

@@ -1,4 +1,4 @@
-"""The people of one study: one .bed file, or one a chromosome."""
+"""The people of one study: one file, or one a chromosome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from .files import BedFile, matching_prefixes
+from .files import matching_prefixes
+from .held import CallFile, CallSource
 from .table import Table, stacked
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +23,7 @@ class Cohort:
     Attributes
     ----------
     name : str
-    files : list of BedFile
+    files : list of CallFile
     rows : list of int arrays
         For each file the lines of its .fam, in the cohort's order of people.
     home, place : int arrays of shape (d,)
@@ -32,7 +33,7 @@ class Cohort:
     """
 
     name: str
-    files: Sequence[BedFile]
+    files: Sequence[CallFile]
     rows: Sequence[Array]
     home: Array
     place: Array
@@ -69,6 +70,24 @@ class Cohort:
                     np.ascontiguousarray(flip[own]), own, np.where(people < 0, -1, rows[people]), first, threads, out,
                 )  # fmt: skip
 
+    def held(self, people: Array) -> tuple[Cohort, Array]:
+        """These people alone, their calls of variants in use read to memory.
+
+        Also flags of variants that a file turns out not to give, which are then missing for everybody.
+        """
+        files, rows, home, place = list(self.files), list(self.rows), self.home.copy(), self.place.copy()
+        for k, file in enumerate(self.files):
+            if not isinstance(file, CallSource):
+                raise TypeError(f"{file.prefix} is read where it lies")
+            own, lines = np.flatnonzero(self.home == k), np.sort(self.rows[k][people])
+            used, at = np.unique(self.place[own], return_inverse=True)
+            files[k], given = file.held(used, lines)
+            rows[k] = np.searchsorted(lines, self.rows[k][people])
+            place[own] = np.where(given[at], at, -1)
+            home[own[~given[at]]] = -1
+        left = replace(self, files=files, rows=rows, home=home, place=place)
+        return left, (home < 0) & (self.home >= 0)
+
     def holes_by_person(self, threads: int) -> Array:
         """Missing calls of each person; a variant in no file is missing."""
         found = np.full(self.n_rows, np.count_nonzero(self.home < 0), dtype=np.int64)
@@ -80,16 +99,16 @@ class Cohort:
         return found
 
 
-def open_cohort(prefix: str, name: str) -> tuple[Cohort, Table]:
-    """All people and all variants of a prefix."""
-    files = [BedFile(found) for found in matching_prefixes(prefix)]
+def open_cohort(prefix: str, name: str, kind: Any) -> tuple[Cohort, Table]:
+    """All people and all variants of a prefix; `kind` is the class of its files."""
+    files: list[CallFile] = [kind(found) for found in matching_prefixes(prefix, kind.suffix)]
     people = list(zip(files[0].people["fid"], files[0].people["iid"], strict=True))
     rows = [np.arange(len(people))]
     for file in files[1:]:
         lines = {person: i for i, person in enumerate(zip(file.people["fid"], file.people["iid"], strict=True))}
         if len(lines) != len(people) or any(person not in lines for person in people):
             raise ValueError(
-                f"{file.prefix}.fam and {files[0].prefix}.fam list different people: files of one prefix with @ must "
+                f"{file.prefix} and {files[0].prefix} list different people: files of one prefix with @ must "
                 "be of the same. Give several studies as a list."
             )
         rows.append(np.array([lines[person] for person in people]))

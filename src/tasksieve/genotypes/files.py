@@ -33,13 +33,16 @@ class BedFile:
     calls : memory map of uint8, shape (variants, bytes)
     """
 
+    suffix = ".bed"
+    words = "a .bed, a .bim and a .fam file"
+
     def __init__(self, prefix: str) -> None:
         self.prefix = str(prefix).removesuffix(".bed")
         for suffix in (".bed", ".bim", ".fam"):
             if not Path(self.prefix + suffix).is_file():
                 raise ValueError(
-                    f"there is no file {self.prefix}{suffix}: give the prefix of a .bed, a .bim and a .fam file (@ in "
-                    "it stands for the chromosome)."
+                    f"there is no file {self.prefix}{suffix}: give the prefix of {self.words} (@ in it stands for the "
+                    "chromosome)."
                 )
         self.people, self.variants = read_fam(self.prefix + ".fam"), read_bim(self.prefix + ".bim")
         self.calls = self._map()
@@ -75,16 +78,17 @@ class BedFile:
         self.calls = self._map()
 
 
-def matching_prefixes(prefix: str) -> list[str]:
-    """The prefix itself, or with @ those of the chromosomes that have a .bed file, in the order of the genome."""
+def matching_prefixes(prefix: str, suffix: str = ".bed") -> list[str]:
+    """The prefix itself, or with @ those of the chromosomes that have such a file, in the order of the genome."""
     prefix = str(prefix)
     if "@" not in Path(prefix).name:
         return [prefix]
     found = [prefix.replace("@", name) for name in CHROMOSOMES]
-    found = [name for name in found if Path(name.removesuffix(".bed") + ".bed").is_file()]
+    found = [name for name in found if Path(name.removesuffix(suffix) + suffix).exists()]
     if not found:
         raise ValueError(
-            f"prefix {prefix!r}: there is no .bed file with a chromosome (1 to 26, X, Y, XY, MT) in place of @."
+            f"prefix {prefix!r}: there is no {suffix or 'Zarr'} file with a chromosome (1 to 26, X, Y, XY, MT) in "
+            "place of @."
         )
     return found
 
@@ -95,7 +99,7 @@ def read_bim(name: str) -> Table:
     return Table(
         {
             "chr": np.array(fields[0], dtype=object),
-            "pos": _whole_numbers(fields[3], name),
+            "pos": whole_numbers(fields[3], name),
             "id": np.array(fields[1], dtype=object),
             "effect_allele": np.array(fields[4], dtype=object),
             "other_allele": np.array(fields[5], dtype=object),
@@ -106,16 +110,21 @@ def read_bim(name: str) -> Table:
 def read_fam(name: str) -> Table:
     """Family and person identifiers, which no two people share, parents, sex and phenotype."""
     fields = _fields(name, "family, person, father, mother, sex and phenotype")
+    refuse_repeated_people(name, fields[0], fields[1], 1)
+    names = ("fid", "iid", "father", "mother", "sex", "phenotype")
+    return Table({key: np.array(values, dtype=object) for key, values in zip(names, fields, strict=True)})
+
+
+def refuse_repeated_people(name: str, fid: list[str], iid: list[str], first: int) -> None:
+    """A ValueError where two lines, of which the first has a number, are of the same person."""
     seen: dict[tuple[str, str], int] = {}
-    for line, person in enumerate(zip(fields[0], fields[1], strict=True), start=1):
+    for line, person in enumerate(zip(fid, iid, strict=True), start=first):
         if person in seen:
             raise ValueError(
                 f"{name}, line {line}: person {' '.join(person)} is in line {seen[person]} already. Remove one of them "
                 "or give it another identifier."
             )
         seen[person] = line
-    names = ("fid", "iid", "father", "mother", "sex", "phenotype")
-    return Table({key: np.array(values, dtype=object) for key, values in zip(names, fields, strict=True)})
 
 
 def _fields(name: str, words: str) -> list[list[str]]:
@@ -137,7 +146,8 @@ def _fields(name: str, words: str) -> list[list[str]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _whole_numbers(words: list[str], name: str) -> Array:
+def whole_numbers(words: list[str], name: str) -> Array:
+    """Positions; a ValueError that names the first that is none."""
     try:
         return np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError):

@@ -20,10 +20,11 @@ DECODED = 1 << 22  # calls decoded at a time for a prediction
 
 
 class Genotypes(Storage):
-    """What `tasksieve.read_plink` gives; pass it as X to any batch estimator.
+    """What `tasksieve.read_plink`, `read_pgen` and `read_vcf_zarr` give; pass it as X to any batch estimator.
 
-    A column counts the copies of a variant's effect allele, the first one of the .bim file. A missing call is the mean
-    of the called rows of its task in the data that a model is fitted to; so it is in `predict`, whatever its X.
+    A column counts the copies of a variant's effect allele: the first one of a .bim file, else ALT. A missing call is
+    the mean of the called rows of its task in the data that a model is fitted to; so it is in `predict`, whatever its
+    X.
 
     Attributes
     ----------
@@ -196,6 +197,19 @@ class Genotypes(Storage):
         return self._with(
             covariates=np.column_stack([self.covariates, values]), covariate_names=[*self._covariate_names, *own]
         )
+
+    def held(self) -> tuple[Genotypes, Array]:
+        """The same with all calls in use in memory; and flags of variants that some file turns out not to give."""
+        cohorts, person = list(self._cohorts), self._person.copy()
+        useless = np.zeros(self.n_variants, dtype=bool)
+        for k, cohort in enumerate(self._cohorts):
+            here = self._cohort_of == k
+            used = np.unique(self._person[here])
+            used = used if len(used) else np.array([0])  # a cohort is never without people
+            cohorts[k], not_given = cohort.held(used)
+            person[here] = np.searchsorted(used, self._person[here])
+            useless |= not_given
+        return self._with(cohorts=cohorts, person=person), useless
 
     # -- columns ----------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def flag_people(samples: Table, wanted: Iterable[tuple[str, str] | str], name: s
     flags = np.array([(f, i) in pairs or i in single for f, i in people], dtype=bool)
     if not flags.any():
         raise ValueError(
-            f"{name} names nobody of the .fam file, whose first person is FID {samples['fid'][0]}, IID "
+            f"{name} names nobody of the genotypes, whose first person is FID {samples['fid'][0]}, IID "
             f"{samples['iid'][0]}: it must have a FID and an IID in each line, or an IID alone."
         )
     return flags
@@ -97,7 +97,7 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
     if not any(key in found for key in keys):
         first = keys[0] if width == 1 else " ".join(keys[0])
         raise ValueError(
-            f"{name} and the genotypes have nobody in common: the first person of the .fam file is {first}, that of "
+            f"{name} and the genotypes have nobody in common: their first person is {first}, that of "
             f"{name} is {' '.join(rows[0][:width]) if rows else 'nobody'}."
         )
     place = {column: names.index(column) for column in wanted}

@@ -1,21 +1,14 @@
-"""`read_plink`: files, cohorts and filters to one X."""
+"""`read_plink`, `read_pgen`, `read_vcf_zarr`: genotype files to one X, by names and filters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .alleles import ambiguous_variants, match_variants, repeated_variants
-from .cohort import Cohort, open_cohort
-from .filters import check_part, filter_variants
+from .filters import filter_variants
 from .matrix import Genotypes
-from .people import flag_people, read_ids, read_words
-from .table import Table
-
-Array = np.ndarray[Any, Any]
+from .opening import open_genotypes, without_holes
 
 
 def read_plink(
@@ -89,11 +82,147 @@ def read_plink(
     >>> X
     Genotypes of 300 people, 1,000 variants
     """
+    return _read(
+        prefix, "bed", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
+        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
+    )  # fmt: skip
+
+
+def read_pgen(
+    prefix: Any,
+    *,
+    keep: Any = None,
+    remove: Any = None,
+    extract: Any = None,
+    exclude: Any = None,
+    mind: float | None = None,
+    geno: float | None = None,
+    maf: float | None = None,
+    task: Any = None,
+    task_geno: float | None = None,
+    task_maf: float | None = None,
+    like: Any = None,
+) -> Genotypes:
+    """PLINK 2 files (.pgen, .pvar, .psam) as X, at 2 bits a call.
+
+    A feature counts the copies (0, 1, 2) of the ALT allele of the .pvar file, as pgenlib does:
+
+        x_ij = copies in person i;  missing: the mean over the called people of the task of i.
+
+    Hard calls only: dosages and phase are not read. The calls in use (after `keep`, `remove`, `extract`,
+    `exclude`, `like`) are read once and kept in memory at 2 bits each; what comes then is as with `read_plink`.
+
+    Parameters
+    ----------
+    prefix : str, list of str, or dict of name -> str
+        Of the three files; ``@`` stands for the chromosome; a list or a dict: several cohorts, as in `read_plink`.
+    keep, remove, extract, exclude, mind, geno, maf, task, task_geno, task_maf, like
+        As in `read_plink`.
+
+    Returns
+    -------
+    Genotypes
+        Variants with more than two alleles are left out and counted in ``dropped``. Without FIDs in the .psam file the
+        FID of everybody is 0, as in plink2.
+
+    Raises
+    ------
+    ImportError
+        Without pgenlib: ``pip install 'tasksieve[genotypes]'``.
+    ValueError
+        For files that are cut short or do not belong together, for a compressed .pvar.zst, and as in `read_plink`.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X = ts.read_pgen("chr@", maf=0.01)  # doctest: +SKIP
+    """
+    return _read(
+        prefix, "pgen", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
+        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
+    )  # fmt: skip
+
+
+def read_vcf_zarr(
+    path: Any,
+    *,
+    keep: Any = None,
+    remove: Any = None,
+    extract: Any = None,
+    exclude: Any = None,
+    mind: float | None = None,
+    geno: float | None = None,
+    maf: float | None = None,
+    task: Any = None,
+    task_geno: float | None = None,
+    task_maf: float | None = None,
+    like: Any = None,
+) -> Genotypes:
+    """A VCF-Zarr store (the layout of sgkit and bio2zarr) as X, at 2 bits a call.
+
+    A feature counts the copies (0, 1, 2) of the ALT allele, the second one of ``variant_allele``:
+
+        x_ij = copies in person i;  missing: the mean over the called people of the task of i.
+
+    A call of which one allele is missing is missing. The calls in use (after `keep`, `remove`, `extract`,
+    `exclude`, `like`) are read once, block by block, and kept in memory at 2 bits each; what comes then is as with
+    `read_plink`.
+
+    Parameters
+    ----------
+    path : str, list of str, or dict of name -> str
+        Of the store; ``@`` in its name stands for the chromosome; a list or a dict: several cohorts, as in
+        `read_plink`.
+    keep, remove, extract, exclude, mind, geno, maf, task, task_geno, task_maf, like
+        As in `read_plink`.
+
+    Returns
+    -------
+    Genotypes
+        Variants with more than two alleles, or with calls of fewer than two copies (chromosome X of men), are left out
+        and counted in ``dropped``; with `like` the latter are missing. The FID of everybody is 0. A variant without an
+        identifier is called chr:pos:ref:alt.
+
+    Raises
+    ------
+    ImportError
+        Without zarr: ``pip install 'tasksieve[genotypes]'``.
+    ValueError
+        For stores that lack an array of the layout, or of another ploidy than 2, and as in `read_plink`.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> X = ts.read_vcf_zarr("cohort.vcz", maf=0.01)  # doctest: +SKIP
+    """
+    return _read(
+        path, "vcf-zarr", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
+        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
+    )  # fmt: skip
+
+
+def _read(
+    prefix: Any,
+    kind: str,
+    *,
+    keep: Any,
+    remove: Any,
+    extract: Any,
+    exclude: Any,
+    mind: float | None,
+    geno: float | None,
+    maf: float | None,
+    task: Any,
+    task_geno: float | None,
+    task_maf: float | None,
+    like: Any,
+) -> Genotypes:
+    """People and variants by name, then `mind`, then the filters of variants."""
     if like is not None:
         for name, given in {"extract": extract, "exclude": exclude, "geno": geno, "maf": maf}.items():
             if given is not None:
                 raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
-    X = open_genotypes(prefix, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
+    X = open_genotypes(prefix, kind=kind, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
     if mind is not None:
         X, few = without_holes(X, mind)
         task = None if task is None else np.asarray(task)[few]
@@ -102,129 +231,3 @@ def read_plink(
     if task is None and X.n_cohorts > 1:
         task = X.sample_table["cohort"].astype(str)
     return filter_variants(X, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
-
-
-def open_genotypes(
-    prefix: Any, *, keep: Any = None, remove: Any = None, extract: Any = None, exclude: Any = None, like: Any = None
-) -> Genotypes:
-    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`."""
-    cohorts, tables = _open(prefix)
-    dropped: dict[str, int] = {}
-    if like is not None:
-        cohorts, variants = _like(cohorts, tables, like)
-    elif len(cohorts) > 1:
-        cohorts, variants = _match(cohorts, tables, dropped)
-    else:
-        variants = tables[0]
-    sizes = [cohort.n_rows for cohort in cohorts]
-    X = Genotypes(
-        cohorts, variants, np.repeat(np.arange(len(cohorts)), sizes), np.concatenate([np.arange(n) for n in sizes])
-    )
-    X = _with_people(X, keep, remove, dropped)
-    X = _with_identifiers(X, extract, exclude, dropped)
-    X.dropped = dropped
-    return X
-
-
-def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
-    """Without people who have a larger part of missing calls; and flags of those who stay."""
-    few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
-    if not few.any():
-        raise ValueError(f"mind={mind}: everybody has a larger part of missing calls.")
-    left = X.with_people(np.flatnonzero(few))
-    left.dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
-    return left, few
-
-
-def _open(prefix: Any) -> tuple[list[Cohort], list[Table]]:
-    if isinstance(prefix, str | Path):
-        named = {Path(str(prefix)).name: str(prefix)}
-    elif isinstance(prefix, Mapping):
-        named = {str(name): str(one) for name, one in prefix.items()}
-    else:
-        given = [str(one) for one in prefix]
-        short = [Path(one).name for one in given]
-        names = short if len(set(short)) == len(short) else given
-        named = dict(zip(names, given, strict=True))
-        if len(named) < len(given):
-            raise ValueError("prefix: the same files are there twice.")
-    if not named:
-        raise ValueError("prefix is empty: give the prefix of a .bed, a .bim and a .fam file.")
-    opened = [open_cohort(one, name) for name, one in named.items()]
-    return [cohort for cohort, _ in opened], [variants for _, variants in opened]
-
-
-def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]) -> tuple[list[Cohort], Table]:
-    """Variants that all cohorts have, as the first counts them."""
-    reference = variants[0]
-    unsure, twice = ambiguous_variants(reference), repeated_variants(reference)
-    chosen = np.flatnonzero(~unsure & ~twice)
-    dropped["variants A/T or C/G (cohorts)"] = int(unsure.sum())
-    dropped["variants there twice (cohorts)"] = int((twice & ~unsure).sum())
-    found = [match_variants(reference.take(chosen), other) for other in variants[1:]]
-    everywhere = np.ones(len(chosen), dtype=bool)
-    for one in found:
-        everywhere &= one.place >= 0
-    dropped["variants with other alleles (cohorts)"] = sum(one.clashing for one in found)
-    dropped["variants there twice (cohorts)"] += sum(one.repeated for one in found)
-    dropped["variants not in every cohort"] = int(np.count_nonzero(~everywhere)) - sum(
-        one.clashing + one.repeated for one in found
-    )
-    if not everywhere.any():
-        raise ValueError("prefix: the cohorts have no variant in common (chromosome, position and alleles).")
-    kept = [cohorts[0].with_variants(chosen[everywhere])]
-    for cohort, one in zip(cohorts[1:], found, strict=True):
-        kept.append(_turned(cohort, one.place[everywhere], one.flip[everywhere]))
-    return kept, reference.take(chosen[everywhere])
-
-
-def _turned(cohort: Cohort, place: Array, flip: Array) -> Cohort:
-    """Variants of a cohort by their lines in all its .bim files together, -1: none; flipped where told."""
-    chosen = cohort.with_variants(np.maximum(place, 0))
-    absent = place < 0
-    home, own = np.where(absent, -1, chosen.home), np.where(absent, -1, chosen.place)
-    return Cohort(cohort.name, cohort.files, cohort.rows, home, own, (flip & ~absent).astype(np.uint8))
-
-
-def _like(cohorts: list[Cohort], variants: list[Table], like: Any) -> tuple[list[Cohort], Table]:
-    """The variants of other data."""
-    if isinstance(like, Genotypes):
-        wanted = like.variant_table
-    else:
-        names = ("chr", "pos", "id", "effect_allele", "other_allele")
-        wanted = Table({name: np.asarray(like[name]) for name in names})
-    found = [match_variants(wanted, own) for own in variants]
-    if not any((one.place >= 0).any() for one in found):
-        raise ValueError("like: the files have none of these variants (chromosome, position and alleles).")
-    return [_turned(cohort, one.place, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
-
-
-def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) -> Genotypes:
-    stay = np.ones(X.n_rows, dtype=bool)
-    if keep is not None:
-        stay = flag_people(X.sample_table, read_ids(keep, "keep"), "keep")
-        dropped["people not in keep"] = int(np.count_nonzero(~stay))
-    if remove is not None:
-        gone = flag_people(X.sample_table, read_ids(remove, "remove"), "remove") & stay
-        dropped["people in remove"] = int(np.count_nonzero(gone))
-        stay &= ~gone
-    if not stay.any():
-        raise ValueError("keep and remove leave nobody.")
-    return X if stay.all() else X.with_people(np.flatnonzero(stay))
-
-
-def _with_identifiers(X: Genotypes, extract: Any, exclude: Any, dropped: dict[str, int]) -> Genotypes:
-    names = X.variant_table["id"].tolist()
-    stay = np.ones(len(names), dtype=bool)
-    if extract is not None:
-        wanted = set(read_words(extract, "extract"))
-        stay = np.array([name in wanted for name in names], dtype=bool)
-        dropped["variants not in extract"] = int(np.count_nonzero(~stay))
-    if exclude is not None:
-        unwanted = set(read_words(exclude, "exclude"))
-        gone = np.array([name in unwanted for name in names], dtype=bool) & stay
-        dropped["variants in exclude"] = int(np.count_nonzero(gone))
-        stay &= ~gone
-    if not stay.any():
-        raise ValueError("extract and exclude leave no variant: they must hold identifiers of the .bim file.")
-    return X if stay.all() else X.with_variants(np.flatnonzero(stay))

@@ -1,0 +1,100 @@
+"""Calls of files that are not read where they lie: packed to 2 bits once, and kept in memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from .table import Table
+
+Array = np.ndarray[Any, Any]
+
+BLOCK_CALLS = 1 << 24  # calls unpacked at a time
+
+
+class CallFile(Protocol):
+    """What a cohort needs of a file: its people, and its calls as a .bed file has them."""
+
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def people(self) -> Table: ...
+    @property
+    def variants(self) -> Table: ...
+    @property
+    def n_people(self) -> int: ...
+    @property
+    def calls(self) -> Array: ...
+
+
+@dataclass(frozen=True)
+class HeldCalls:
+    """Some variants of a file, in memory."""
+
+    prefix: str
+    people: Table
+    variants: Table
+    calls: Array
+
+    @property
+    def n_people(self) -> int:
+        return len(self.people)
+
+
+class CallSource(ABC):
+    """A file whose tables are known, and whose calls are read when it is clear which of them are needed.
+
+    Attributes
+    ----------
+    prefix : str
+    people, variants : Table
+    dropped : dict
+        Variants of the file that are not in `variants`, by reason.
+    """
+
+    prefix: str
+    people: Table
+    variants: Table
+    dropped: dict[str, int]
+
+    @property
+    def n_people(self) -> int:
+        return len(self.people)
+
+    @abstractmethod
+    def read(self, places: Array) -> Iterator[tuple[Array, Array]]:
+        """(which of `places`, copies of the effect allele: int8 of shape (variants, people), negative: missing).
+
+        Places are rows of `variants` in ascending order; one that does not come is of no use, see `unusable`.
+        """
+
+    #: why variants that `read` leaves out are of no use
+    unusable = ""
+
+    def held(self, places: Array, people: Array) -> tuple[HeldCalls, Array]:
+        """Some variants of some people, packed, and flags of those that `read` gave; others are missing for all."""
+        packed = np.empty((len(places), (len(people) + 3) // 4), dtype=np.uint8)
+        given = np.zeros(len(places), dtype=bool)
+        for own, copies in self.read(places):
+            packed[own] = pack_calls(copies if len(people) == self.n_people else copies[:, people])
+            given[own] = True
+        packed[~given] = pack_calls(np.full((1, len(people)), -1, dtype=np.int8))
+        return HeldCalls(self.prefix, self.people.take(people), self.variants.take(places), packed), given
+
+    @cached_property
+    def calls(self) -> Array:
+        return self.held(np.arange(len(self.variants)), np.arange(self.n_people))[0].calls
+
+
+def pack_calls(copies: Array) -> Array:
+    """Copies of the effect allele (variants x people; negative: missing) as the bytes of a .bed file."""
+    codes = np.zeros((len(copies), 4 * ((copies.shape[1] + 3) // 4)), dtype=np.uint8)
+    own = codes[:, : copies.shape[1]]
+    own[copies == 0], own[copies == 1], own[copies < 0] = 3, 2, 1
+    first, second, third, fourth = (codes[:, k::4] for k in range(4))
+    return first | second << 2 | third << 4 | fourth << 6

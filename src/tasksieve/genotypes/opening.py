@@ -1,0 +1,172 @@
+"""Files and cohorts to one X: the people and variants that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .alleles import ambiguous_variants, match_variants, repeated_variants
+from .cohort import Cohort, open_cohort
+from .files import BedFile
+from .filters import check_part
+from .held import CallSource
+from .matrix import Genotypes
+from .people import flag_people, read_ids, read_words
+from .pgen import PgenFile
+from .table import Table
+from .vcf_zarr import VcfZarr
+
+Array = np.ndarray[Any, Any]
+
+KINDS: dict[str, Any] = {"bed": BedFile, "pgen": PgenFile, "vcf-zarr": VcfZarr}
+
+
+def open_genotypes(
+    prefix: Any,
+    *,
+    kind: str = "bed",
+    keep: Any = None,
+    remove: Any = None,
+    extract: Any = None,
+    exclude: Any = None,
+    like: Any = None,
+) -> Genotypes:
+    """The people and variants that are named; nothing is counted yet. Arguments as in `read_plink`.
+
+    `kind` is that of the files: bed, pgen, vcf-zarr. Of the last two, the calls in use are read to memory here.
+    """
+    cohorts, tables = _open(prefix, KINDS[kind])
+    dropped: dict[str, int] = {}
+    sources = [file for cohort in cohorts for file in cohort.files if isinstance(file, CallSource)]
+    for file in sources:
+        for reason, count in file.dropped.items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    if like is not None:
+        cohorts, variants = _like(cohorts, tables, like)
+    elif len(cohorts) > 1:
+        cohorts, variants = _match(cohorts, tables, dropped)
+    else:
+        variants = tables[0]
+    sizes = [cohort.n_rows for cohort in cohorts]
+    X = Genotypes(
+        cohorts, variants, np.repeat(np.arange(len(cohorts)), sizes), np.concatenate([np.arange(n) for n in sizes])
+    )
+    X = _with_people(X, keep, remove, dropped)
+    X = _with_identifiers(X, extract, exclude, dropped)
+    if sources:
+        X, useless = X.held()
+        if sources[0].unusable:
+            dropped[sources[0].unusable] = int(np.count_nonzero(useless))
+        if like is None and useless.all():
+            raise ValueError(f"no variant is left: all are {sources[0].unusable}.")
+        if like is None and useless.any():
+            X = X.with_variants(np.flatnonzero(~useless))
+    X.dropped = dropped
+    return X
+
+
+def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
+    """Without people who have a larger part of missing calls; and flags of those who stay."""
+    few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
+    if not few.any():
+        raise ValueError(f"mind={mind}: everybody has a larger part of missing calls.")
+    left = X.with_people(np.flatnonzero(few))
+    left.dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
+    return left, few
+
+
+def _open(prefix: Any, kind: Any) -> tuple[list[Cohort], list[Table]]:
+    if isinstance(prefix, str | Path):
+        named = {Path(str(prefix)).name: str(prefix)}
+    elif isinstance(prefix, Mapping):
+        named = {str(name): str(one) for name, one in prefix.items()}
+    else:
+        given = [str(one) for one in prefix]
+        short = [Path(one).name for one in given]
+        names = short if len(set(short)) == len(short) else given
+        named = dict(zip(names, given, strict=True))
+        if len(named) < len(given):
+            raise ValueError("prefix: the same files are there twice.")
+    if not named:
+        raise ValueError(f"prefix is empty: give the prefix of {kind.words}.")
+    opened = [open_cohort(one, name, kind) for name, one in named.items()]
+    return [cohort for cohort, _ in opened], [variants for _, variants in opened]
+
+
+def _match(cohorts: list[Cohort], variants: list[Table], dropped: dict[str, int]) -> tuple[list[Cohort], Table]:
+    """Variants that all cohorts have, as the first counts them."""
+    reference = variants[0]
+    unsure, twice = ambiguous_variants(reference), repeated_variants(reference)
+    chosen = np.flatnonzero(~unsure & ~twice)
+    dropped["variants A/T or C/G (cohorts)"] = int(unsure.sum())
+    dropped["variants there twice (cohorts)"] = int((twice & ~unsure).sum())
+    found = [match_variants(reference.take(chosen), other) for other in variants[1:]]
+    everywhere = np.ones(len(chosen), dtype=bool)
+    for one in found:
+        everywhere &= one.place >= 0
+    dropped["variants with other alleles (cohorts)"] = sum(one.clashing for one in found)
+    dropped["variants there twice (cohorts)"] += sum(one.repeated for one in found)
+    dropped["variants not in every cohort"] = int(np.count_nonzero(~everywhere)) - sum(
+        one.clashing + one.repeated for one in found
+    )
+    if not everywhere.any():
+        raise ValueError("prefix: the cohorts have no variant in common (chromosome, position and alleles).")
+    kept = [cohorts[0].with_variants(chosen[everywhere])]
+    for cohort, one in zip(cohorts[1:], found, strict=True):
+        kept.append(_turned(cohort, one.place[everywhere], one.flip[everywhere]))
+    return kept, reference.take(chosen[everywhere])
+
+
+def _turned(cohort: Cohort, place: Array, flip: Array) -> Cohort:
+    """Variants of a cohort by their lines in all its .bim files together, -1: none; flipped where told."""
+    chosen = cohort.with_variants(np.maximum(place, 0))
+    absent = place < 0
+    home, own = np.where(absent, -1, chosen.home), np.where(absent, -1, chosen.place)
+    return Cohort(cohort.name, cohort.files, cohort.rows, home, own, (flip & ~absent).astype(np.uint8))
+
+
+def _like(cohorts: list[Cohort], variants: list[Table], like: Any) -> tuple[list[Cohort], Table]:
+    """The variants of other data."""
+    if isinstance(like, Genotypes):
+        wanted = like.variant_table
+    else:
+        names = ("chr", "pos", "id", "effect_allele", "other_allele")
+        wanted = Table({name: np.asarray(like[name]) for name in names})
+    found = [match_variants(wanted, own) for own in variants]
+    if not any((one.place >= 0).any() for one in found):
+        raise ValueError("like: the files have none of these variants (chromosome, position and alleles).")
+    return [_turned(cohort, one.place, one.flip) for cohort, one in zip(cohorts, found, strict=True)], wanted
+
+
+def _with_people(X: Genotypes, keep: Any, remove: Any, dropped: dict[str, int]) -> Genotypes:
+    stay = np.ones(X.n_rows, dtype=bool)
+    if keep is not None:
+        stay = flag_people(X.sample_table, read_ids(keep, "keep"), "keep")
+        dropped["people not in keep"] = int(np.count_nonzero(~stay))
+    if remove is not None:
+        gone = flag_people(X.sample_table, read_ids(remove, "remove"), "remove") & stay
+        dropped["people in remove"] = int(np.count_nonzero(gone))
+        stay &= ~gone
+    if not stay.any():
+        raise ValueError("keep and remove leave nobody.")
+    return X if stay.all() else X.with_people(np.flatnonzero(stay))
+
+
+def _with_identifiers(X: Genotypes, extract: Any, exclude: Any, dropped: dict[str, int]) -> Genotypes:
+    names = X.variant_table["id"].tolist()
+    stay = np.ones(len(names), dtype=bool)
+    if extract is not None:
+        wanted = set(read_words(extract, "extract"))
+        stay = np.array([name in wanted for name in names], dtype=bool)
+        dropped["variants not in extract"] = int(np.count_nonzero(~stay))
+    if exclude is not None:
+        unwanted = set(read_words(exclude, "exclude"))
+        gone = np.array([name in unwanted for name in names], dtype=bool) & stay
+        dropped["variants in exclude"] = int(np.count_nonzero(gone))
+        stay &= ~gone
+    if not stay.any():
+        raise ValueError("extract and exclude leave no variant: they must hold identifiers of the files.")
+    return X if stay.all() else X.with_variants(np.flatnonzero(stay))
