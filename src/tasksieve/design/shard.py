@@ -26,6 +26,7 @@ _EPS = float(np.finfo(np.float64).eps)
 NOISE = 64.0 * _EPS
 _SMALL_PASS = 1_000_000  # products that are done before a second thread has started
 _FEW_FEATURES = 1000  # so few that products not yet stored as anchors are no burden
+_GAUGED = 4096  # features whose gauges are made together
 TAKE_BLOCK = 512  # columns handled at a time where a block of them has to be centred explicitly
 
 
@@ -179,10 +180,7 @@ class LocalShard:
         """A full pass whose products stay here as an anchor; returns the gauges of all features: `Design.remember`."""
         products = self.correlate(vector)
         products[self.unpenalised] = 0.0
-        if errors is None:
-            gauges = np.asarray(penalty.row_gauges(products))
-        else:
-            gauges = np.asarray(penalty.upper_gauges(products, self.norms() * errors))
+        gauges = self._gauges(products, penalty, errors)
         self._unshelved.append(products)
         if self._shelf is not None or self.n_features > _FEW_FEATURES:
             self._anchors()
@@ -190,7 +188,23 @@ class LocalShard:
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
         """See `Design.error_gauges`."""
-        return np.asarray(penalty.row_gauges(self.norms() * errors))
+        return self._gauges(None, penalty, errors)
+
+    def _gauges(self, products: Array | None, penalty: Any, errors: Array | None) -> Array:
+        """Gauges of products, none: of the errors alone, a few features at a time: memory of the size of all products
+        costs more to get than to fill."""
+        norms, out = self.norms(), np.empty(self.n_features)
+        everything, pieces = np.arange(self.n_features), penalty.pieces(_GAUGED)
+        for piece in pieces:
+            own = penalty if len(pieces) == 1 else penalty.restrict(everything[piece])
+            if errors is None:
+                assert products is not None
+                out[piece] = own.row_gauges(products[piece])
+            elif products is None:
+                out[piece] = own.row_gauges(norms[piece] * errors)
+            else:
+                out[piece] = own.upper_gauges(products[piece], norms[piece] * errors)
+        return out
 
     def _anchors(self) -> AnchorShelf:
         """What is remembered; where there are few features nobody may ever ask for it."""

@@ -96,7 +96,8 @@ def part_read(asked: Sequence[Asked], n_features: int) -> float:
         return 1.0 if asked else 0.0
     if len(some) < len(asked):
         return 1.0
-    return len(np.unique(np.concatenate(some))) / max(n_features, 1)
+    count = len(some[0]) if len(some) == 1 else len(np.unique(np.concatenate(some)))
+    return count / max(n_features, 1)
 
 
 def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
