@@ -149,7 +149,7 @@ class LocalShard:
     @property
     def fragile(self) -> Array:
         """Columns that are much smaller than their offsets."""
-        self.norms()
+        self.measure()
         return self._fragile
 
     @property

@@ -10,7 +10,6 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage, compressed
-from ..design.device.matrix import OnDevice
 from .cluster import in_cluster
 from .masked import refuse_masked
 from .strangers import refuse_strangers
@@ -83,7 +82,7 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
         )
     if n_features < 1:
         raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    quick = isinstance(matrix, OnDevice) or not isinstance(matrix, Storage)
+    quick = hasattr(matrix, "first_not_finite") or not isinstance(matrix, Storage)
     if search and quick and not get_config()["assume_finite"]:
         refuse_not_finite(matrix, name)
     return matrix
@@ -118,10 +117,12 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
 
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
-    if isinstance(matrix, OnDevice):
-        found = matrix.first_not_finite()
+    look = getattr(matrix, "first_not_finite", None)  # a matrix on a device is searched where it lies
+    if look is not None:
+        found = look()
         if found is not None:
-            _raise_not_finite_at(*found, name)
+            row, feature, value = found
+            _raise_not_finite_at(row, feature, value, name)
         return
     search = getattr(matrix, "refuse_not_finite", None)  # a matrix elsewhere knows how
     if search is not None:

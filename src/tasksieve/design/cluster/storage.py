@@ -60,11 +60,6 @@ class ClusterStorage(ColumnStorage):
         samples = Samples(np.array([0, self.n_rows]), False, None, False, np.empty((self.n_rows, 0)))
         return ClusterShard(self, samples, standardize=False, unpenalised=np.empty(0, dtype=np.int64), n_threads=1)
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         starts, parts = self.fleet.starts, []
         own: dict[int, tuple[Any, ...]] = {}

@@ -46,11 +46,6 @@ class StreamedStorage(ColumnStorage):
             rows = rows[self._order]
         return DenseStorage(np.asfortranarray(rows, dtype=self.dtype))
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         everything, some = split_asked(asked)
         products: list[Any] = [

@@ -62,9 +62,9 @@ class ColumnStorage(Protocol):
         """``sum_i x_ij^p vector_i`` for every task: (columns, tasks); ``p`` is 2 with `squares`.
 
         Stacked rows: `vector` is flat and `offsets` cuts it into tasks. A shared matrix: `vector` is n_rows x tasks
-        in flat column order.
+        in flat column order. A storage has this or `read` of its own.
         """
-        ...
+        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         """The `products` of several vectors; in one reading of the data wherever a storage can."""

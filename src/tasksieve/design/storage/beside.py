@@ -38,11 +38,6 @@ class BesideStorage(ColumnStorage):
         places = [np.flatnonzero(home == k) for k in range(len(self.parts))]
         return [(self.parts[k], own, features[own] - self._starts[k]) for k, own in enumerate(places)]
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         chosen = [None if a.columns is None else self._homes(a.columns) for a in asked]
         products = [

@@ -49,11 +49,6 @@ class MappedRowStorage(ColumnStorage):
                 places = np.arange(first, first + len(rows))
                 yield (places if self._order is None else self._place[places]), rows
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         places = sorted(range(len(asked)), key=lambda k: not asked[k].squares)
         sums = [

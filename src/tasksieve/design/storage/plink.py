@@ -97,11 +97,6 @@ class PlinkStorage(ColumnStorage):
         """What stands, or would stand, for missing calls: (features, tasks)."""
         return self._mean(self.counts(features))
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         everything, some = split_asked(asked)
         products: list[Any] = [None] * len(asked)

@@ -52,11 +52,6 @@ class RepeatedStorage(ColumnStorage):
         self.home = self.wrapped_home = getattr(storage, "wrapped_home", None)
         self.inner, self.around = storage, partial(RepeatedStorage, offsets=self._own_offsets, times=times)
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         inner: list[Asked] = []
         answers: list[list[int]] = []  # for each vector, which of them serves each copy, or each part

@@ -116,11 +116,6 @@ class SharedStorage(ColumnStorage):
         if storage.sparse:
             self.x = getattr(storage, "x")  # noqa: B009
 
-    def products(
-        self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int
-    ) -> Array:
-        return self.read([Asked(vector, offsets, shared, columns, squares)], threads).products[0]
-
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         return self._reading.read(asked, threads)
 
