@@ -7,7 +7,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -445,7 +445,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
-            facts=DataFacts.of(data, self._ever_selected(solution.points)),
+            facts=DataFacts.of(data, *(point.features for point in solution.points)),
             scale=scale,
         )
         if solution.interrupted:
@@ -456,10 +456,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
-
-    @staticmethod
-    def _ever_selected(points: Sequence[Any]) -> np.ndarray:
-        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(point.features for point in points)]))
 
     def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
         """Once a fit, never in its folds."""
