@@ -32,8 +32,8 @@ class DataFacts:
         same = {field.name: getattr(data, field.name) for field in fields(cls) if field.name != "known_fills"}
         return cls(**same, known_fills=data.fills(*features) if features else None)
 
-    def fills(self, features: np.ndarray) -> Fills | None:
-        return None if self.known_fills is None else self.known_fills.fills(features)
+    def fills(self, *features: np.ndarray) -> Fills | None:
+        return None if self.known_fills is None else self.known_fills.fills(*features)
 
 
 # name of a part of the state -> attribute of the model
