@@ -117,6 +117,7 @@ class GramWalk:
         self.frame = frame
         self._own = own = penalty.restrict(frame.features)
         gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
+        moments.beside = np.ascontiguousarray(moments.beside)  # as the kernels read it
         count = len(frame.features)
         self._of_task = np.zeros(n_tasks, dtype=np.int64) if matrices == 1 else np.arange(n_tasks)
         squares = np.maximum(panel_diagonal(gram, count), 0.0)
