@@ -1,0 +1,92 @@
+"""Formulas as MathML, made when the pages are built: browsers draw it themselves, offline and without a script.
+
+docutils does the translation, and it is strict: a command that it does not know fails the build. So nothing is fetched,
+nothing runs, formulas can be selected, printed and read aloud, and they follow the colours of the page; KaTeX or
+MathJax would be a megabyte of script and fonts for the same. The font comes from the package ziamath, which carries
+STIX Two Math (SIL Open Font License); the pages get the letters and signs of it that formulas use.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from logging import getLogger
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from fontTools import subset
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+getLogger("fontTools").setLevel("WARNING")
+FONT = "stix-two-math.woff"
+
+# LaTeX that docutils 0.22 lacks, in words that it has.
+ALIASES = {r"\\dots\b": r"\\ldots", r"\\texttt\b": r"\\mathtt"}
+
+# Letters, Greek, arrows, operators, brackets, mathematical alphabets: what a formula may hold.
+LETTERS = [
+    *range(0x20, 0x17F), *range(0x2B0, 0x362), *range(0x370, 0x400), *range(0x2000, 0x2100), *range(0x2100, 0x2400),
+    *range(0x27C0, 0x27F0), *range(0x2A00, 0x2B00), *range(0x1D400, 0x1D800),
+]  # fmt: skip
+
+
+def mathml(tex: str, block: bool) -> str:
+    for command, known in ALIASES.items():
+        tex = re.sub(command, known, tex)
+    tex = re.sub(r"'+", lambda primes: "^{" + r"\prime" * len(primes[0]) + "}", tex)
+    if block and r"\\" in tex and r"\begin" not in tex:
+        tex = rf"\begin{{aligned}}{tex}\end{{aligned}}"
+    # bars and angles have the size of a letter, unless it is given (\bigl, \Bigl)
+    return re.sub(r"<mo([^>]*)>([|‖⟨⟩{}])</mo>", upright, tex2mathml(tex, as_block=block))
+
+
+def upright(delimiter: re.Match[str]) -> str:
+    attributes, sign = delimiter.groups()
+    if "size=" in attributes or "stretchy=" in attributes:
+        return delimiter[0]
+    return f'<mo{attributes} stretchy="false">{sign}</mo>'
+
+
+def translated(self: Any, node: nodes.Element, block: bool) -> str:
+    tex = node.astext().strip()
+    try:
+        return mathml(tex, block)
+    except MathError as error:
+        LOGGER.warning("formula %r: %s", tex, error, location=node)
+        return f"<code>{self.encode(tex)}</code>"
+
+
+def inline(self: Any, node: nodes.math) -> None:
+    self.body.append(translated(self, node, block=False))
+    raise nodes.SkipNode
+
+
+def display(self: Any, node: nodes.math_block) -> None:
+    self.body.append(f'<div class="math" tabindex="0">{translated(self, node, block=True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def write_font(app: Sphinx, error: Exception | None) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / FONT
+    if target.exists():
+        return
+    options = subset.Options(flavor="woff", layout_features=["*"], hinting=False)
+    with (files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf").open("rb") as source:
+        font = subset.load_font(source, options)
+        chosen = subset.Subsetter(options)
+        chosen.populate(unicodes=LETTERS)
+        chosen.subset(font)
+        subset.save_font(font, str(target), options)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_html_math_renderer("mathml", (inline, None), (display, None))
+    app.connect("build-finished", write_font)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
