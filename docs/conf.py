@@ -37,6 +37,7 @@ html_theme = "furo"
 html_title = "tasksieve"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+pygments_dark_style = "github-dark"
 html_math_renderer = "mathml"
 html_copy_source = False
 

@@ -58,8 +58,7 @@ figure.colorbar(drawn, ax=axes, shrink=0.9)
 # %%
 # Conclusion
 # ----------
-# Features for all tasks (L2,1) and their sparse-group sibling find all three features, but pay for the one of
-# hospital 3 with coefficients in hospitals that do not need it. Single coefficients (L1,1) forget what
-# hospitals share and are furthest from the truth. The dirty model is as good on held-out rows as the best and
-# says which part is whose, with fewer false coefficients. It is not closer to the truth than L2,1 here: its
-# gain is the reading, not the prediction.
+# Features for all tasks (L2,1) and the sparse group penalty find all three features, and take many small coefficients
+# with them that should be zero. Single coefficients (L1,1) forget what hospitals share and are furthest from the truth.
+# The dirty model is as good on held-out rows as the best, with fewer false coefficients, and says which part is whose.
+# It is not closer to the truth than L2,1 here: its gain is the reading, not the prediction.

@@ -49,7 +49,8 @@ axes[0].step(seen, false, label="channels that do not")
 axes[0].set(xscale="log", xlabel="rows seen", ylabel="channels in use")
 axes[0].legend()
 scores = model.progress().score
-axes[1].bar(model.tasks_, scores)
+order = np.argsort(model.tasks_)
+axes[1].bar(np.asarray(model.tasks_)[order], np.asarray(scores)[order])
 axes[1].set(xlabel="site (share of rows: " + ", ".join(f"{share:.0%}" for share in shares) + ")")
 axes[1].set(ylabel="progressive R²", ylim=(0, 1))
 
