@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 60,
     "show_signature": False,
+    "capture_repr": (),
     "remove_config_comments": True,
     "image_srcset": [],
 }

@@ -9,6 +9,8 @@ STIX Two Math (SIL Open Font License); the pages get the letters and signs of it
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ElementTree
+from html import unescape
 from importlib.resources import files
 from logging import getLogger
 from pathlib import Path
@@ -28,6 +30,10 @@ FONT = "stix-two-math.woff"
 # LaTeX that docutils 0.22 lacks, in words that it has.
 ALIASES = {r"\\dots\b": r"\\ldots", r"\\texttt\b": r"\\mathtt"}
 
+NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'  # HTML needs none
+DELIMITERS = set("|‖⟨⟩")
+ACCENTS = set("~ˆˉ¯^˙¨→")
+
 # Letters, Greek, arrows, operators, brackets, mathematical alphabets: what a formula may hold.
 LETTERS = [
     *range(0x20, 0x17F), *range(0x2B0, 0x362), *range(0x370, 0x400), *range(0x2000, 0x2100), *range(0x2100, 0x2400),
@@ -41,15 +47,26 @@ def mathml(tex: str, block: bool) -> str:
     tex = re.sub(r"'+", lambda primes: "^{" + r"\prime" * len(primes[0]) + "}", tex)
     if block and r"\\" in tex and r"\begin" not in tex:
         tex = rf"\begin{{aligned}}{tex}\end{{aligned}}"
-    # bars and angles have the size of a letter, unless it is given (\bigl, \Bigl)
-    return re.sub(r"<mo([^>]*)>([|‖⟨⟩{}])</mo>", upright, tex2mathml(tex, as_block=block))
+    text = tex2mathml(tex, as_block=block).replace(NAMESPACE, "")
+    text = re.sub(r"&(?!lt;|gt;|amp;)\w+;", lambda entity: unescape(entity[0]), text)  # names that HTML knows, XML not
+    made = ElementTree.fromstring(text)
+    for element in made.iter():
+        amend(element)
+    return ElementTree.tostring(made, encoding="unicode")
 
 
-def upright(delimiter: re.Match[str]) -> str:
-    attributes, sign = delimiter.groups()
-    if "size=" in attributes or "stretchy=" in attributes:
-        return delimiter[0]
-    return f'<mo{attributes} stretchy="false">{sign}</mo>'
+def amend(element: ElementTree.Element) -> None:
+    """Three things that docutils 0.22 leaves to chance."""
+    if element.tag == "mo" and element.text in DELIMITERS and "minsize" not in element.attrib:
+        element.set("stretchy", "false")  # the size of a letter, unless it is given (\bigl, \Bigl)
+    if element.tag == "mo" and element.text == "/":
+        element.attrib.update(lspace="0", rspace="0")
+    if element.tag == "munderover" and element[2].tag == "mo" and element[2].text in ACCENTS:
+        base, index, accent = element  # an index belongs beside a letter with an accent, not below it
+        letter = ElementTree.Element("mover", accent="true")
+        letter.extend([base, accent])
+        element[:] = [letter, index]
+        element.tag = "msub"
 
 
 def translated(self: Any, node: nodes.Element, block: bool) -> str:
