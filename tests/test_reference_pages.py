@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,12 +45,41 @@ def formulas() -> list[tuple[str, str, bool]]:
     return found
 
 
-def test_every_formula_becomes_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def mathml(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bool], str]:
     pytest.importorskip("fontTools", reason="the documentation's tools: make docs installs them")
     pytest.importorskip("sphinx", reason="the documentation's tools: make docs installs them")
     monkeypatch.setattr(sys, "path", [str(ROOT / "docs" / "_extensions"), *sys.path])
-    from native_math import mathml
+    import native_math
 
+    return native_math.mathml
+
+
+@pytest.mark.parametrize(
+    ("tex", "shape"),
+    [
+        (r"\tfrac12 x", "<mfrac><mn>1</mn><mn>2</mn></mfrac><mi>x</mi>"),
+        (r"\frac1n", "<mfrac><mn>1</mn><mi>n</mi></mfrac>"),
+        (r"X'u", "<msup><mi>X</mi><mi>′</mi></msup><mi>u</mi>"),
+        (r"\tilde X_t", "<msub><mover><mi>X</mi><mo>~</mo></mover><mi>t</mi></msub>"),
+        (r"\|w\|", "<mo>‖</mo><mi>w</mi><mo>‖</mo>"),
+        (r"1, \dots, T", "<mn>1</mn><mo>,</mo><mi>…</mi><mo>,</mo><mi>T</mi>"),
+    ],
+)
+def test_formulas_mean_what_latex_means(mathml: Callable[[str, bool], str], tex: str, shape: str) -> None:
+    drawn = re.sub(r">\s+<", "><", mathml(tex, True))
+    bare = re.sub(r"<(\w+)[^>]*>", r"<\1>", drawn)
+    assert bare == f"<math>{shape}</math>"
+
+
+def test_bars_are_as_high_as_letters_and_signs_stand_before_numbers(mathml: Callable[[str, bool], str]) -> None:
+    assert 'stretchy="false"' in mathml(r"\|w_j\|", False)
+    assert 'minsize="1.623em"' in mathml(r"\Bigl\| w", False)
+    assert 'form="prefix"' in mathml(r"y = \pm 1", False)
+    assert "form" not in mathml("a - b", False)
+
+
+def test_every_formula_becomes_mathml(mathml: Callable[[str, bool], str]) -> None:
     given = formulas()
     assert len(given) > 1000
     for where, tex, block in given:

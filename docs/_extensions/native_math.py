@@ -12,6 +12,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
 from importlib.resources import files
+from itertools import zip_longest
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,19 @@ LOGGER = logging.getLogger(__name__)
 getLogger("fontTools").setLevel("WARNING")
 FONT = "stix-two-math.woff"
 
-# LaTeX that docutils 0.22 lacks, in words that it has.
-ALIASES = {r"\\dots\b": r"\\ldots", r"\\texttt\b": r"\\mathtt"}
+# LaTeX that docutils 0.22 lacks or reads otherwise, in words that it has: two digits after \frac are two arguments.
+ALIASES = {
+    r"\\dots\b": r"\\ldots",
+    r"\\texttt\b": r"\\mathtt",
+    r"\\([td]?frac)\s*(\d)\s*(\d)": r"\\\1{\2}{\3}",
+}
 
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'  # HTML needs none
-DELIMITERS = set("|‖⟨⟩")
 ACCENTS = set("~ˆˉ¯^˙¨→")
+BARS = set("|‖⟨⟩")
+SIGNS = set("±∓−+")
+CLOSING = set(")]}|‖⟩!′")
+APPLIED, THIN = "\N{FUNCTION APPLICATION}", "0.17em"
 
 # Letters, Greek, arrows, operators, brackets, mathematical alphabets: what a formula may hold.
 LETTERS = [
@@ -56,17 +64,34 @@ def mathml(tex: str, block: bool) -> str:
 
 
 def amend(element: ElementTree.Element) -> None:
-    """Three things that docutils 0.22 leaves to chance."""
-    if element.tag == "mo" and element.text in DELIMITERS and "minsize" not in element.attrib:
-        element.set("stretchy", "false")  # the size of a letter, unless it is given (\bigl, \Bigl)
-    if element.tag == "mo" and element.text == "/":
-        element.attrib.update(lspace="0", rspace="0")
+    """What docutils leaves to the browser's guess: sizes of bars, spaces around signs and functions, indices."""
     if element.tag == "munderover" and element[2].tag == "mo" and element[2].text in ACCENTS:
         base, index, accent = element  # an index belongs beside a letter with an accent, not below it
         letter = ElementTree.Element("mover", accent="true")
         letter.extend([base, accent])
         element[:] = [letter, index]
         element.tag = "msub"
+    before = None
+    for child, after in zip_longest(list(element), list(element)[1:]):
+        if child.tag == "mo" and child.text in BARS:
+            child.attrib.update(lspace="0", rspace="0")
+            if "minsize" not in child.attrib:
+                child.set("stretchy", "false")
+        elif child.tag == "mo" and child.text == "/":
+            child.attrib.update(lspace="0", rspace="0")
+        elif child.tag == "mo" and child.text in SIGNS and before is not None and is_open(before):
+            child.set("form", "prefix")
+        elif child.tag == "mo" and child.text == APPLIED and after is not None and after.text != "(":
+            child.set("rspace", THIN)
+        elif child.tag == "mi" and after is not None and after.text == APPLIED and before is not None:
+            child.tag = "mo"  # the name of a function, with a space in front of it where something stands there
+            child.attrib.update(lspace="0" if is_open(before) else THIN, rspace="0")
+        before = child
+
+
+def is_open(element: ElementTree.Element) -> bool:
+    """Whether what comes next begins something: after a relation, a comma, an opening bracket."""
+    return element.tag == "mo" and element.text not in CLOSING
 
 
 def translated(self: Any, node: nodes.Element, block: bool) -> str:
