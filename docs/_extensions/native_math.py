@@ -37,7 +37,7 @@ ALIASES = {
 
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'  # HTML needs none
 ACCENTS = set("~ˆˉ¯^˙¨→")
-BARS = set("|‖⟨⟩")
+BARS, BRACES = set("|‖⟨⟩"), set("{}")
 SIGNS = set("±∓−+")
 CLOSING = set(")]}|‖⟩!′")
 APPLIED, THIN = "\N{FUNCTION APPLICATION}", "0.17em"
@@ -77,6 +77,10 @@ def amend(element: ElementTree.Element) -> None:
             child.attrib.update(lspace="0", rspace="0")
             if "minsize" not in child.attrib:
                 child.set("stretchy", "false")
+        elif child.tag == "mo" and child.text in BRACES and "minsize" not in child.attrib:
+            child.set("stretchy", "true" if after is not None and after.tag == "mtable" else "false")
+        elif child.tag == "mo" and "movablelimits" in child.attrib and str(child.text).isalpha():
+            child.attrib.update(lspace="0", rspace=THIN)  # max, min
         elif child.tag == "mo" and child.text == "/":
             child.attrib.update(lspace="0", rspace="0")
         elif child.tag == "mo" and child.text in SIGNS and before is not None and is_open(before):
