@@ -118,5 +118,5 @@ $(VENV)/.extra-%: pyproject.toml $(VENV)/.build
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo-report docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo-report docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
