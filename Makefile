@@ -5,6 +5,8 @@
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
+#   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
+#   make wheel      wheels in dist/, tried in empty environments without a compiler
 #   make lint       ruff and mypy
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
@@ -21,10 +23,13 @@ PIP := $(PY) -m pip --disable-pip-version-check
 
 KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp src/tasksieve/_kernels/*.h)
 
+# A kernel that does not compile is an error here, and no reason to run on the twins.
+export TASKSIEVE_NEED_KERNELS = 1
+
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test test-all test-torch test-gpu sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report
@@ -45,6 +50,25 @@ test-torch: $(VENV)/.package $(VENV)/.extra-test
 test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
 	$(PY) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch sees no CUDA device here")'
 	$(PY) -m pytest -m gpu tests $(PYTEST_ARGS)
+
+# Its own environment, and a module of its own: an editable one would share the folder of the ordinary build.
+LOWEST := .venv-lowest
+CORE := $(addprefix tests/,kernels losses penalties screening design path linear tasks fitted proof verify tables runs graph online \
+  genotypes cluster test_problem_file.py)
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) $(PYTEST_ARGS)
+
+$(LOWEST)/.installed: pyproject.toml CMakeLists.txt .ci/lowest $(KERNELS) $(shell find src -name '*.py')
+	$(MAKE) VENV=$(LOWEST) $(LOWEST)/.build
+	$(LOWEST)/bin/python .ci/lowest > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --prefer-binary -r $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --no-build-isolation --no-deps -Cbuild-dir=build/lowest .
+	touch $@
+
+# WHEEL_PYTHONS: interpreters; by default those of python3.11 to python3.14 that are there.
+wheel: $(PY)
+	$(PY) .ci/wheel $(WHEEL_PYTHONS)
 
 lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .
