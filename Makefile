@@ -5,6 +5,7 @@
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
+#   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
 #   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
 #   make wheel      wheels in dist/, tried in empty environments without a compiler
 #   make lint       ruff and mypy
@@ -29,15 +30,21 @@ export TASKSIEVE_NEED_KERNELS = 1
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test coverage test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report
 	$(PY) examples/demo.py --out demo-report
 
-test: $(VENV)/.package $(VENV)/.extra-test
+# Which lines are run costs little to know from Python 3.12 on (sys.monitoring). Before that a tracer is called for every
+# line, which made a part of the tests half as long again: there it is left to `make coverage`.
+MONITORED = $(shell $(PY) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "")')
+COVER = $(if $(MONITORED),--cov)
+
+coverage: COVER = --cov
+test coverage: $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
-	$(PY) -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	COVERAGE_CORE=$(or $(MONITORED),ctrace) $(PY) -m pytest -n auto --dist worksteal -m "not slow" $(COVER) $(PYTEST_ARGS)
 
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser

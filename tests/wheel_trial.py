@@ -1,6 +1,7 @@
 """An installed tasksieve, tried from end to end: ``python wheel_trial.py [compiled | reference]``.
 
-Needs nothing but the package (with its command line: ``[cli,report]``); run where no compiler and no checkout is in reach.
+Needs nothing but the package with its command line (``[cli,report]``): run it where neither a compiler nor a checkout
+is in reach.
 """
 
 from __future__ import annotations
