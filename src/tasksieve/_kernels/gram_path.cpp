@@ -25,20 +25,20 @@ TASKSIEVE_INLINE void subtract(const double *panel, const index_t *rows, const d
     constexpr int lanes = panel_columns;
     for (index_t c = 0; c < panels; ++c, panel += panel_rows * lanes, h += lanes) {
         double sum[width][lanes];
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
         for (int t = 0; t < width; ++t)
 #pragma omp simd
             for (int i = 0; i < lanes; ++i) sum[t][i] = h[t * h_stride + i];
         for (index_t b = 0; b < count; ++b) {
             const double *row = panel + rows[b] * lanes;
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
             for (int t = 0; t < width; ++t) {
                 const double d = delta[b * stride + t];
 #pragma omp simd
                 for (int i = 0; i < lanes; ++i) sum[t][i] -= d * row[i];
             }
         }
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
         for (int t = 0; t < width; ++t)
 #pragma omp simd
             for (int i = 0; i < lanes; ++i) h[t * h_stride + i] = sum[t][i];
