@@ -11,6 +11,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import DenseStorage, one_blas_thread
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
 from ..fitted.deal import read_seed
@@ -125,6 +126,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self
         """
         model = clone(path_model(self.model, type(self).__name__))
+        check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)
         check_number(self.n_draws, "n_draws", low=1, closed=True, integer=True)
         seed = read_seed(self.random_state)

@@ -13,6 +13,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
 from ..fitted.model import FeatureSelector
@@ -304,6 +305,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         return other
 
     def _check_parameters(self) -> None:
+        check_common(self)
         check_number(self.n_pairs, "n_pairs", low=1, closed=True, integer=True)
         check_choice(self.small_tasks, "small_tasks", ("error", "drop"))
         check_assumption(self.assumption)

@@ -15,7 +15,8 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.allowed import check_common
+from ..fitted.arguments import kernel_threads, warn_column
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.deal import read_seed
@@ -83,11 +84,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return chosen
 
     def _check_parameters(self) -> None:
-        check_choice(self.selection_rule, "selection_rule", ("min", "1se"))
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
+        check_common(self)
         check_Cs(self.Cs)
-        read_scorer(self.scoring)
         self._strength_grid(self._model())
         self._model()._check_parameters()
 

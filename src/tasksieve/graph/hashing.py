@@ -210,7 +210,7 @@ def read_strings(X: Any, length: int | None = None) -> np.ndarray:
         if lengths.min() != lengths.max():
             row = int(np.argmax(lengths != lengths[0]))
             raise ValueError(
-                f"All strings must have one length: row 0 has {lengths[0]} letters, row {row} has {lengths[row]}."
+                f"All strings must have one length: row 1 has {lengths[0]} letters, row {row + 1} has {lengths[row]}."
             )
         if lengths[0] == 0:
             raise ValueError("The strings are empty.")

@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
+from ..fitted.allowed import check_common
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Folds, Weights, make_folds
-from ..fitted.held_out import read_scorer
 from ..fitted.measures import measure_of
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -37,7 +37,6 @@ from ..tasks import TaskData, is_task_list
 from .base import (
     PathEstimator,
     TaskLinearModel,
-    check_number,
     default_grid,
     feature_names,
     given_grid,
@@ -119,17 +118,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return self._estimator(**{**shared, **changed})
 
     def _check_parameters(self) -> None:
-        if self.selection_rule not in ("min", "1se"):
-            raise ValueError(
-                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
-            )
-        read_scorer(self.scoring)
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
-        if not isinstance(self.early_stopping, bool | np.bool_):
-            raise ValueError(
-                f"The 'early_stopping' parameter must be True or False; got {self.early_stopping!r}."
-            )
+        check_common(self)
         for model in self._candidates():
             model._check_parameters()
 

@@ -10,9 +10,11 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..fitted.arguments import check_choice
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
+from ..places import row_name
 from ..tasks import (
     TaskData,
     by_rows,
@@ -67,10 +69,7 @@ class SortedEstimator(TiedRows, PathEstimator):
         refuse_masked(self.weights, "weights", ("rank",))
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
-        if self.solver not in SOLVERS:
-            raise ValueError(
-                f"The 'solver' parameter must be one of {', '.join(map(repr, SOLVERS))}; got {self.solver!r}."
-            )
+        check_choice(self.solver, "solver", SOLVERS)
 
     def _penalty(self) -> dict[str, Any]:
         return {"penalty": Sorted(self.weights, oscar_ratio=self.oscar_ratio, fdr=self.fdr)}
@@ -393,7 +392,8 @@ class ManyClasses(ClassifierMixin):
             )
         bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
         if len(bad):
-            raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
+            where = f"{row_name(bad[0][0])}, class {data.classes.tolist()[bad[0][1]]!r}"
+            raise ValueError(f"offset is not finite in {where}: offsets must be finite numbers.")
         return np.broadcast_to(known, shape).T.ravel()
 
     def _path_rows(self, data: TaskData) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..atomic import write_atomically
 from ..fitted.progress import reporter
+from .base import RefusedRow
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
 
@@ -57,13 +58,11 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
 
 
 def learn_chunk(model: Any, X: Any, y: Any, task: Any, weight: Any, before: int) -> None:
-    """Learn a chunk; of a row that cannot be learned, say where in the stream its chunk is."""
+    """Learn a chunk; of a row that cannot be learned, say where in the stream it is."""
     try:
         model.partial_fit(X, y, task, weight)
-    except ValueError as error:
-        if "was not learned" not in str(error):
-            raise
-        raise ValueError(f"{error} (Counted from 0 in the chunk of rows {before + 1} to {before + len(y)}.)") from None
+    except RefusedRow as error:
+        raise RefusedRow(before + error.row, error.reason) from None
 
 
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
