@@ -5,7 +5,7 @@
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
-#   make lint       ruff and mypy
+#   make lint       ruff and mypy, and mypy --strict on a script as a user writes it
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
 #   make docs       the documentation, warnings are errors: docs/_build/html/index.html
@@ -49,6 +49,7 @@ test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
 lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) -m mypy --config-file tests/typing/mypy.ini tests/typing/user_script.py
 
 format: $(VENV)/.extra-lint
 	$(PY) -m ruff check --fix .

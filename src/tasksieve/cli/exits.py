@@ -42,7 +42,7 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def tell_warning(message: Warning | str, *where: Any) -> None:
+def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning of the library, in the words of the command line; in which file it arose is nobody's business."""
     from .spoken import spoken
 

@@ -11,7 +11,6 @@ import re
 from functools import cache
 
 from ..runs.registry import MODELS
-from .options import OPTIONS, PARAMETER
 
 # Arguments of Python that are options under another name, or words.
 ARGUMENTS = {
@@ -38,12 +37,9 @@ ARGUMENTS = {
     "y": "--target",
 }
 
-# Switches: what is typed for True and for False.
-SWITCHES = {
-    option.key: (option.flag.split(",")[0].split("/")[0], option.flag.split(",")[0].split("/")[1])
-    for option in OPTIONS
-    if option.kind is bool and "/" in option.flag
-}
+# Parameter -> option, and of switches what is typed for True and for False; `options` tells both (`learn`).
+OPTION_OF: dict[str, str] = {}
+SWITCHES: dict[str, tuple[str, str]] = {}
 
 # What is said in Python for which there are better words.
 PHRASES = (
@@ -74,12 +70,17 @@ CODE = re.compile(
 )
 
 
-@cache
+def learn(parameter: str, flag: str, switch: bool) -> None:
+    """The option of a parameter: ``--tol``, or ``--positive/--any-sign``."""
+    yes, _, no = flag.partition("/")
+    OPTION_OF[parameter] = yes
+    if switch and no:
+        SWITCHES[parameter] = (yes, no)
+
+
 def _options() -> dict[str, str]:
     """Parameter -> option."""
-    own = {PARAMETER.get(option.key, option.key): option.long for option in OPTIONS if option.role == "param"}
-    strength = {option.key: option.long for option in OPTIONS if option.panel in ("Strength", "Trust")}
-    return {**strength, **own, **ARGUMENTS, "weights": "--owl-weights"}
+    return {**OPTION_OF, **ARGUMENTS}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -22,6 +22,9 @@ from ..tasks import TaskData, read_feature_weights
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -113,7 +116,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare.
 
         Parameters
@@ -223,7 +226,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         check_is_fitted(self, "W_")
         return self._selected
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """All features as a pandas data frame, those with the largest W first.
 
         Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +25,10 @@ from ..tasks import is_task_list
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 __all__ = ["StabilitySelection"]
 
@@ -172,7 +176,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Follow the path of every half, and count.
 
         Parameters
@@ -363,7 +367,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         check_is_fitted(self, "selection_probabilities_")
         return self._stable
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """All features that can be selected as a pandas data frame, those selected most often first.
 
         Returns
@@ -385,7 +389,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             columns["group"] = self.groups_[order]
         return pandas.DataFrame({**columns, "selection_probability": shares[order], "stable": self._stable[order]})
 
-    def plot(self, ax: Any = None, *, most: int = 200) -> Any:
+    def plot(self, ax: Any = None, *, most: int = 200) -> Axes:
         """Draw the stability path: the share of the halves that have used a feature, by alpha.
 
         Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -99,7 +99,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
         Parameters

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -46,6 +46,9 @@ from .certified import CertifiedModel
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
 from .training_walk import FoldSums, TrainingWalk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -132,7 +135,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
 
     def fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
-    ) -> Any:
+    ) -> Self:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
@@ -274,7 +277,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
 
-    def plot_scores(self, ax: Any = None) -> Any:
+    def plot_scores(self, ax: Any = None) -> Axes:
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
 
         Parameters

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..fitted.answers import Answer
 from ..fitted.arguments import check_choice
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
@@ -405,7 +406,7 @@ class ManyClasses(ClassifierMixin):
         self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
         self.tasks_, self._single = data.classes, False
 
-    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, *, offset: Any = None) -> Answer:
         """Scores x . w_k + b_k of the classes, and the offset.
 
         Parameters
@@ -422,7 +423,7 @@ class ManyClasses(ClassifierMixin):
         scores = self._scores(X, None, offset=offset)
         return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
-    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Answer:
         """Probabilities of the classes.
 
         Parameters
@@ -441,7 +442,7 @@ class ManyClasses(ClassifierMixin):
             return by_rows(lambda rows, _: softmax(rows, axis=1), scores)
         return like(X, np.asarray(softmax(scores, axis=1)))
 
-    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> Answer:
         """Predict the most probable class.
 
         Parameters

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -170,7 +170,7 @@ class OnlineLinearModel(SelectingModel):
         self._learner.set_l1(np.ascontiguousarray(self.l1, dtype=np.float64))
 
     @locked
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; a model that has begun to learn goes on with the new ones.
 
         Parameters
@@ -383,7 +383,7 @@ class OnlineLinearModel(SelectingModel):
         self.__setstate__(before)
 
     @locked
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
         With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.

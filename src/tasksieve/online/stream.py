@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class StreamMixin:
         checkpoint_every: int = 1_000_000,
         resume: bool = True,
         progress: Callable[[int, float], None] | None = None,
-    ) -> Any:
+    ) -> Self:
         """Learn from a file or an iterator larger than memory, a chunk at a time, once through.
 
         The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
@@ -255,7 +255,7 @@ class StreamMixin:
         write_atomically(Path(path), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
     @classmethod
-    def load(cls, path: Any) -> Any:
+    def load(cls, path: Any) -> Self:
         """Read a model that `save` or a checkpoint has written, also one of version 0.1.
 
         Parameters
