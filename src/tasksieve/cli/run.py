@@ -32,6 +32,7 @@ from .genotypes import has_genotypes, read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
+from .spoken import spoken
 
 
 @dataclass
@@ -129,7 +130,7 @@ class LoggedPieces(FolderStore):
 def in_words(warning: Warning, names: Sequence[str]) -> str:
     """A warning of the library in the words of the command line."""
     if not isinstance(warning, ScaleWarning):
-        return str(warning)
+        return spoken(str(warning))
     return (
         f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
         f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "

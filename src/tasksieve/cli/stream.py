@@ -24,6 +24,7 @@ from ..tables.chunks import STREAMED, ChunkReader
 from .exits import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
+from .spoken import spoken
 
 
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
@@ -157,7 +158,7 @@ def learn(
     if not (folder / STREAM).is_file():
         model.save(folder / STREAM)
     for warning in said:
-        display.note(f"warning: {warning}")
+        display.note(f"warning: {spoken(str(warning))}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
     for note in notes:
         display.note(f"note: {note}")

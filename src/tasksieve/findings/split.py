@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -17,6 +17,9 @@ from ..tasks import TaskData, is_task_list, placed
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +71,7 @@ class SplitInference(Columns):
         """The columns of the table, which ``found["estimate"]`` has as well."""
         return {name: getattr(self, name) for name in COLUMNS}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The table as a pandas data frame.
 
         Returns

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
 from ..tasks import label_array, like
+from .answers import Answer
 from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 # Features drawn in the panel of coefficients: more lines than this cannot be told apart.
 DRAWN_FEATURES = 200
@@ -262,7 +267,7 @@ class RegularizationPath:
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
         return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
 
-    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Answer:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters
@@ -292,7 +297,7 @@ class RegularizationPath:
         )
         return like(X, state.scores(X, task, offset=offset))
 
-    def to_frame(self, kind: str = "values") -> Any:
+    def to_frame(self, kind: str = "values") -> DataFrame:
         """The path as a pandas data frame.
 
         Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from ..losses import Loss
 from ..tasks import TaskData, like
+from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
 from .model import LossName
 
@@ -27,7 +27,7 @@ class TaskRegression(RegressorMixin):
     _loss: ClassVar[LossName | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict with x . w_t + b_t.
 
         Parameters
@@ -83,7 +83,7 @@ class TaskClassification(ClassifierMixin):
             warn_one_class(data)
         return data
 
-    def decision_function(self, X: Any, task: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None) -> Answer:
         """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
 
         Parameters
@@ -101,7 +101,7 @@ class TaskClassification(ClassifierMixin):
         return like(X, self._scores(X, task))
 
     @available_if(gives_probabilities)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
         Parameters
@@ -120,7 +120,7 @@ class TaskClassification(ClassifierMixin):
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state)))
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
         Parameters

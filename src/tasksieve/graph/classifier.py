@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class GraphSVC(TaskClassification, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVC:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters

@@ -9,13 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.allowed import check_common
+from ..fitted.arguments import kernel_threads, warn_column
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.deal import read_seed
@@ -83,11 +84,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return chosen
 
     def _check_parameters(self) -> None:
-        check_choice(self.selection_rule, "selection_rule", ("min", "1se"))
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
+        check_common(self)
         check_Cs(self.Cs)
-        read_scorer(self.scoring)
         self._strength_grid(self._model())
         self._model()._check_parameters()
 
@@ -101,7 +99,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
         Parameters

@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, kernel_threads
+from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
@@ -68,10 +70,9 @@ class GraphModel(CertifiedMachine, GraphRows):
     # --- reading -----------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        check_common(self)
         check_number(self.C, "C", low=0, closed=False)
         check_number(self.graph_strength, "graph_strength", low=0, closed=True)
-        check_number(self.tol, "tol", low=0, closed=True)
-        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
             refuse_scaling(float(self.intercept_scaling))
@@ -241,7 +242,7 @@ class GraphModel(CertifiedMachine, GraphRows):
 
     def _options(self) -> dict[str, Any]:
         """How problems are solved, whatever the values of C and the strength."""
-        seed = 0 if self.random_state is None else int(_seed(self.random_state))
+        seed = read_seed(self.random_state) & 0x7FFFFFFF
         return {"tol": float(self.tol), "max_iter": int(self.max_iter), "solver": self.solver, "seed": seed}
 
     def _progress(self, label: str | None = None) -> Any:
@@ -294,12 +295,6 @@ class GraphModel(CertifiedMachine, GraphRows):
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, int | np.integer):
-        return int(random_state) & 0x7FFFFFFF
-    return int(random_state.randint(0x7FFFFFFF))
 
 
 def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
@@ -99,7 +99,7 @@ class GraphSVR(TaskRegression, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters

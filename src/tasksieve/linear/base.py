@@ -9,15 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
 from ..design.device.machine import memory_in_words
+from ..fitted.allowed import check_common
 from ..fitted.arguments import (
-    check_device,
+    check_choice,
     check_number,
     default_grid,
     feature_names,
@@ -114,7 +115,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -232,14 +233,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self._alpha_max(self._problem(data), data) if tall is None else tall.alpha_max()
 
     def _check_parameters(self) -> None:
-        check_number(self.tol, "tol", low=0, closed=True)
-        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
-        check_device(self.device)
-        rules = self._screening_rules
-        if self.screening not in rules:
-            raise ValueError(
-                f"The 'screening' parameter must be one of {', '.join(map(repr, rules))}; got {self.screening!r}."
-            )
+        check_common(self)
+        check_choice(self.screening, "screening", self._screening_rules)
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
         """Whom the engine tells of each value, if anybody listens."""

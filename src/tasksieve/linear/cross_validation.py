@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
+from ..fitted.allowed import check_common
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Folds, Weights, make_folds
-from ..fitted.held_out import read_scorer
 from ..fitted.measures import measure_of
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -37,7 +37,6 @@ from ..tasks import TaskData, is_task_list
 from .base import (
     PathEstimator,
     TaskLinearModel,
-    check_number,
     default_grid,
     feature_names,
     given_grid,
@@ -47,6 +46,9 @@ from .certified import CertifiedModel
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
 from .training_walk import FoldSums, TrainingWalk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -119,17 +121,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return self._estimator(**{**shared, **changed})
 
     def _check_parameters(self) -> None:
-        if self.selection_rule not in ("min", "1se"):
-            raise ValueError(
-                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
-            )
-        read_scorer(self.scoring)
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
-        if not isinstance(self.early_stopping, bool | np.bool_):
-            raise ValueError(
-                f"The 'early_stopping' parameter must be True or False; got {self.early_stopping!r}."
-            )
+        check_common(self)
         for model in self._candidates():
             model._check_parameters()
 
@@ -143,7 +135,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
 
     def fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
-    ) -> Any:
+    ) -> Self:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
@@ -285,7 +277,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
 
-    def plot_scores(self, ax: Any = None) -> Any:
+    def plot_scores(self, ax: Any = None) -> Axes:
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
 
         Parameters

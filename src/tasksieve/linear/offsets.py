@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.metaestimators import available_if
-
 from ..fitted import predicting
+from ..fitted.answers import Answer, available_if
 from ..fitted.predicting import gives_probabilities
 from ..tasks import like
 
@@ -14,7 +13,7 @@ from ..tasks import like
 class TaskRegression(predicting.TaskRegression):
     """Numbers as targets: squared loss, R²."""
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict with x . w_t + b_t + offset.
 
         Parameters
@@ -56,7 +55,7 @@ class TaskRegression(predicting.TaskRegression):
 class TaskClassification(predicting.TaskClassification):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
         Parameters
@@ -75,7 +74,7 @@ class TaskClassification(predicting.TaskClassification):
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(gives_probabilities)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
         Parameters
@@ -94,7 +93,7 @@ class TaskClassification(predicting.TaskClassification):
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state, offset)))
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
         Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ..fitted.answers import Answer
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
@@ -17,7 +18,7 @@ class _PoissonLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict rates, exp(x . w_t + b_t + offset).
 
         Parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from ..fitted.answers import Answer, available_if
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
@@ -71,7 +71,7 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict numbers (squared loss) or the more probable class (logistic loss).
 
         Parameters
@@ -110,7 +110,7 @@ class _EitherLoss(TaskLinearModel):
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
     @available_if(_is_classifier)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
         Parameters
@@ -128,7 +128,7 @@ class _EitherLoss(TaskLinearModel):
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
         Parameters
