@@ -27,7 +27,7 @@ MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksu
 .PHONY: demo test test-all test-torch test-gpu sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.package $(VENV)/.extra-report
+demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
 	$(PY) examples/demo.py --out demo-report
 
 test: $(VENV)/.package $(VENV)/.extra-test
