@@ -25,7 +25,8 @@ from _memory import child_answer, in_child, peak_resident
 
 MOST_TIMES = 3.0  # the size of the numbers
 FIRST_FIT = (
-    "import numpy as np\nfrom tasksieve import MultiTaskLasso\nX = np.random.default_rng(0).standard_normal((100, 50))\n"
+    "import numpy as np\nfrom tasksieve import MultiTaskLasso\n"
+    "X = np.random.default_rng(0).standard_normal((100, 50))\n"
     "MultiTaskLasso(alpha=0.1).fit(X, X[:, :2] @ np.ones((2, 5)))"
 )
 STARTS = {

@@ -263,7 +263,7 @@ Holes = list[tuple[str, Array, int]]
 
 
 def _listed(found: Holes) -> str:
-    named = [place for name, rows, _ in found for place in places(rows, name)][:NAMED_PLACES]
+    named = [place for name, rows, _ in found[:NAMED_PLACES] for place in places(rows, name)][:NAMED_PLACES]
     count = sum(count for _, _, count in found)
     return "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
 

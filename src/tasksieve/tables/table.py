@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -13,6 +13,8 @@ Array = np.ndarray[Any, Any]
 
 # Places named in a message about missing values; the rest are counted.
 NAMED_PLACES = 5
+# Names that one which is not there is compared with.
+MOST_COMPARED = 5000
 
 
 class TableError(ValueError):
@@ -81,8 +83,8 @@ class Table:
     source : str
         Name of the file, for messages.
     n_rows : int
-    columns : dict of name to Column
-        In the order of the file.
+    columns : mapping of name to Column
+        In the order of the file; of very many columns a `wide.WideColumns`.
     matrix : array or CSR matrix of shape (n, d), optional
         Features that have no columns of their own.
     matrix_names : sequence of d names
@@ -94,7 +96,7 @@ class Table:
 
     source: str
     n_rows: int
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     matrix: Any = None
     matrix_names: Sequence[str] = ()
     groups: dict[str, list[str]] = field(default_factory=dict)
@@ -129,7 +131,7 @@ class Table:
         from difflib import get_close_matches
 
         names = [*self.columns, *self.groups]
-        close = get_close_matches(name, names, n=1)
+        close = get_close_matches(name, names[:MOST_COMPARED], n=1)
         shown = ", ".join(repr(other) for other in names[:8]) + (", ..." if len(names) > 8 else "")
         return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
 
