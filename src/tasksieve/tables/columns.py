@@ -93,7 +93,7 @@ def choose_features(
     for name in looked:
         if name in as_they_are:
             continue
-        column = table.columns[name]
+        column = table.present(name)
         ways = date_ways(column)
         if ways and choice.date_parts:
             dates[name] = DateParts.of(column, ways, name, table.source)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
-from .table import Array, CodedColumn, Column, Table, TableError, row_number
+from .table import Array, CodedColumn, Column, Table, TableError, row_words
 from .wide import STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
@@ -141,12 +141,26 @@ class Encoding:
 
     def _encoded(self, name: str, coding: Coding, table: Table, unknown: str) -> Array:
         """The features that one column becomes."""
+        if name in table.absent and table.absent[name].all():
+            width = 1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding)
+            return np.zeros((table.n_rows, width))
         column = table.require(name, "the model's features")
         if coding is None:
-            return self._numbers(column, name, table)[:, None]
-        if isinstance(coding, DateParts):
-            return coding.matrix(column, name, table.source)
-        return self._indicators(column, name, coding, table, unknown)
+            block = self._numbers(column, name, table)[:, None]
+        elif isinstance(coding, DateParts):
+            block = coding.matrix(column, name, table.source)
+        else:
+            block = self._indicators(column, name, coding, table, unknown)
+        if name in table.absent:
+            block = np.where(table.absent[name][:, None], block.dtype.type(0), block)
+        return block
+
+    def n_absent(self, table: Table, rows: Array) -> Array:
+        """For each feature how many of some rows are of tasks that do not have it."""
+        if not table.absent:
+            return np.zeros(len(self.feature_names), dtype=np.int64)
+        counts = {name: int(np.count_nonzero(own[rows])) for name, own in table.absent.items()}
+        return np.array([counts.get(name, 0) for name in self.sources], dtype=np.int64)
 
     def _places(self, wide: WideColumns) -> tuple[Sequence[str], Array]:
         """Names of the columns, and where their numbers are in a wide table; -1 for those that are more than that."""
@@ -222,7 +236,7 @@ class Encoding:
         strange = np.flatnonzero(codes == -1)
         if len(strange) and unknown == "error":
             raise TableError(
-                f"{table.source}: row {row_number(table.first + strange[0])}, column {name!r} is "
+                f"{table.source}: {row_words(table.source, table.first + strange[0])}, column {name!r} is "
                 f"{found[strange[0]]!r}, a word that was not there when the model was fitted; --unknown zero leaves "
                 "such words out"
             )
@@ -258,14 +272,18 @@ class Encoding:
             direct = np.flatnonzero(places >= 0)
             holes = {int(direct[k]): rows for k, rows in table.columns.holes(places[direct])}
             others = np.flatnonzero(places < 0).tolist()
-            holes |= {k: np.flatnonzero(table.require(names[k], "the model's features").missing) for k in others}
+            holes |= {k: self._holes(names[k], table) for k in others}
             return [(names[k], holes[k]) for k in sorted(holes) if len(holes[k])]
         found = []
         for name, _ in self.columns:
-            rows = np.flatnonzero(table.require(name, "the model's features").missing)
+            rows = self._holes(name, table)
             if len(rows):
                 found.append((name, rows))
         return found
+
+    def _holes(self, name: str, table: Table) -> Array:
+        holes = table.require(name, "the model's features").missing
+        return np.flatnonzero(holes & ~table.absent[name] if name in table.absent else holes)
 
     def to_json(self) -> dict[str, Any]:
         if self.matrix_names is not None:
@@ -294,7 +312,8 @@ class Encoding:
 
 def _refuse_infinite(table: Table, row: int, name: str) -> None:
     raise TableError(
-        f"{table.source}: row {row_number(table.first + row)}, column {name!r} is infinite: correct it or drop the row"
+        f"{table.source}: {row_words(table.source, table.first + row)}, column {name!r} is infinite: correct it or "
+        "drop the row"
     )
 
 
@@ -353,8 +372,8 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
     if first is not None and (all_numbers or 2 * n_others <= n_present):
         row, word = first
         raise TableError(
-            f"{source}: row {row_number(row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: correct "
-            "it, leave it empty, or say --categorical if these numbers are names"
+            f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: "
+            "correct it, leave it empty, or say --categorical if these numbers are names"
         )
 
 
