@@ -17,6 +17,7 @@ from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
+from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
@@ -27,6 +28,7 @@ Array = np.ndarray[Any, Any]
 LEAST_UNITS = 3  # of a task that a model is to be learned from, and chosen by folds of its own
 
 
+@takes_named_tasks
 def compare(
     model: Any,
     X: Any,

@@ -18,6 +18,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
+from ..tasks.named import takes_named_tasks
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -112,6 +113,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """Make copies, follow the path, and compare.
 

@@ -13,6 +13,7 @@ from ..fitted.deal import read_seed
 from ..fitted.progress import reporter
 from ..linear.tall import alpha_of
 from ..tasks import TaskData, read_groups, some_of
+from ..tasks.named import takes_named_tasks
 from .canonical import Canonical, canonical
 from .path_model import path_model
 from .permuted_levels import PermutedLevels
@@ -70,6 +71,7 @@ class PermutationTest:
         )
 
 
+@takes_named_tasks
 def permutation_test(
     model: Any,
     X: Any,

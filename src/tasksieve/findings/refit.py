@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..fitted.arguments import check_number
 from ..fitted.restore import set_state
 from ..tasks import TaskData, is_task_list, some_of
+from ..tasks.named import takes_named_tasks
 from .unpenalised import NoFit, TaskFit, fit_task
 
 Array = np.ndarray[Any, Any]
 
 
+@takes_named_tasks
 def refit(
     model: Any,
     X: Any,

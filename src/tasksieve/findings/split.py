@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
 from ..tasks import TaskData, is_task_list, placed
+from ..tasks.named import takes_named_tasks
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
@@ -94,6 +95,7 @@ class SplitInference(Columns):
         )
 
 
+@takes_named_tasks
 def split_inference(
     model: Any,
     X: Any,

@@ -21,6 +21,7 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
 from ..tasks import is_task_list
+from ..tasks.named import takes_named_tasks
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
@@ -171,6 +172,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Follow the path of every half, and count.
 

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..losses import Loss
 from ..tasks import TaskData, like
+from ..tasks.named import answers_named_tasks, takes_named_tasks
 from .arguments import warn_column, warn_one_class
 from .model import LossName
 
@@ -27,6 +28,7 @@ class TaskRegression(RegressorMixin):
     _loss: ClassVar[LossName | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None) -> Any:
         """Predict with x . w_t + b_t.
 
@@ -45,6 +47,7 @@ class TaskRegression(RegressorMixin):
         """
         return like(X, self._predict(X, task))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
 
@@ -83,6 +86,7 @@ class TaskClassification(ClassifierMixin):
             warn_one_class(data)
         return data
 
+    @answers_named_tasks
     def decision_function(self, X: Any, task: Any = None) -> Any:
         """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
 
@@ -101,6 +105,7 @@ class TaskClassification(ClassifierMixin):
         return like(X, self._scores(X, task))
 
     @available_if(gives_probabilities)
+    @answers_named_tasks
     def predict_proba(self, X: Any, task: Any = None) -> Any:
         """Probabilities of the classes (logistic loss).
 
@@ -120,6 +125,7 @@ class TaskClassification(ClassifierMixin):
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state)))
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None) -> Any:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
@@ -138,6 +144,7 @@ class TaskClassification(ClassifierMixin):
         """
         return like(X, self._predict(X, task))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the accuracy.
 

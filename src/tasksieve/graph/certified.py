@@ -11,6 +11,7 @@ from ..proof.certificate import Certificate
 from ..proof.claims import Answer, certify
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
+from ..tasks.named import takes_named_tasks
 from ..verify import Task
 from .solver import LOSSES
 
@@ -20,6 +21,7 @@ Array = np.ndarray[Any, Any]
 class CertifiedMachine:
     """A fitted machine that can write down the proof of its answer."""
 
+    @takes_named_tasks
     def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of the fit, for anybody to check.
 

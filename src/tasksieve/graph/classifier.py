@@ -11,6 +11,7 @@ from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
+from ..tasks.named import takes_named_tasks
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -152,6 +153,7 @@ class GraphSVC(TaskClassification, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVC:
         """Fit the model.
 

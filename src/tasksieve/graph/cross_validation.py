@@ -25,6 +25,7 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
+from ..tasks.named import takes_named_tasks
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -101,6 +102,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 

@@ -15,6 +15,7 @@ from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from ..tasks.named import takes_named_tasks
 from .certified import CertifiedMachine
 from .graphs import read_graph
 from .grids import read_Cs, read_strengths
@@ -173,6 +174,7 @@ class GraphModel(CertifiedMachine, GraphRows):
             self._warm = walk.last
         return self
 
+    @takes_named_tasks
     def path(
         self,
         X: Any,

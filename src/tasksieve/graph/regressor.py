@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
+from ..tasks.named import takes_named_tasks
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -99,6 +100,7 @@ class GraphSVR(TaskRegression, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
         """Fit the model.
 

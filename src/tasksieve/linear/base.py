@@ -37,6 +37,7 @@ from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
+from ..tasks.named import takes_named_tasks
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
@@ -114,14 +115,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    @takes_named_tasks
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """Fit the model.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
+            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
+            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
             frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
@@ -164,6 +167,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_not_converged(solution, data)
         return self
 
+    @takes_named_tasks
     def path(
         self,
         X: Any,
@@ -212,6 +216,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_scales(data, problem, names)
         return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
 
+    @takes_named_tasks
     def alpha_max(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:

@@ -34,6 +34,7 @@ from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
+from ..tasks.named import takes_named_tasks
 from .base import (
     PathEstimator,
     TaskLinearModel,
@@ -141,16 +142,25 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return f"held-out {name} (greater is better)"
 
+    @takes_named_tasks
     def fit(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
     ) -> Any:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
+            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
+            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
             frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.

@@ -9,11 +9,13 @@ from sklearn.utils.metaestimators import available_if
 from ..fitted import predicting
 from ..fitted.predicting import gives_probabilities
 from ..tasks import like
+from ..tasks.named import answers_named_tasks, takes_named_tasks
 
 
 class TaskRegression(predicting.TaskRegression):
     """Numbers as targets: squared loss, R²."""
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict with x . w_t + b_t + offset.
 
@@ -34,6 +36,7 @@ class TaskRegression(predicting.TaskRegression):
         """
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
 
@@ -56,6 +59,7 @@ class TaskRegression(predicting.TaskRegression):
 class TaskClassification(predicting.TaskClassification):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
+    @answers_named_tasks
     def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
@@ -75,6 +79,7 @@ class TaskClassification(predicting.TaskClassification):
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(gives_probabilities)
+    @answers_named_tasks
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Probabilities of the classes (logistic loss).
 
@@ -94,6 +99,7 @@ class TaskClassification(predicting.TaskClassification):
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state, offset)))
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
@@ -114,6 +120,7 @@ class TaskClassification(predicting.TaskClassification):
         """
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the accuracy.
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
+from ..tasks.named import answers_named_tasks, takes_named_tasks
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -17,6 +18,7 @@ class _PoissonLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict rates, exp(x . w_t + b_t + offset).
 
@@ -37,6 +39,7 @@ class _PoissonLoss(LinkedRegression):
         """
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
 

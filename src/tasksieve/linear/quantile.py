@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Quantile
+from ..tasks.named import takes_named_tasks
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -19,6 +20,7 @@ class _QuantileLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Quantile(float(self.q), float(self.smoothing))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
 

@@ -12,6 +12,7 @@ from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
+from ..tasks.named import answers_named_tasks, takes_named_tasks
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -71,6 +72,7 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
+    @answers_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Predict numbers (squared loss) or the more probable class (logistic loss).
 
@@ -92,6 +94,7 @@ class _EitherLoss(TaskLinearModel):
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
 
@@ -110,6 +113,7 @@ class _EitherLoss(TaskLinearModel):
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
     @available_if(_is_classifier)
+    @answers_named_tasks
     def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
@@ -128,6 +132,7 @@ class _EitherLoss(TaskLinearModel):
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
+    @answers_named_tasks
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
         """Probabilities of the classes (logistic loss).
 

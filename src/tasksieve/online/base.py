@@ -19,6 +19,7 @@ from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
+from ..tasks.named import takes_named_tasks
 from .memory import completed
 from .progress import Progress
 from .river import register
@@ -383,6 +384,7 @@ class OnlineLinearModel(SelectingModel):
         self.__setstate__(before)
 
     @locked
+    @takes_named_tasks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
