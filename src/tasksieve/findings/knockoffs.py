@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import stack_named
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -113,8 +114,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    @takes_named_tasks
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """Make copies, follow the path, and compare.
 
         Parameters
@@ -126,6 +126,8 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model = clone(path_model(self.model, type(self).__name__))
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)
         check_number(self.n_draws, "n_draws", low=1, closed=True, integer=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import stack_named
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -100,8 +101,7 @@ class GraphSVR(TaskRegression, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
-    @takes_named_tasks
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> GraphSVR:
         """Fit the model.
 
         Parameters
@@ -119,6 +119,8 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result
 

@@ -7,7 +7,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import stack_named
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
@@ -115,7 +115,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
-    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
         """Fit the model.
 
@@ -139,6 +138,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
@@ -167,11 +168,10 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_not_converged(solution, data)
         return self
 
-    @takes_named_tasks
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         task: Any = None,
         sample_weight: Any = None,
         *,
@@ -199,6 +199,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         RegularizationPath
             After Ctrl-C it holds the values solved until then (``interrupted`` is True).
         """
+        if isinstance(X, Mapping):
+            rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
+            return self.path(**rows, alphas=alphas, n_alphas=n_alphas, eps=eps)
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         names = feature_names(X[0] if is_task_list(X) else X)
@@ -216,9 +219,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_scales(data, problem, names)
         return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
 
-    @takes_named_tasks
     def alpha_max(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised).
 
@@ -231,6 +233,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         float
         """
+        if isinstance(X, Mapping):
+            return self.alpha_max(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         tall = tall_fit(self, data, 1)

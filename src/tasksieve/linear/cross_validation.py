@@ -8,7 +8,7 @@ stopping they walk in step too, so that all stop at the same value. Otherwise ea
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +34,7 @@ from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
-from ..tasks.named import takes_named_tasks
+from ..tasks.named import stack_named
 from .base import (
     PathEstimator,
     TaskLinearModel,
@@ -142,7 +142,6 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return f"held-out {name} (greater is better)"
 
-    @takes_named_tasks
     def fit(
         self,
         X: Any,
@@ -179,6 +178,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups, offset=offset))
         self._check_parameters()
         if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -12,70 +11,52 @@ import scipy.sparse
 from .labels import label_array
 from .tensors import to_host, to_numpy
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 # Columns named in a message; the rest are counted.
 _NAMED = 5
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
 
 
-def takes_named_tasks(method: Method) -> Method:
-    """Of a method or function whose second and third arguments are X and y: that X may be ``{task: (X, y)}``.
+def by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
+    """What a method of a model answers for the rows of each task, given ``{task: X}``.
 
-    What else is said of rows (``sample_weight``, ``offset``, ``groups``) may be a dict with the same keys.
+    Parameters
+    ----------
+    model : fitted estimator
+    method : one of its methods
+    X : dict of task to X, or to (X, y)
+    task : None
+    options : dicts with the same keys, or the same for all tasks
     """
-
-    @wraps(method)
-    def run(*given: Any, **options: Any) -> Any:
-        X = given[1] if len(given) > 1 else options.get("X")
-        if not isinstance(X, Mapping):
-            return method(*given, **options)
-        options.pop("X", None)
-        if len(given) > 3 or options.get("task") is not None:
-            raise ValueError(_NO_TASK)
-        X, y, options = stack_named(X, given[2] if len(given) > 2 else options.pop("y", None), options)
-        return method(*given[:1], X=X, y=y, **options)
-
-    return run  # type: ignore[return-value]
-
-
-def answers_named_tasks(method: Method) -> Method:
-    """Of a method that predicts rows: that X may be ``{task: X}``, and the answer is a dict then, too."""
-
-    @wraps(method)
-    def run(model: Any, *given: Any, **options: Any) -> Any:
-        X = given[0] if given else options.get("X")
-        if not isinstance(X, Mapping):
-            return method(model, *given, **options)
-        options.pop("X", None)
-        if len(given) > 1 or options.get("task") is not None:
-            raise ValueError(_NO_TASK)
-        _refuse_other_keys(X, options)
-        known, found = getattr(model, "feature_names_in_", None), {}
-        for label, rows in X.items():
-            matrix = rows[0] if isinstance(rows, tuple) else rows
-            own = {name: value[label] if isinstance(value, Mapping) else value for name, value in options.items()}
-            own.pop("task", None)
-            if known is not None and _columns(matrix) is not None:
-                matrix = _in_order(matrix, list(known), f"X[{label!r}]")
-            n_rows = matrix.shape[0] if hasattr(matrix, "shape") else len(matrix)
-            found[label] = method(model, matrix, task=label_array([label] * n_rows), **own)
-        return found
-
-    return run  # type: ignore[return-value]
+    if task is not None:
+        raise ValueError(_NO_TASK)
+    given = {name: value for name, value in options.items() if value is not None}
+    _refuse_other_keys(X, given)
+    known, found = getattr(model, "feature_names_in_", None), {}
+    for label, rows in X.items():
+        matrix = rows[0] if isinstance(rows, tuple) else rows
+        own = {name: value[label] if isinstance(value, Mapping) else value for name, value in given.items()}
+        if known is not None and _columns(matrix) is not None:
+            matrix = _in_order(matrix, list(known), f"X[{label!r}]")
+        n_rows = matrix.shape[0] if hasattr(matrix, "shape") else len(matrix)
+        found[label] = method(matrix, task=label_array([label] * n_rows), **own)
+    return found
 
 
-def stack_named(X: Mapping[Any, Any], y: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """X, y and options of rows stacked, and ``task`` among the options.
+def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict[str, Any]:
+    """Keyword arguments X, y and task of stacked rows, and what else is said of them.
 
     Parameters
     ----------
     X : dict of task to (X, y), or to X where `y` is a dict, too
         Arrays, sparse matrices, or data frames: their columns are matched by name, in the order of the first one.
     y : None, or dict of task to y
-    options : dict
-        Dicts with the same keys among its values are stacked, too.
+    task : None
+    options : sample_weight, offset, groups
+        Dicts with the same keys are stacked, too; None is left out.
     """
+    if task is not None:
+        raise ValueError(_NO_TASK)
+    options = {name: value for name, value in options.items() if value is not None}
     if not X:
         raise ValueError("X is an empty dict: it needs an entry for each task.")
     labels = list(X)
@@ -98,8 +79,7 @@ def stack_named(X: Mapping[Any, Any], y: Any, options: dict[str, Any]) -> tuple[
                               for label, size in zip(labels, sizes, strict=True)])
         for name, value in {"y": y, **options}.items() if isinstance(value, Mapping)
     }  # fmt: skip
-    task = np.repeat(label_array(labels), sizes)
-    return _stack(matrices), stacked.pop("y"), {**options, **stacked, "task": task}
+    return {**options, **stacked, "X": _stack(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 
 def _refuse_other_keys(X: Mapping[Any, Any], others: Mapping[str, Any]) -> None:
