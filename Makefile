@@ -33,7 +33,7 @@ MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksu
 .PHONY: demo test coverage test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.package $(VENV)/.extra-report
+demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
 	$(PY) examples/demo.py --out demo-report
 
 # Which lines are run costs little to know from Python 3.12 on (sys.monitoring). Before that a tracer is called for every
