@@ -409,10 +409,10 @@ def test_the_section_on_trust(open_report: Opener) -> None:
 
 def test_methods_can_be_copied(open_report: Opener) -> None:
     content = example_content(n_selected=3, n_tasks=2)
-    content.trust = example_trust(content)
+    content.methods = "We used the multi-task lasso."
     page = open_report(content)
-    page.locator("#methods-tools button").click()
-    expect(page.locator("#methods-tools [role=status]")).to_have_text(re.compile("Copied|Selected"))
+    page.locator("#methods .copy button").click()
+    expect(page.locator("#methods .copy [role=status]")).to_have_text(re.compile("Copied|Selected"))
 
 
 def test_findings_alone(open_report: Opener) -> None:

@@ -139,7 +139,8 @@ def summary(
     lines = [
         f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
         f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
-        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: "
+        + (f"{count(len(chosen), 'feature')} selected" if hasattr(model, "get_support") else "every feature has a weight"),
     ]
     if fitted.path is not None and fitted.cv is None:
         lines[1] = (
