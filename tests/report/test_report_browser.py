@@ -320,7 +320,7 @@ def test_prints_to_pdf(open_report: Opener) -> None:
     page.emulate_media(media="print")
     assert not page.locator("#alpha").is_visible()
     assert not page.locator("nav").is_visible()
-    for part in ("#path svg", "#plot-cv svg", "#certificate", "#details pre", "#feature-table table"):
+    for part in ("#path svg", "#plot-cv svg", "#certificate", "#reproduce-text", "#feature-table table"):
         assert page.locator(part).first.is_visible(), part
 
 
@@ -376,7 +376,7 @@ def test_from_a_table_to_the_browser(open_report: Opener, tmp_path: Path) -> Non
     assert "dose" in first_names(page)
     assert page.locator("#task-table tbody tr").count() == 2
     expect(page.locator("#task-table")).to_contain_text("North")
-    expect(page.locator("#details pre")).to_contain_text("tasksieve fit")
+    expect(page.locator("#reproduce-text")).to_contain_text("tasksieve fit")
     count = page.locator("#selected-now").inner_text()
     page.locator("#alpha").focus()
     page.keyboard.press("Home")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
@@ -42,10 +42,7 @@ def render(content: ReportContent) -> str:
     -------
     str
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    environment = page_environment()
     content = replace(
         content,
         tasks=np.asarray(content.tasks, dtype=object),
@@ -56,14 +53,6 @@ def render(content: ReportContent) -> str:
         content = replace(content, proven_zero=None, proven_nonzero=None)
     check(content)
     packed = pack(content)
-    # everything is escaped; the two exceptions are our own files, and tojson escapes what HTML could read
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    environment.filters.update(quantity=quantity, small=small)
     script = joined_script(content.fitted, content.proof is not None)
     if content.proof is not None:
         packed.data["proof"] = encoded(content.proof)
@@ -95,8 +84,29 @@ def render(content: ReportContent) -> str:
 def joined_script(fitted: bool, proved: bool) -> str:
     """The parts of the script as one function, so that they share names and leave none behind."""
     names = [name for name in SCRIPT if (fitted or name not in OF_A_MODEL) and (proved or name != "verify")]
+    return joined(names)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Parts of the script as one function."""
     parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in names]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+def page_environment() -> Any:
+    """Templates in which everything is escaped; the exceptions are our own files, and tojson escapes what HTML reads."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters.update(quantity=quantity, small=small, score=score)
+    return environment
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:

@@ -24,7 +24,7 @@ const drawAlongRows = (id, { title, note, rows, curves, names = [], named = 0, w
     for (const tick of rows.length > 1 ? logTicks(rows[0], rows[rows.length - 1], Math.max(3, width / 110)) : rows) {
       frame.append(svg("line", { class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 }), svg("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, tickText(tick)));
     }
-    frame.append(svg("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "rows learned (each step to the right doubles them)"));
+    frame.append(svg("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "rows learned (logarithmic)"));
     curves.map((curve, i) => [curve, i]).reverse().forEach(([curve, i]) => {
       let text = "", pen = "M";
       curve.forEach((value, k) => {
