@@ -11,25 +11,44 @@ import pandas as pd
 import pytest
 from cli_helpers import CommandLine, regression_csv
 
+from tasksieve.cli.app import app
 from tasksieve.runs import RunError
 from tasksieve.runs.compared import compare_runs, read_runs, run_names
 
 FIT = ("-y", "y", "-t", "region", "--no-report", "--quiet")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two fits of one table, a stream of it, and findings alone."""
+    place = tmp_path_factory.mktemp("runs")
+    table = regression_csv(place / "t.csv", n=120)
+
+    def run(*words: object) -> None:
+        with pytest.raises(SystemExit) as end:
+            app([str(word) for word in words], prog_name="tasksieve")
+        assert not end.value.code
+
+    run("fit", table, *FIT, "--alpha", 0.05, "--out", place / "weak")
+    run("fit", table, *FIT, "--alpha", 2.0, "--out", place / "strong")
+    run("stream", table, *FIT, "-x", "[a-f]", "--alpha", 0.1, "--out", place / "online")
+    run("stability", table, *FIT, "--pairs", 10, "--permutations", 9, "--out", place / "found")
+    return place
+
+
 @pytest.fixture
-def runs(cli: CommandLine, tmp_path: Path) -> tuple[Path, Path, Path]:
-    table = regression_csv(tmp_path / "t.csv", n=120)
-    cli("fit", table, *FIT, "--alpha", 0.05, "--out", tmp_path / "weak")
-    cli("fit", table, *FIT, "--alpha", 1.0, "--out", tmp_path / "strong")
-    cli("stream", table, *FIT, "-x", "[a-f]", "--alpha", 0.1, "--out", tmp_path / "online")
-    return tmp_path / "weak", tmp_path / "strong", tmp_path / "online"
+def runs(made: Path, tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Copies, which a test may spoil."""
+    names = ("weak", "strong", "online")
+    for name in (*names, "found"):
+        shutil.copytree(made / name, tmp_path / name)
+    return tuple(tmp_path / name for name in names)  # type: ignore[return-value]
 
 
 def test_what_differs_is_what_the_files_say(runs: tuple[Path, Path, Path]) -> None:
     weak, strong, _ = runs
     found = compare_runs(read_runs([str(weak), str(strong)]))
-    assert found["settings"] == [{"setting": "alpha", "values": [0.05, 1.0]}]
+    assert found["settings"] == [{"setting": "alpha", "values": ["0.05", "2.0"]}]
     assert found["same_data"] is True
     tables = [pd.read_csv(run / "coefficients.csv") for run in (weak, strong)]
     used = [set(table.feature) for table in tables]
@@ -68,7 +87,6 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine, runs: tuple[Path, 
     assert ".html" in cli("diff", weak, strong, "--html", tmp_path / "d.csv", code=2).err
     assert "no folder" in cli("diff", weak, strong, "--html", tmp_path / "none" / "d.html", code=2).err
     assert "no run folder" in cli("diff", weak, tmp_path / "none", code=1).err
-    cli("stability", tmp_path / "t.csv", *FIT[:4], "-q", "--no-report", "--pairs", 2, "--permutations", 9, "-o", tmp_path / "found")
     assert "findings and no model" in cli("diff", weak, tmp_path / "found", code=1).err
 
 
@@ -83,7 +101,7 @@ def test_inspect_says_what_is_there(cli: CommandLine, runs: tuple[Path, Path, Pa
     weak, _, stream = runs
     found = json.loads(cli("inspect", weak, "--json").out)
     assert found["finished"]
-    assert found["settings"]["--alpha"] == 0.05
+    assert found["settings"]["--alpha"] == "0.05"
     assert found["data"]["digest (sha256)"] == json.loads((weak / "data.json").read_text())["sha256"]
     table = pd.read_csv(weak / "coefficients.csv")
     sizes = (table.coefficient**2).groupby(table.feature).sum() ** 0.5
