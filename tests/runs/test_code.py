@@ -57,8 +57,8 @@ def fitted(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         cli("fit", "t.csv", *words, *QUIET, "--out", "the run")
         shutil.copy("t.csv", "new.csv")
         cli("predict", "the run", "new.csv", "--out", "p.csv", "--quiet")
-        table = pd.read_csv("p.csv")
-        return tmp_path / "the run", list(run_content(RunFolder("the run")).code), table.drop(columns="task", errors="ignore")
+        table = pd.read_csv("p.csv").drop(columns="task", errors="ignore")
+        return tmp_path / "the run", list(run_content(RunFolder("the run")).code), table
 
     return fit
 

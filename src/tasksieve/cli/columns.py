@@ -11,7 +11,9 @@ def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Lines of cells under each other: the first ``left`` columns to the left, the others to the right."""
     cut = [[cell if len(cell) <= WIDEST else cell[: WIDEST - 3] + "..." for cell in line] for line in lines]
     widths = [max(len(line[c]) for line in cut) for c in range(len(cut[0]))]
-    return [
-        "  ".join(cell.ljust(w) if c < left else cell.rjust(w) for c, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip()
-        for line in cut
-    ]
+    shown = []
+    for line in cut:
+        sized = zip(line, widths, strict=True)
+        cells = [cell.ljust(w) if c < left else cell.rjust(w) for c, (cell, w) in enumerate(sized)]
+        shown.append("  ".join(cells).rstrip())
+    return shown

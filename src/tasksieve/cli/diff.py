@@ -18,6 +18,11 @@ from .report import report_writer
 
 NAMED = 12  # features that are named in a line
 TASKS = 30  # tasks that have a line
+SAME = {
+    True: "the data are the same",
+    False: "the DATA DIFFER",
+    None: "whether the data are the same is not known",
+}
 
 
 def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: float | None, quiet: bool) -> int:
@@ -66,11 +71,11 @@ def told(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list[str]:
     """Tables for people."""
     names = [run.name for run in runs]
     lines = aligned([["", *names], *([name, *cells] for name, cells in summary_rows(found))])
-    same = found["same_data"]
-    lines.append({True: "the data are the same", False: "the DATA DIFFER", None: "whether the data are the same is not known"}[same])
+    lines.append(SAME[found["same_data"]])
     lines += ["", "settings that differ"]
     if found["settings"]:
-        lines += aligned([["", *names], *([row["setting"], *(setting(v) for v in row["values"])] for row in found["settings"])])
+        rows = [[row["setting"], *(setting(value) for value in row["values"])] for row in found["settings"]]
+        lines += aligned([["", *names], *rows])
     else:
         lines.append("none")
     lines += ["", *feature_lines(found, names)]
@@ -121,7 +126,9 @@ def setting(value: Any) -> str:
         return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -155,8 +162,10 @@ def coefficient_lines(found: dict[str, Any]) -> list[str]:
         )
         if pair["largest"]:
             one, other = pair["against"], pair["run"]
-            rows = [[str(row["feature"]), str(row["task"]), f"{row[one]:.4g}", f"{row[other]:.4g}"] for row in pair["largest"]]
-            lines += [f"    {line}" for line in aligned([["feature", "task", one, other], *rows], left=2)]
+            rows = [["feature", "task", one, other]]
+            for row in pair["largest"]:
+                rows.append([row["feature"], row["task"], f"{row[one]:.4g}", f"{row[other]:.4g}"])
+            lines += [f"    {line}" for line in aligned(rows, left=2)]
     return lines
 
 

@@ -48,7 +48,8 @@ def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent])
         "runs": names,
         "curves": [_curve(content) for content in contents],
         "features": [
-            {"name": shorten([row["feature"]])[0], "strengths": numbers(row["strengths"])} for row in features[:MOST_FEATURES]
+            {"name": shorten([row["feature"]])[0], "strengths": numbers(row["strengths"])}
+            for row in features[:MOST_FEATURES]
         ],
         "tasks": [
             {"name": shorten([row["task"]])[0], "scores": [None if v is None else float(v) for v in row["scores"]]}
@@ -100,7 +101,7 @@ def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         ("Objective", texts("objective", quantity)),
         ("Duality gap (distance to the best, at most)", texts("dual_gap", small)),
         ("Gap / objective of the empty model", texts("relative_gap", small)),
-        ("Tolerance reached", ["–" if run["converged"] is None else "yes" if run["converged"] else "no" for run in runs]),
+        ("Tolerance reached", texts("converged", lambda reached: "yes" if reached else "no")),
     ]
     for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
         cells = []
@@ -126,7 +127,7 @@ def _curve(content: ReportContent) -> dict[str, Any] | None:
 
 
 def _scatter(first: ReportContent, other: ReportContent) -> list[list[float]]:
-    """Coefficients of the same task and feature in two runs, where either is not zero; the largest, if they are many."""
+    """Coefficients of the same task and feature in two runs, where one is not zero; the largest, if they are many."""
     points: dict[tuple[str, str], list[float]] = {}
     for k, content in enumerate((first, other)):
         entries = content.coef.tocoo()

@@ -505,7 +505,8 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     if content.quality and content.row_noun == "task":
         rows = content.quality[0].rows
         total = int(rows.max() if content.shared else rows.sum())
-        where = f"{count(total, 'row')} shared by {where}" if content.shared else f"{where} with {count(total, 'row')} in all"
+        rows_words = count(total, "row")
+        where = f"{rows_words} shared by {where}" if content.shared else f"{where} with {rows_words} in all"
     scales = ", standardised within tasks" if getattr(model, "standardize", False) else ""
     mean = f", where {WHERE}" if n_tasks > 1 and content.selects and not hasattr(model, "partial_fit") else ""
     said = [
@@ -523,8 +524,8 @@ def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
     gap = content.certificate.get("relative_gap")
     if gap is not None:
         said.append(
-            f"Its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of the "
-            "empty model."
+            f"Its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of "
+            "the empty model."
         )
     return " ".join(said), [software(version), paper(name)]
 

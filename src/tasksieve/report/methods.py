@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,14 +127,13 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
             str(own.get("penalty")), "α Σ_j ‖W_j‖₂"
         )
         ridge = " + l2/2 ‖W‖²" if own.get("l2") else ""
-        used = ("l1" if own.get("penalty") == "l1+l21" else "", "l2" if ridge else "")
+        used = ["l1" if own.get("penalty") == "l1+l21" else "", "l2" if ridge else ""]
         return f"⟨Ḡ, W⟩ + {penalty}{ridge} + γ/(2√t) ‖W‖², Ḡ the mean gradient of t steps" + _values(own, used)
     if name.startswith("Graph"):
         loss = str(own.get("loss", "hinge" if name == "GraphSVC" else "epsilon_insensitive")).replace("_", " ")
-        used = ("graph_strength", "epsilon" if "insensitive" in loss else "")
-        return f"½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i, with the {loss} loss and L the graph's Laplacian" + (
-            _values(own, used)
-        )
+        used = ["graph_strength", "epsilon" if "insensitive" in loss else ""]
+        terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
+        return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
     loss, penalty = _loss(name, own), _penalty(name, own)
     first = LOSSES.get(loss, f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},")
     second = PENALTIES.get(penalty, f"α Ω(W), Ω the penalty {penalty},")
@@ -145,7 +144,7 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
     if name == "MultiTaskElasticNet":
         second, used = "α (l1_ratio Σ_j ‖W_j‖₂ + (1 − l1_ratio)/2 ‖W‖²)", ["l1_ratio"]
     for key in ("ridge", "l2"):
-        if np.ndim(own.get(key)) == 0 and own.get(key):
+        if isinstance(own.get(key), int | float | np.number) and own[key]:
             more, used = f" + {key}/2 ‖W‖²", [*used, key]
     if own.get("task_graph") is not None:
         more, used = f"{more} + graph_strength/2 Σ_j W_j L W_jᵀ", [*used, "graph_strength"]
@@ -163,7 +162,7 @@ def _penalty(name: str, params: Mapping[str, Any]) -> str:
     return member_name(params.get("penalty") or PENALTY.get(name, "l21"))
 
 
-def _values(params: Mapping[str, Any], used: Any) -> str:
+def _values(params: Mapping[str, Any], used: Sequence[str]) -> str:
     told = [
         f"{key} = {params[key]:.4g}"
         for key in TOLD

@@ -112,7 +112,7 @@ def pack(content: ReportContent) -> Packed:
         "stable": None,
         "proven": proven_marks(content, order),
         "trust": None if content.trust is None else trust_data(content.trust, content.features),
-        "stream": None if content.stream is None else content.stream.data(shorten(content.features)),
+        "stream": None if content.stream is None else content.stream.data(shorten(content.features.tolist())),
         "path": None,
         "coefficients": None,
         "pathCoefficients": None,

@@ -94,7 +94,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def page_environment() -> Any:
-    """Templates in which everything is escaped; the exceptions are our own files, and tojson escapes what HTML reads."""
+    """Templates in which all is escaped; the exceptions are our own files, and tojson escapes what HTML reads."""
     try:
         import jinja2
     except ImportError as error:
@@ -189,7 +189,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     n_selected = packed.data["nSelected"]
     found = []
     if content.fitted and content.selects:
-        found.append((f"{n_selected:,}", f"{'feature' if n_selected == 1 else 'features'} selected", f"of {n_features:,}"))
+        noun = "feature" if n_selected == 1 else "features"
+        found.append((f"{n_selected:,}", f"{noun} selected", f"of {n_features:,}"))
     elif content.fitted:
         found.append((f"{n_features:,}", "features", "none is left out: the model weighs, and does not select"))
     quality = content.headline
@@ -245,8 +246,8 @@ def _rows_remark(content: ReportContent) -> str:
         return ""
     rows = np.asarray(content.quality[0].rows)
     if content.shared and len(rows) > 1:
-        same = rows.min() == rows.max()
-        return f"of the same {int(rows.max()):,} rows" if same else f"{int(rows.min()):,} to {int(rows.max()):,} labels each"
+        least, most = int(rows.min()), int(rows.max())
+        return f"of the same {most:,} rows" if least == most else f"{least:,} to {most:,} labels each"
     if len(rows) == 1:
         return f"{int(rows[0]):,} rows"
     if rows.min() == rows.max():

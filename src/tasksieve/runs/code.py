@@ -126,8 +126,8 @@ def _r_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
     offset = saved.facts.get("offset")
     lines = [
         f"run <- {quoted(folder.path.name)}",
-        'coefficients <- read.csv(file.path(run, "coefficients.csv"), colClasses = c("character", "character", "numeric"),',
-        '                         encoding = "UTF-8", na.strings = character(0))',
+        'coefficients <- read.csv(file.path(run, "coefficients.csv"), encoding = "UTF-8", na.strings = character(0),',
+        '                         colClasses = c("character", "character", "numeric"))',
         'intercepts <- read.csv(file.path(run, "intercepts.csv"), colClasses = c("character", "numeric"),',
         '                       encoding = "UTF-8", na.strings = character(0))',
         f'new <- read.csv({quoted(UNSEEN)}, check.names = FALSE, encoding = "UTF-8")',

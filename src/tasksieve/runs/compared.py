@@ -106,10 +106,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
         "settings": _settings(runs),
         "features": {
             "in_all": [name for name in every if all(name in own for own in strengths)],
-            "only": {
-                run.name: [name for name in every if [name in own for own in strengths] == [other is run for other in runs]]
-                for run in runs
-            },
+            "only": {run.name: _only(every, strengths, r) for r, run in enumerate(runs)},
             "strengths": [
                 {"feature": name, "strengths": [own.get(name, 0.0) for own in strengths]} for name in every
             ],
@@ -117,6 +114,11 @@ def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
         "coefficients": [_against(runs[0], run) for run in runs[1:]],
         "tasks": _tasks(runs),
     }
+
+
+def _only(names: Sequence[str], strengths: Sequence[dict[str, float]], r: int) -> list[str]:
+    """Features of one run that no other has."""
+    return [name for name in names if [name in own for own in strengths] == [k == r for k in range(len(strengths))]]
 
 
 def _line(run: ComparedRun) -> dict[str, Any]:
@@ -184,7 +186,8 @@ def _settings(runs: Sequence[ComparedRun]) -> list[dict[str, Any]]:
 def asked_of(config: dict[str, Any]) -> dict[str, Any]:
     """What was asked, one value a setting: those of a stream's model lie deeper, and a list of one is that one."""
     params = config.get("params")
-    deeper = {"scheme" if key == "missing" else key: value for key, value in (params if isinstance(params, dict) else {}).items()}
+    params = params if isinstance(params, dict) else {}
+    deeper = {"scheme" if key == "missing" else key: value for key, value in params.items()}
     whole = {**{key: value for key, value in config.items() if key != "params"}, **deeper}
     single = {key: value[0] if isinstance(value, list) and len(value) == 1 else value for key, value in whole.items()}
     return {key: None if value == [] else value for key, value in single.items()}

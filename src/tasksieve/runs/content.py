@@ -111,8 +111,8 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
     inside = f" in {n_tasks} tasks{told}" if n_tasks > 1 else ""
     if not selects:
         subject = (
-            f"How well do {d:,} features predict “{saved.targets[0]}”{inside}, when every task has a machine of its own "
-            "that is drawn towards those of its neighbours on a graph?"
+            f"How well do {d:,} features predict “{saved.targets[0]}”{inside}, when every task has a machine of its "
+            "own that is drawn towards those of its neighbours on a graph?"
         )
     elif several:
         named = ", ".join(saved.targets[:5]) + (", ..." if len(saved.targets) > 5 else "")

@@ -14,10 +14,26 @@ from ..report.packing import row_norms
 from ..verify import Unreadable, read_certificate
 from .any_content import run_content
 from .compared import IGNORED, asked_of
-from .folder import CONFIG, DATA, MANIFEST, STREAM, VERSIONS, RunError, RunFolder, file_digest
+from .folder import CONFIG, DATA, MANIFEST, PROOF, STREAM, VERSIONS, RunError, RunFolder, file_digest
 from .stream_run import ESTIMATORS
 
 STRONGEST = 100  # features that are listed
+DATA_WORDS = {
+    "name": "table",
+    "table_rows": "rows of the table",
+    "rows": "rows used",
+    "features": "features",
+    "tasks": "tasks",
+    "bytes": "bytes",
+    "sha256": "digest (sha256)",
+}
+CERTIFICATE_WORDS = {
+    "objective": "objective",
+    "dual_gap": "gap, at most",
+    "relative_gap": "gap / empty model's objective",
+    "tol": "tolerance asked for",
+    "converged": "reached",
+}
 
 
 def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
@@ -45,7 +61,9 @@ def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
         found = inspect_online(place)
         if found is None:
             beside = " (name its folder instead)" if (place.parent / CONFIG).is_file() else ""
-            raise RunError(f"{path} is neither a run folder, nor a certificate ({why}), nor a saved online model{beside}") from None
+            raise RunError(
+                f"{path} is neither a run folder, nor a certificate ({why}), nor a saved online model{beside}"
+            ) from None
         return found
 
 
@@ -56,7 +74,8 @@ def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
     config = folder.read_json(CONFIG)
     command = str(config.get("command", "fit"))
     state = "finished" if folder.finished else "not finished; the same command with --resume goes on"
-    found: dict[str, Any] = {"path": str(folder.path), "what": f"a run of tasksieve {command}, {state}", "finished": folder.finished}
+    what = f"a run of tasksieve {command}, {state}"
+    found: dict[str, Any] = {"path": str(folder.path), "what": what, "finished": folder.finished}
     files = list_files(folder)
     whole = folder.finished and all(file["state"] != "CHANGED" and file["state"] != "MISSING" for file in files)
     if whole:
@@ -64,9 +83,7 @@ def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
         found |= describe(content, folder)
     if (folder / DATA).is_file():
         data = folder.read_json(DATA)
-        names = {"name": "table", "table_rows": "rows of the table", "rows": "rows used", "features": "features", "tasks": "tasks",
-                 "bytes": "bytes", "sha256": "digest (sha256)"}  # fmt: skip
-        found["data"] = {title: data[name] for name, title in names.items() if name in data}
+        found["data"] = {title: data[name] for name, title in DATA_WORDS.items() if name in data}
         if data.get("notes"):
             found["data"]["notes"] = "; ".join(str(note) for note in data["notes"])
     settings = asked_of(config)
@@ -102,12 +119,9 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
         "strongest": [{"feature": str(content.features[j]), "strength": float(sizes[j])} for j in used[:STRONGEST]],
     }
     if content.certificate:
-        titles = {"objective": "objective", "dual_gap": "gap, at most", "relative_gap": "gap / empty model's objective",
-                  "tol": "tolerance asked for", "converged": "reached"}  # fmt: skip
-        found["certificate"] = {title: content.certificate[name] for name, title in titles.items() if name in content.certificate}
-        found["certificate"]["proof"] = "in certificate.npz; check it with tasksieve verify" if content.proof or (
-            folder / "certificate.npz"
-        ).is_file() else "none"
+        stated, proved = content.certificate, (folder / PROOF).is_file()
+        found["certificate"] = {title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated}
+        found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
     else:
         found["certificate"] = {"proof": "none: an online model is an iterate, not a proved optimum"}
     known = [*content.by_task, *content.quality]
@@ -143,7 +157,8 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     """A certificate file by itself: what it claims, not whether that is true."""
     stated = read_certificate(path)
     header, arrays = stated.header, stated.arrays
-    about = header.get("about") if isinstance(header.get("about"), dict) else {}
+    told = header.get("about")
+    about: dict[str, Any] = told if isinstance(told, dict) else {}
     k = int(about.get("chosen", stated.n_values - 1)) if stated.n_values > 1 else 0
     k = k if 0 <= k < stated.n_values else stated.n_values - 1
     one = slice(*arrays["start"][k : k + 2].tolist())
@@ -151,8 +166,9 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     np.add.at(squares, arrays["feature"][one], arrays["coef"][one] ** 2)
     order = np.argsort(-squares, kind="stable")
     used = order[squares[order] > 0].tolist()
-    names = header.get("features")
-    named = isinstance(names, list) and len(names) == len(squares)
+    listed = header.get("features")
+    named = isinstance(listed, list) and len(listed) == len(squares)
+    names = [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
     rows = [int(n) for n in header.get("rows", [])]
     found: dict[str, Any] = {
         "path": str(path),
@@ -177,8 +193,7 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
             "of": len(squares),
             "selects": True,
             "strongest": [
-                {"feature": str(names[j]) if named else f"column {j + 1}", "strength": float(np.sqrt(squares[j]))}
-                for j in used[:STRONGEST]
+                {"feature": names[j], "strength": float(np.sqrt(squares[j]))} for j in used[:STRONGEST]
             ],
         },
     }
@@ -203,16 +218,21 @@ def inspect_online(path: Path) -> dict[str, Any] | None:
         sizes = np.linalg.norm(model.coef_, axis=0)
         used = [j for j in np.argsort(-sizes, kind="stable").tolist() if sizes[j] > 0]
         names = getattr(model, "feature_names_in_", None)
+        more = f" of a run: inspect {path.parent} says more" if path.name == STREAM else ""
         return {
             "path": str(path),
-            "what": "a saved online model" + (f" of a run: inspect {path.parent} says more" if path.name == STREAM else ""),
+            "what": f"a saved online model{more}",
             "model": {
                 "model": name,
                 "minimises, each step": objective_words(name, model.get_params(deep=False)),
                 "alpha": float(model.alpha),
                 "gamma": float(model.gamma_),
             },
-            "data": {"rows learned": int(model.n_rows_seen_), "tasks": len(model.tasks_), "features": int(model.n_features_in_)},
+            "data": {
+                "rows learned": int(model.n_rows_seen_),
+                "tasks": len(model.tasks_),
+                "features": int(model.n_features_in_),
+            },
             "selected": {
                 "number": len(used),
                 "of": int(model.n_features_in_),
@@ -232,5 +252,6 @@ def _words(member: Any) -> str:
     """A loss or penalty of a certificate's header."""
     if not isinstance(member, dict):
         return "-"
-    more = ", ".join(f"{key} {value:g}" for key, value in member.items() if isinstance(value, int | float) and not isinstance(value, bool))
+    numbers = {key: value for key, value in member.items() if isinstance(value, int | float) and value is not True}
+    more = ", ".join(f"{key} {value:g}" for key, value in numbers.items() if value is not False)
     return f"{member.get('name')}" + (f" ({more})" if more else "")

@@ -113,8 +113,10 @@ def _methods(model: Any, data: dict[str, Any], version: str) -> tuple[str, list[
     )
     loss = float(model.progressive_loss_)
     if np.isfinite(loss):
-        said += f" The mean {LOSSES.get(str(model.loss), 'loss')} of the rows, each predicted before it was learned, was {loss:.4g}."
-    return f"{said} The features are those of the last iterate; no optimality is claimed.", [software(version), paper(name)]
+        named = LOSSES.get(str(model.loss), "loss")
+        said += f" The mean {named} of the rows, each predicted before it was learned, was {loss:.4g}."
+    said += " The features are those of the last iterate; no optimality is claimed."
+    return said, [software(version), paper(name)]
 
 
 def _facts(
