@@ -200,7 +200,7 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
         if known.size:
             noun = "task" if any(part is quality for part in content.by_task) else content.row_noun
             spread = f"from {score(known.min())} to {score(known.max())} over {plural(noun)}"
-            spread = spread if known.size > 1 else ""
+            spread = spread if known.size > 1 and score(known.min()) != score(known.max()) else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
             found.append((score(known.mean()), quality.measure, spread))
