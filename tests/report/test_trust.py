@@ -63,7 +63,8 @@ def test_what_explains_nothing_is_said() -> None:
 
 def test_the_page_says_it_first_and_in_order() -> None:
     content = example_content()
-    content.trust = example_trust(content)
+    content.trust, content.methods = example_trust(content), "We did this."
+    content.citations = ["Somebody (2020)."]
     page = render(content)
     titles = ["Can this be trusted?", "Does anything matter?"]
     titles += ["Which features would be found again?", "Does sharing help?"]
