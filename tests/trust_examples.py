@@ -58,6 +58,4 @@ def example_trust(content: ReportContent) -> Trust:
         PermutationFinding(2.5, np.linspace(1.0, 2.0, 99), 0.01),
         example_stability(n_features, stable=[0, 1]),
         example_sharing(-0.5, 0.01),
-        "We did this.",
-        ["Somebody (2020)."],
     )

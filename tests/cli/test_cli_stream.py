@@ -16,6 +16,7 @@ from cli_helpers import CommandLine, classification_csv, regression_csv
 
 import tasksieve as ts
 from tasksieve.runs import RunError, RunFolder
+from tasksieve.runs.stream_history import read_looks
 from tasksieve.runs.stream_run import load_online
 
 LEARN = ("--alpha", 0.05, "--gamma", 20, "--quiet")
@@ -265,3 +266,42 @@ def test_fuzzed_checkpoints_give_clean_errors(cli: CommandLine, tmp_path: Path) 
             load_online(folder)
     file.write_bytes(good)
     load_online(folder)
+
+
+def test_looks_along_the_stream(cli: CommandLine, tmp_path: Path) -> None:
+    """Features in use after 1, 2, 4, ... rows: those of the library, whatever the chunks and interruptions."""
+    table, run = regression_csv(tmp_path / "t.csv", n=300), tmp_path / "run"
+    columns = ("-y", "y", "-t", "region", "-x", "[a-f]", *LEARN)
+    cli("stream", table, *columns, "--chunk-rows", 37, "--out", run)
+    looks = read_looks(RunFolder(run))
+    assert sorted(looks) == [2**k for k in range(9)]
+    _, X, frame = expected(table)
+    model = ts.OnlineMultiTaskRegressor(alpha=0.05, gamma=20)
+    done = 0
+    for rows, (n, features, strengths) in sorted(looks.items()):
+        part = slice(done, rows)
+        model.partial_fit(X[part], frame.y.to_numpy()[part], task=frame.region.to_numpy(str)[part])
+        done = rows
+        sizes = np.linalg.norm(model.coef_, axis=0)
+        assert n == np.count_nonzero(sizes)
+        np.testing.assert_array_equal(features, np.flatnonzero(sizes))
+        np.testing.assert_array_equal(strengths, sizes[features])
+    cli("stream", table, *columns, "--chunk-rows", 50, "--max-rows", 200, "--out", tmp_path / "two")
+    cli("stream", table, *columns, "--chunk-rows", 90, "--resume", "--out", tmp_path / "two")
+    assert (tmp_path / "two" / "history.npz").read_bytes() == (run / "history.npz").read_bytes()
+    page = (run / "report.html").read_text()
+    assert "Along the stream" in page
+    assert "not a regret" in page
+    cli("stream", table, *columns, "--no-report", "--out", tmp_path / "bare")
+    assert not (tmp_path / "bare" / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["rows", "start", "feature", "strength"])
+def test_a_spoilt_history_is_named(cli: CommandLine, tmp_path: Path, name: str) -> None:
+    table, run = regression_csv(tmp_path / "t.csv", n=60), tmp_path / "run"
+    cli("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", *LEARN, "--no-report", "--out", run)
+    arrays = dict(np.load(run / "history.npz"))
+    arrays[name] = arrays[name][:-1] if name != "feature" else arrays[name] - 1_000
+    np.savez(run / "history.npz", **arrays)
+    with pytest.raises(RunError, match=r"history\.npz is not readable"):
+        read_looks(RunFolder(run))

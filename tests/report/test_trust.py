@@ -63,7 +63,8 @@ def test_what_explains_nothing_is_said() -> None:
 
 def test_the_page_says_it_first_and_in_order() -> None:
     content = example_content()
-    content.trust = example_trust(content)
+    content.trust, content.methods = example_trust(content), "We did this."
+    content.citations = ["Somebody (2020)."]
     page = render(content)
     titles = ["Can this be trusted?", "Does anything matter?"]
     titles += ["Which features would be found again?", "Does sharing help?"]
@@ -88,7 +89,7 @@ def test_without_findings_there_is_no_such_section() -> None:
     assert "Can this be trusted?" not in page
     assert 'id="methods-text"' not in page
     assert "Stable in % of halves</th>" not in page
-    content.trust = Trust(methods="We did this.")  # a run always has its methods
+    content.trust, content.methods = Trust(), "We did this."  # a run always has its methods
     page = render(content)
     assert 'id="methods-text"' in page
     assert 'id="trust"' not in page
@@ -123,7 +124,7 @@ def test_findings_alone_make_a_page() -> None:
 def test_names_are_escaped_in_the_new_section() -> None:
     content = example_content(n_selected=3, n_tasks=2)
     content.features = np.array([f"<b>{name}" for name in content.features], dtype=object)
-    content.trust = replace(example_trust(content), methods="<script>alert(1)</script>")
+    content.trust, content.methods = example_trust(content), "<script>alert(1)</script>"
     page = render(content)
     assert "<b>gene" not in page
     assert "<script>alert" not in page

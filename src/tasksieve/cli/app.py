@@ -189,6 +189,40 @@ def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: 
 
 @app.command()
 @guarded
+def inspect(
+    run: Annotated[
+        str, typer.Argument(help="Folder of a run, a certificate.npz, or a saved online model.", show_default=False)
+    ],
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    max_memory: MaxMemory = None,
+    debug: Debug = False,
+) -> int:
+    """Say what is in a run: model, objective, data and their digests, features, gap, files, versions."""
+    State.debug = debug
+    from .inspect import run_inspect
+
+    return run_inspect(run, json, max_memory)
+
+
+@app.command()
+@guarded
+def diff(
+    runs: Annotated[list[str], typer.Argument(help="Folders of two or more finished runs.", show_default=False)],
+    html: Annotated[str | None, typer.Option("--html", help="Write a page with tables and pictures, too.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    max_memory: MaxMemory = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say how runs differ: settings, features, coefficients, scores, gaps."""
+    State.debug = debug
+    from .diff import run_diff
+
+    return run_diff(runs, html, json, max_memory, quiet)
+
+
+@app.command()
+@guarded
 def verify(
     run: Annotated[str, typer.Argument(help="Folder of a run, or a certificate.npz.", show_default=False)],
     data: Annotated[
@@ -306,6 +340,7 @@ def stream(
     checkpoint_every: Annotated[int, typer.Option(help="Rows between checkpoints.")] = 200_000,
     max_rows: Annotated[int | None, typer.Option(help="Stop after so many rows.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -334,7 +369,7 @@ def stream(
         params["loss"] = loss
     call = {
         "out": out, "resume": resume, "overwrite": overwrite, "quiet": quiet, "max_rows": max_rows,
-        "checkpoint_every": checkpoint_every,
+        "checkpoint_every": checkpoint_every, "report": report,
     }  # fmt: skip
     return run_stream(config, params, call)
 

@@ -10,16 +10,13 @@ from pathlib import Path
 
 from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
-from ..runs.content import report_content
-from ..runs.folder import CERTIFICATE, COMPARISON, CONFIG, DATA, PERMUTATION, STABILITY, STREAM, TABLES
-from ..runs.stream_run import stream_content
-from ..runs.trust_content import findings_content
+from ..runs.any_content import run_content
+from ..runs.folder import CERTIFICATE, COMPARISON, DATA, HISTORY, PERMUTATION, STABILITY, STREAM, TABLES
 from .exits import OK
 from .folders import gibibytes
 from .progress import Display, working
 
 REPORT = "report.html"
-ALONE = ("stability", "compare")  # commands that leave findings, and no model
 # Files that a report is made of.
 READ = (
     "model.json",
@@ -34,6 +31,7 @@ READ = (
     COMPARISON,
     TABLES,
     STREAM,
+    HISTORY,
 )
 
 
@@ -62,12 +60,7 @@ def write_run_report(folder: RunFolder, display: Display, max_bytes: float | Non
 def _write(
     folder: RunFolder, write_report: Callable[[ReportContent, Path], object], max_bytes: float | None
 ) -> None:
-    if (folder / STREAM).is_file():
-        content = stream_content(folder)
-    elif folder.read_json(CONFIG).get("command") in ALONE:
-        content = findings_content(folder)
-    else:
-        content = report_content(folder, max_bytes=max_bytes)
+    content = run_content(folder, max_bytes=max_bytes)
     with tempfile.TemporaryDirectory(prefix="tasksieve-report-") as scratch:
         page = Path(scratch) / REPORT
         write_report(content, page)

@@ -141,10 +141,12 @@ def summary(
     chosen = np.flatnonzero(strength)
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
+    selects = hasattr(model, "get_support")
+    used = f"{count(len(chosen), 'feature')} selected" if selects else "every feature has a weight"
     lines = [
         f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
         f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
-        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {count(len(chosen), 'feature')} selected",
+        f"{kind.strength} = {getattr(model, kind.strength):.6g}: {used}",
     ]
     if fitted.path is not None and fitted.cv is None:
         lines[1] = (

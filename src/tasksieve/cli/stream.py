@@ -18,12 +18,14 @@ from ..report.words import count
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, DATA, MANIFEST, STREAM
 from ..runs.results import write_coefficients
+from ..runs.stream_history import Looks
 from ..runs.stream_run import ESTIMATORS, MEASURES, load_online
 from ..tables import TableError, table_format
 from ..tables.chunks import STREAMED, ChunkReader
 from .exits import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
+from .report import REPORT, report_writer, write_run_report
 from .spoken import spoken
 
 
@@ -37,7 +39,7 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
     params : dict
         Parameters of the online model.
     call : dict
-        out, resume, overwrite, quiet, checkpoint_every, max_rows.
+        out, resume, overwrite, quiet, checkpoint_every, max_rows, report.
     """
     resume = call["resume"]
     folder = choose_folder(call["out"], resume, call["overwrite"])
@@ -45,6 +47,8 @@ def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, A
         raise UsageError(f"--checkpoint-every: at least 1, got {call['checkpoint_every']}")
     if params["gamma"] is None:
         params["gamma"] = gamma_of(folder) if resume else "auto"
+    if call["report"]:
+        report_writer()  # find out now, not after hours
     reader = open_reader(config)
     model = getattr(online, ESTIMATORS[config["model"]])(**params)
     check_parameters(model)
@@ -143,13 +147,15 @@ def learn(
     began = time.perf_counter()
     total = Path(config["table"]).stat().st_size if config["table"] != "-" else None
 
+    looks = Looks(folder, model)
     with caught_warnings() as said, watch(display.show):
         model.fit_stream(
-            reader,
+            looks.cut(reader),
             format="iterable",
             checkpoint=folder / STREAM,
             checkpoint_every=call["checkpoint_every"],
             max_rows=call["max_rows"],
+            progress=looks.look,
         )
     display.close()
     seconds = time.perf_counter() - began
@@ -157,6 +163,7 @@ def learn(
         raise TableError(f"{reader.name} has no rows")
     if not (folder / STREAM).is_file():
         model.save(folder / STREAM)
+    looks.end()
     for warning in said:
         display.note(f"warning: {spoken(str(warning))}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
@@ -182,6 +189,8 @@ def learn(
     )
     folder.write_json("timing.json", {"fit": seconds})
     folder.finish()
+    if call["report"]:
+        write_run_report(folder, display)
     display.log(
         f"finished: {model.n_rows_seen_} rows in {seconds:.2f} s; progressive loss {model.progressive_loss_:.6g}"
     )
@@ -197,7 +206,8 @@ def learn(
             f"{selected:,} of {count(model.n_features_in_, 'feature')} selected; {seconds:.1f} s\n"
             f"mean loss of rows before they were learned: {seen.loss:.4g}; gamma {model.gamma_:.4g}\n"
             f"{quality + chr(10) if known.size else ''}"
-            f"everything is in {folder.path}{os.sep}",
+            f"everything is in {folder.path}{os.sep}"
+            + (f"\nto read: {folder / REPORT}" if (folder / REPORT).is_file() else ""),
             flush=True,
         )
     return OK

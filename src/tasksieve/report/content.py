@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from .genome import Genome
+from .stream import StreamHistory
 from .trust import Trust
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +67,27 @@ class ExtraTable:
 
 
 @dataclass
+class CodeSample:
+    """Lines to copy.
+
+    Attributes
+    ----------
+    title : str
+        What they do.
+    language : str
+        "Python", "R", "shell".
+    text : str
+    note : str
+        What they need, what they leave out.
+    """
+
+    title: str
+    language: str
+    text: str
+    note: str = ""
+
+
+@dataclass
 class ReportContent:
     """The content of one report.
 
@@ -115,6 +137,18 @@ class ReportContent:
         Whether there is a model; where only findings are told, `coef` is empty and not shown.
     genome : Genome, optional
         Where features lie, if they are variants.
+    selects : bool
+        Whether the penalty leaves features out. Machines on a graph give a weight to each.
+    shared : bool
+        Whether all tasks share one X: they are targets of the same rows.
+    methods : str
+        A paragraph for an article.
+    citations : sequence of str
+        What it refers to.
+    code : sequence of CodeSample
+        Lines that fit the same model, or predict with it.
+    stream : StreamHistory, optional
+        How an online model came about.
     """
 
     title: str
@@ -150,6 +184,12 @@ class ReportContent:
     proven_nonzero: Array | None = None
     fitted: bool = True
     genome: Genome | None = None
+    selects: bool = True
+    shared: bool = False
+    methods: str = ""
+    citations: Sequence[str] = ()
+    code: Sequence[CodeSample] = ()
+    stream: StreamHistory | None = None
 
     @property
     def headline(self) -> FitQuality | None:

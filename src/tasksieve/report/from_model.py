@@ -16,9 +16,10 @@ from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
 from ..verify import Mismatch
 from ..versions import versions
-from .content import Array, ExtraTable, FitQuality, ReportContent
+from .content import Array, CodeSample, ExtraTable, FitQuality, ReportContent
 from .from_findings import trust_of
 from .members import member_tables
+from .methods import WHERE, model_words, objective_words, paper, software
 from .proof import carry
 from .rows import coefficient_rows, multinomial, row_labels
 from .words import capital, count, plural, quantity, small
@@ -142,7 +143,7 @@ def content_from_model(
         coef=scipy.sparse.csr_array(coef),
         intercept=intercept,
         certificate=certificate,
-        facts=[*_facts(model, path, quality, chosen), *_means(quality, len(rows)), *facts],
+        facts=[*_facts(model, path, quality, chosen, shares_rows(X, y, task)), *_means(quality, len(rows)), *facts],
         reproduce=_code(model, task is not None) if reproduce is None else reproduce,
         versions=versions(),
         cv_scores=scores,
@@ -154,6 +155,8 @@ def content_from_model(
         **_along(path),
         chosen=chosen,
         trust=trust_of(permutation, stability, comparison),
+        selects=hasattr(model, "get_support"),
+        shared=shares_rows(X, y, task),
     )
     if path is not None:
         content.path_coefs = list(content.path_coefs)
@@ -163,6 +166,8 @@ def content_from_model(
             *quality_tables(content.by_task, tasks.tolist()),
             *member_tables(model, content.features.tolist(), tasks.tolist()),
         ]
+    content.methods, content.citations = _methods(model, content)
+    content.code = _samples(model, task is not None)
     _prove(content, model, X, y, task=task, sample_weight=sample_weight, offset=offset)
     content.asked = asked if asked is not None else _asked(model, content)
     content.answered = answered if answered is not None else _answered(model, content)
@@ -362,11 +367,15 @@ def _certificate(model: Any, path: RegularizationPath | None) -> Mapping[str, fl
 
 
 def _facts(
-    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], chosen: int
+    model: Any, path: RegularizationPath | None, quality: Sequence[FitQuality], chosen: int, shared: bool
 ) -> list[tuple[str, str]]:
     facts = [("Model", type(model).__name__)]
     if quality:
-        facts.append(("Rows with a label", f"{int(quality[0].rows.sum()):,}"))
+        rows = quality[0].rows
+        if shared:
+            facts.append(("Rows, shared by all tasks", f"{int(rows.max()):,} with a label"))
+        else:
+            facts.append(("Rows with a label", f"{int(rows.sum()):,}"))
     alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
     if alpha is not None:
         facts.append(("Penalty strength alpha", f"{alpha:.4g}"))
@@ -428,6 +437,16 @@ def _asked(model: Any, content: ReportContent) -> str:
     if content.row_noun == "class":
         return f"{n_rows} classes: which of the {features} tell them apart?"
     kind = "classification" if is_classifier(model) else "regression"
+    if not content.selects:
+        return (
+            f"{count(n_rows, f'related {kind}')} on {features}: what does each feature weigh, when every task has a "
+            "machine of its own that is drawn towards those of its neighbours on a graph?"
+        )
+    if content.shared and n_rows > 1:
+        return (
+            f"{count(n_rows, 'target')} of the same rows, each of them a {kind} from the same matrix of {features}: "
+            "which features matter, when all targets must make do with the same ones?"
+        )
     if n_rows == 1:
         return f"One {kind}: which of its {features} matter?"
     return (
@@ -439,7 +458,7 @@ def _asked(model: Any, content: ReportContent) -> str:
 def _answered(model: Any, content: ReportContent) -> str:
     n_features = content.coef.shape[1]
     selected = len(np.unique(content.coef.indices[content.coef.data != 0]))
-    sentences = [f"{selected:,} of {count(n_features, 'feature')}."]
+    sentences = [used_words(selected, n_features, content.selects)]
     for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):
         known = quality.values[np.isfinite(quality.values)]
         if known.size:
@@ -447,6 +466,7 @@ def _answered(model: Any, content: ReportContent) -> str:
             value = f"{known.mean():.1%}" if percent else f"{known.mean():.3f}"
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 value += f" ± {quality.overall[1]:.1%}" if percent else f" ± {quality.overall[1]:.2g}"
+            value = "0" if abs(known.mean()) < 1e-9 and not percent else value
             over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
             sentences.append(f"{quality.measure}: {value}{over}.")
     gap = content.certificate.get("dual_gap")
@@ -456,6 +476,66 @@ def _answered(model: Any, content: ReportContent) -> str:
             "computed from the data."
         )
     return " ".join(sentences)
+
+
+def used_words(n_selected: int, n_features: int, selects: bool) -> str:
+    """How many features a model uses, as a sentence."""
+    if not selects:
+        return f"All {n_features:,} features have a weight: this model weighs features, it does not select them."
+    if n_selected == 0:
+        return (
+            f"None of {count(n_features, 'feature')} is used: at this penalty strength the best model is the empty "
+            "one, which predicts the same for all rows of a task."
+        )
+    return f"{n_selected:,} of {count(n_features, 'feature')} {'is' if n_selected == 1 else 'are'} used."
+
+
+def shares_rows(X: Any, y: Any, task: Any) -> bool:
+    """Whether all tasks share one X: a list has a matrix for each, and stacked rows have a task each."""
+    if X is None or task is not None or isinstance(X, list | tuple | dict) or isinstance(y, list | tuple | dict):
+        return False
+    return len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
+
+
+def _methods(model: Any, content: ReportContent) -> tuple[str, list[str]]:
+    """A paragraph for an article, and what to cite."""
+    name, params, version = type(model).__name__, model.get_params(deep=False), content.versions.get("tasksieve", "")
+    n_tasks, n_features = len(content.tasks), content.coef.shape[1]
+    where = count(n_tasks, content.row_noun)
+    if content.quality and content.row_noun == "task":
+        rows = content.quality[0].rows
+        total = int(rows.max() if content.shared else rows.sum())
+        rows_words = count(total, "row")
+        where = f"{rows_words} shared by {where}" if content.shared else f"{where} with {rows_words} in all"
+    scales = ", standardised within tasks" if getattr(model, "standardize", False) else ""
+    mean = f", where {WHERE}" if n_tasks > 1 and content.selects and not hasattr(model, "partial_fit") else ""
+    said = [
+        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
+        f"{count(n_features, 'feature')}{scales}. It minimises {objective_words(name, params)}{mean}."
+    ]
+    alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
+    strength, value = ("C", getattr(model, "C_", getattr(model, "C", None))) if alpha is None else ("alpha", alpha)
+    how = ""
+    if hasattr(model, "path_scores_"):
+        rule = {"min": "the smallest held-out loss", "1se": "the one-standard-error rule"}[model.selection_rule]
+        how = f" was chosen by cross-validation ({model.cv_folds_}; {rule})"
+    if isinstance(value, int | float | np.number):
+        said.append(f"The strength {strength} = {value:.4g}{how or ' was given'}.")
+    gap = content.certificate.get("relative_gap")
+    if gap is not None:
+        said.append(
+            f"Its duality gap proves that no coefficients have an objective lower by more than {gap:.1e} of that of "
+            "the empty model."
+        )
+    return " ".join(said), [software(version), paper(name)]
+
+
+def _samples(model: Any, with_task: bool) -> list[CodeSample]:
+    task = ", task=task" if with_task else ""
+    lines = [f"predictions = model.predict(X{task})"]
+    if hasattr(model, "predict_proba"):
+        lines.append(f"probabilities = model.predict_proba(X{task})")
+    return [CodeSample("Predict new rows", "Python", "\n".join(lines) + "\n", "With the model fitted as below.")]
 
 
 def _code(model: Any, with_task: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
@@ -18,14 +18,17 @@ from .content import ReportContent
 from .packing import Packed, pack, shorten
 from .proof import checker_script, encoded, reads_tables
 from .trust import Trust
-from .words import count, plural, quantity, small
+from .words import count, plural, quantity, score, small
 
 HERE = Path(__file__).parent
 MARKS = {1: "✓ always", -1: "✗ never", 0: "undecided"}
 STATIC_ROWS = 25  # of the table of features: what is there without the script, and on paper
 # The script in parts, in their order; what shows a fitted model is left out where there is none.
-SCRIPT = ("basics", "plots", "path", "table", "features", "genome", "tasks", "trust", "verify", "ready")
-OF_A_MODEL = ("path", "features", "genome", "tasks")
+SCRIPT = (
+    *("helpers", "axes", "saving", "basics", "plots", "path", "table", "features", "genome", "tasks", "stream"),
+    *("trust", "verify", "ready"),
+)
+OF_A_MODEL = ("path", "features", "genome", "tasks", "stream")
 
 
 def render(content: ReportContent) -> str:
@@ -39,26 +42,17 @@ def render(content: ReportContent) -> str:
     -------
     str
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    environment = page_environment()
     content = replace(
         content,
         tasks=np.asarray(content.tasks, dtype=object),
         features=np.asarray(content.features, dtype=object),
         certificate={name: value for name, value in content.certificate.items() if value is not None},
     )
+    if not content.selects:  # that a weight is not zero says nothing there
+        content = replace(content, proven_zero=None, proven_nonzero=None)
     check(content)
     packed = pack(content)
-    # everything is escaped; the two exceptions are our own files, and tojson escapes what HTML could read
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    environment.filters.update(quantity=quantity, small=small)
     script = joined_script(content.fitted, content.proof is not None)
     if content.proof is not None:
         packed.data["proof"] = encoded(content.proof)
@@ -90,8 +84,29 @@ def render(content: ReportContent) -> str:
 def joined_script(fitted: bool, proved: bool) -> str:
     """The parts of the script as one function, so that they share names and leave none behind."""
     names = [name for name in SCRIPT if (fitted or name not in OF_A_MODEL) and (proved or name != "verify")]
+    return joined(names)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Parts of the script as one function."""
     parts = [(HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in names]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+def page_environment() -> Any:
+    """Templates in which all is escaped; the exceptions are our own files, and tojson escapes what HTML reads."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("reports need jinja2: pip install 'tasksieve[report]'") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters.update(quantity=quantity, small=small, score=score)
+    return environment
 
 
 def write_page(content: ReportContent, path: str | os.PathLike[str]) -> Path:
@@ -155,7 +170,7 @@ def observations(content: ReportContent) -> list[str]:
             "The solver stopped before it reached the tolerance asked for. The certificate is still true: see how far "
             "the answer can be from the best one."
         )
-    if content.fitted and not np.any(content.coef.data):
+    if content.fitted and content.selects and not np.any(content.coef.data):
         found.append("No feature is selected: the penalty is so strong that the empty model is best.")
     if content.alphas is not None and content.cv_scores is not None and len(content.alphas) > 2:
         best = int(np.argmin(np.mean(content.cv_scores, axis=1)))
@@ -173,19 +188,22 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     n_tasks, n_features = content.coef.shape
     n_selected = packed.data["nSelected"]
     found = []
-    if content.fitted:
-        found.append((f"{n_selected:,}", "features selected", f"of {n_features:,}"))
+    if content.fitted and content.selects:
+        noun = "feature" if n_selected == 1 else "features"
+        found.append((f"{n_selected:,}", f"{noun} selected", f"of {n_features:,}"))
+    elif content.fitted:
+        found.append((f"{n_features:,}", "features", "none is left out: the model weighs, and does not select"))
     quality = content.headline
     if quality is not None:
         values = np.asarray(quality.values, dtype=float)
         known = values[np.isfinite(values)]
         if known.size:
             noun = "task" if any(part is quality for part in content.by_task) else content.row_noun
-            spread = f"from {quantity(known.min())} to {quantity(known.max())} over {plural(noun)}"
-            spread = spread if known.size > 1 else ""
+            spread = f"from {score(known.min())} to {score(known.max())} over {plural(noun)}"
+            spread = spread if known.size > 1 and score(known.min()) != score(known.max()) else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
-            found.append((quantity(known.mean()), quality.measure, spread))
+            found.append((score(known.mean()), quality.measure, spread))
     if content.trust is not None:
         found += trust_tiles(content.trust)
     if content.fitted:
@@ -227,6 +245,9 @@ def _rows_remark(content: ReportContent) -> str:
     if not content.quality:
         return ""
     rows = np.asarray(content.quality[0].rows)
+    if content.shared and len(rows) > 1:
+        least, most = int(rows.min()), int(rows.max())
+        return f"of the same {most:,} rows" if least == most else f"{least:,} to {most:,} labels each"
     if len(rows) == 1:
         return f"{int(rows[0]):,} rows"
     if rows.min() == rows.max():

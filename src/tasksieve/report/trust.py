@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,16 +21,11 @@ class Trust:
     Attributes
     ----------
     permutation, stability, sharing : optional
-    methods : str
-        A paragraph for an article.
-    citations : sequence of str
     """
 
     permutation: PermutationFinding | None = None
     stability: StabilityFinding | None = None
     sharing: SharingFinding | None = None
-    methods: str = ""
-    citations: Sequence[str] = field(default_factory=tuple)
 
     @property
     def any_found(self) -> bool:

@@ -44,6 +44,11 @@ def quantity(value: Any, sign: bool = False) -> str:
     return before + _power(size, 2)
 
 
+def score(value: Any) -> str:
+    """R², an accuracy or a difference of such: what is only rounding about zero is zero."""
+    return "0" if value is not None and abs(value) < 1e-9 else quantity(value)
+
+
 def small(value: Any) -> str:
     """A small number in powers of ten."""
     if value is None or not np.isfinite(value):

@@ -8,12 +8,14 @@ import numpy as np
 import scipy.sparse
 
 from ..report.content import FitQuality, ReportContent
-from ..report.from_model import out_of_fold, quality_tables, standardised_fact
+from ..report.from_model import out_of_fold, quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
 from ..verify import Unreadable
+from .code import code_samples
 from .folder import DATA, PROOF, VARIANTS, VERSIONS, RunError, RunFolder
 from .genome import read_genome
+from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
 from .results import SavedPath, read_columns, read_member_tables, read_path
@@ -56,7 +58,11 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         row_noun="class" if rows_are_classes(model, saved.targets) else "score" if several else "task",
         tables=read_member_tables(folder),
         trust=trust,
+        selects=hasattr(model, "get_support"),
+        shared=len(saved.targets) > 1,
+        code=code_samples(folder, saved, config),
     )
+    content.methods, content.citations = methods(folder)
     content.answered = " ".join(part for part in (trust.headline(saved.feature_names), content.answered) if part)
     learnt = _quality(folder)
     unseen = out_of_fold(model.cv_quality_) if hasattr(model, "cv_quality_") else []
@@ -99,15 +105,24 @@ def _chosen(saved: SavedModel, path: SavedPath) -> int:
 
 
 def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> str:
-    n_tasks, d = int(data["tasks"]), int(data["features"])
-    several = len(saved.targets) > 1
-    targets = f"{len(saved.targets)} targets" if several else f"“{saved.targets[0]}”"
+    n_tasks, d, rows = int(data["tasks"]), int(data["features"]), int(data["rows"])
+    several, selects = len(saved.targets) > 1, hasattr(saved.estimator, "get_support")
     told = f" (column “{saved.task}”)" if saved.task else ""
-    subject = f"Which of {d:,} features are needed to predict {targets}"
-    if several:
-        subject += " together, each of them a task?"
+    inside = f" in {n_tasks} tasks{told}" if n_tasks > 1 else ""
+    if not selects:
+        subject = (
+            f"How well do {d:,} features predict “{saved.targets[0]}”{inside}, when every task has a machine of its "
+            "own that is drawn towards those of its neighbours on a graph?"
+        )
+    elif several:
+        named = ", ".join(saved.targets[:5]) + (", ..." if len(saved.targets) > 5 else "")
+        subject = (
+            f"Which of {d:,} features are needed to predict {len(saved.targets)} targets ({named}) together? All tasks "
+            "share one table: each target is a task, and they have the rows and features in common."
+        )
     else:
-        subject += f" in {n_tasks} tasks{told} together?" if n_tasks > 1 else "?"
+        subject = f"Which of {d:,} features are needed to predict “{saved.targets[0]}”{inside}"
+        subject += " together?" if n_tasks > 1 else "?"
     model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].about}."
     if config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."
@@ -124,7 +139,7 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
             " While fitting, columns were standardised within each task, so that the penalty does not depend on their "
             "units; coefficients are in the units of the table."
         )
-    return f"{subject} {data['rows']:,} rows of {data['name']} were used.{model}{how}{scales}"
+    return f"{subject} {rows:,} rows of {data['name']} were used.{model}{how}{scales}"
 
 
 def _answered(
@@ -147,7 +162,7 @@ def _answered(
     if config.get("command") == "path" and path is not None:
         first = f"{len(path.alphas)} models, from {path.n_selected.min()} to {path.n_selected.max()} of {d:,} features."
         return f"{first} Shown first is the last one, with {n_selected} features. {proof}."
-    used = f"{n_selected:,} of {d:,} features {'is' if n_selected == 1 else 'are'} used."
+    used = used_words(n_selected, d, hasattr(saved.estimator, "get_support"))
     return " ".join([used, *_predicts(saved), f"{proof}."])
 
 
@@ -192,7 +207,8 @@ def _facts(
         if config.get("row_groups"):
             folds += f" (column “{config['row_groups']}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
-    facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
+    if hasattr(model, "get_support"):
+        facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
     facts += spent_facts(timing)
     facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
     return facts

@@ -25,6 +25,7 @@ CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST = (
 CERTIFICATE = "certificate.json"
 PROOF = "certificate.npz"  # the same with its proof, for others to check
 STREAM = "stream.npz"  # the state of an online model
+HISTORY = "history.npz"  # which features it used along the stream
 PERMUTATION, STABILITY, COMPARISON = "permutation.json", "stability.json", "comparison.json"  # findings
 METHODS = "methods.txt"  # a paragraph for an article
 VARIANTS, SCORE = "variants.csv", "score.tsv"  # of a fit of genotypes
@@ -56,6 +57,7 @@ RESULTS = (
     "timing.json",
     "report.html",
     STREAM,
+    HISTORY,
 )
 PIECES = "pieces"
 OWN = {CONFIG, DATA, VERSIONS, LOG, LOCK, MANIFEST, *RESULTS, PIECES}

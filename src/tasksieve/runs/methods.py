@@ -7,38 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_bytes
+from ..report.methods import WHERE, model_words, objective_words, paper, software
 from ..report.words import count, quantity
 from .findings import read_comparison, read_permutation, read_stability
 from .folder import CERTIFICATE, CONFIG, DATA, METHODS, VERSIONS, RunFolder
 from .quality_file import quality_from
 from .registry import MODELS
 
-MODEL_PAPERS = {
-    "calibrated": "P. Gong, J. Zhou, W. Fan, J. Ye (2014). Efficient multi-task feature learning with calibration. "
-    "KDD.",
-    "owl": "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models.",
-    "multinomial-owl": "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models.",
-    "graph-svm": "C. Widmer, M. Kloft, N. Görnitz, G. Rätsch (2012). Efficient training of graph-regularized multitask "
-    "SVMs. ECML PKDD.",
-}
-MODEL_WORDS = {
-    "lasso": "the multi-task lasso (squared loss, L2,1 penalty: all tasks share their features)",
-    "elastic-net": "the multi-task elastic net (squared loss, L2,1 and ridge penalties)",
-    "logistic": "multi-task logistic regression (L2,1 penalty: all tasks share their features)",
-    "huber": "a robust multi-task lasso (Huber loss, L2,1 penalty)",
-    "quantile": "multi-task quantile regression (smoothed pinball loss, L2,1 penalty)",
-    "poisson": "multi-task Poisson regression (L2,1 penalty: all tasks share their features)",
-    "group-lasso": "the multi-task group lasso (squared loss; groups of features over all tasks)",
-    "any": "a multi-task model with {loss} loss and {penalty} penalty",
-    "calibrated": "the calibrated multi-task lasso (square-root loss, L2,1 penalty; Gong et al. 2014)",
-    "owl": "a multi-task model with squared loss and a sorted penalty (Group OWL; Bao et al. 2025)",
-    "multinomial-owl": "multinomial logistic regression with a sorted penalty (Group OWL; Bao et al. 2025)",
-    "sparse-group": "the multi-task sparse group lasso ({loss} loss)",
-    "graph-svm": "support vector machines for tasks on a graph (Widmer et al. 2012)",
-}
-SCREENING_PAPER = (
-    "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
-)
 STABILITY_PAPERS = (
     "N. Meinshausen, P. Bühlmann (2010). Stability selection. Journal of the Royal Statistical Society B 72, 417-473.",
     "R. D. Shah, R. J. Samworth (2013). Variable selection with error control: another look at stability selection. "
@@ -68,9 +43,10 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     config, data = folder.read_json(CONFIG), folder.read_json(DATA)
     versions = folder.read_json(VERSIONS)
     kind = str(config.get("model", "lasso"))
-    said = [_model(config, data, kind, str(versions.get("tasksieve", "")))]
-    citations = [f"tasksieve developers. tasksieve, version {versions.get('tasksieve', '?')} (software)."]
-    citations.append(MODEL_PAPERS.get(kind, SCREENING_PAPER))
+    version = str(versions.get("tasksieve", ""))
+    name, params = _estimator(folder, config, kind)
+    said = [_model(name, params, config, data, version, _shared(folder, config))]
+    citations = [software(version), paper(name)]
     if (folder / "model.json").is_file():
         said += _fit(folder, config, data)
     permutation, stability, sharing = read_permutation(folder), read_stability(folder), read_comparison(folder)
@@ -97,20 +73,46 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     return " ".join(said), citations
 
 
-def _model(config: dict[str, Any], data: dict[str, Any], kind: str, version: str) -> str:
-    loss, penalty = str(config.get("loss", "squared")), str(config.get("penalty", "l21"))
-    model = MODEL_WORDS.get(kind, kind).format(loss=loss, penalty=penalty)
+def _estimator(folder: RunFolder, config: dict[str, Any], kind: str) -> tuple[str, dict[str, Any]]:
+    """The class of the run's model and its parameters: those of the fit, or what was asked where there is none."""
+    if (folder / "model.json").is_file():
+        content = folder.read_json("model.json")
+        params = content.get("params")
+        return str(content.get("class")), dict(params) if isinstance(params, dict) else {}
+    return MODELS[kind].estimators[0], config
+
+
+def _shared(folder: RunFolder, config: dict[str, Any]) -> bool:
+    """Whether all tasks share one X: several targets of the same rows."""
+    if (folder / "model.json").is_file():
+        return len(folder.read_json("model.json").get("targets") or ()) > 1
+    return config.get("task") is None and (len(config.get("target") or ()) > 1)
+
+
+def _model(
+    name: str, params: dict[str, Any], config: dict[str, Any], data: dict[str, Any], version: str, shared: bool
+) -> str:
     tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"])
-    where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
+    if shared:
+        where = f"{count(rows, 'row')}, which {count(tasks, 'task')} (targets) share,"
+    else:
+        where = f"{count(tasks, 'task')} with {count(rows, 'row')} in all" if tasks > 1 else count(rows, "row")
     scales = ", standardised within tasks" if config.get("standardize") else ""
-    return f"We used {model}, as implemented in tasksieve {version}, on {where} and {count(d, 'feature')}{scales}."
+    where_words = f", where {WHERE}" if tasks > 1 and not name.startswith("Graph") else ""
+    return (
+        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
+        f"{count(d, 'feature')}{scales}. It minimises {objective_words(name, params)}{where_words}."
+    )
 
 
 def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> list[str]:
     content, certificate = folder.read_json("model.json"), folder.read_json(CERTIFICATE)
     strength = MODELS[str(config.get("model", "lasso"))].strength
     value = float(content["params"][strength])
-    gap = f"its relative duality gap is {float(certificate['relative_gap']):.1e}"
+    gap = (
+        f"its duality gap proves that no coefficients have an objective lower by more than "
+        f"{float(certificate['relative_gap']):.1e} of that of the empty model"
+    )
     if config.get("command") == "path":
         return [f"The model was solved for a sequence of penalty strengths; of the last, alpha = {value:.4g}, {gap}."]
     if not config.get("cv"):

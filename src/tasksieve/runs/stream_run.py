@@ -9,15 +9,20 @@ import scipy.sparse
 
 from .. import online
 from ..report.content import FitQuality, ReportContent
+from ..report.methods import model_words, objective_words, paper, software
+from ..report.words import count
 from ..tables import Encoding
+from .code import code_samples
 from .folder import CONFIG, DATA, STREAM, VERSIONS, RunError, RunFolder
 from .model_file import SavedModel
+from .stream_history import history
 
 ESTIMATORS = {"regressor": "OnlineMultiTaskRegressor", "classifier": "OnlineMultiTaskClassifier"}
 MEASURES = {
     "regressor": "R2 of rows before they were learned",
     "classifier": "accuracy of rows before they were learned",
 }
+LOSSES = {"squared": "half squared error", "logistic": "logistic loss", "hinge": "hinge loss"}
 # Of the losses along the stream, so many are worth a line.
 MOST_MARKS = 8
 
@@ -65,6 +70,7 @@ def stream_content(folder: RunFolder) -> ReportContent:
         if np.isfinite(progress.loss)
         else ""
     )
+    paragraph, citations = _methods(model, data, str(folder.read_json(VERSIONS).get("tasksieve", "")))
     content = ReportContent(
         title=f"What predicts {target}?",
         asked=(
@@ -85,10 +91,32 @@ def stream_content(folder: RunFolder) -> ReportContent:
         reproduce=str(data.get("reproduce", "")),
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
+        stream=history(folder, model, LOSSES.get(str(model.loss), "loss")),
+        methods=paragraph,
+        citations=citations,
+        code=code_samples(folder, saved, config),
     )
     if np.any(progress.weight > 0):  # not so in a run of version 0.1, which kept no losses
         content.quality = [FitQuality(MEASURES[str(config["model"])], progress.score, progress.weight)]
     return content
+
+
+def _methods(model: Any, data: dict[str, Any], version: str) -> tuple[str, list[str]]:
+    """A paragraph for an article, and what to cite."""
+    name, params = type(model).__name__, model.get_params(deep=False)
+    gamma = f"gamma = {model.gamma_:.4g}" + (", set by the rows" if model.gamma == "auto" else "")
+    said = (
+        f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on "
+        f"{count(int(model.n_rows_seen_), 'row')} of {count(len(model.tasks_), 'task')} and "
+        f"{count(int(model.n_features_in_), 'feature')}, learned once each, in the order in which they came. Each step "
+        f"minimises {objective_words(name, params)} (alpha = {model.alpha:.4g}; {gamma})."
+    )
+    loss = float(model.progressive_loss_)
+    if np.isfinite(loss):
+        named = LOSSES.get(str(model.loss), "loss")
+        said += f" The mean {named} of the rows, each predicted before it was learned, was {loss:.4g}."
+    said += " The features are those of the last iterate; no optimality is claimed."
+    return said, [software(version), paper(name)]
 
 
 def _facts(

@@ -24,16 +24,9 @@ SPENT = {
 
 
 def run_trust(folder: RunFolder) -> Trust:
-    """What the files of a run say about its findings, and its methods in words."""
+    """What the files of a run say about its findings."""
     stability = read_stability(folder)
-    paragraph, citations = methods(folder)
-    return Trust(
-        read_permutation(folder),
-        None if stability is None else stability[0],
-        read_comparison(folder),
-        paragraph,
-        citations,
-    )
+    return Trust(read_permutation(folder), None if stability is None else stability[0], read_comparison(folder))
 
 
 def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
@@ -44,7 +37,7 @@ def spent_facts(timing: dict[str, Any]) -> list[tuple[str, str]]:
 def findings_content(folder: RunFolder) -> ReportContent:
     """Everything a report shows of a run of ``stability`` or ``compare``, which leaves no model."""
     config, data, trust = folder.read_json(CONFIG), folder.read_json(DATA), run_trust(folder)
-    found = read_stability(folder)
+    found, (paragraph, citations) = read_stability(folder), methods(folder)
     names = [] if found is None else found[1]
     targets = [str(name) for name in config.get("target", [])]
     shown = ", ".join(targets[:3]) + (", ..." if len(targets) > 3 else "")
@@ -85,5 +78,7 @@ def findings_content(folder: RunFolder) -> ReportContent:
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
         trust=trust,
+        methods=paragraph,
+        citations=citations,
         fitted=False,
     )

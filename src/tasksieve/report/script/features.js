@@ -40,9 +40,46 @@ const rank = () => {
 };
 rank();
 
+// what a row of the heat map shows, for those who do not see it
+const heatWords = (f) => {
+  const known = about(f);
+  if (!known) return `${data.features[f]}: coefficients are stored for the chosen model only`;
+  let low = 0, high = 0;
+  for (let t = 0; t < nTasks; t++) { low = Math.min(low, coefficient(f, t, now)); high = Math.max(high, coefficient(f, t, now)); }
+  return `${data.features[f]}: not zero in ${whole(known.used)} of ${count(nTasks, ROW_NOUN)}, from ${quantity(low)} to ${quantity(high)}, largest in ${data.tasks[known.at]}`;
+};
+
+// The coefficients of some features as one picture: a path for each level of colour, so that it stays small.
+const heatPicture = (list, title) => {
+  const most = 400, shown = list.slice(0, most), named = shown.length <= 100;
+  const wide = Math.max(2, Math.min(28, 900 / nTasks)), high = named ? 18 : Math.max(1.5, 900 / shown.length);
+  const names = named ? Math.min(220, 12 + 6.6 * Math.max(0, ...shown.map((f) => Math.min(32, data.features[f].length)))) : 10;
+  const heads = wide >= 9 ? 10 + 6.6 * Math.min(24, Math.max(...data.tasks.map((name) => name.length))) : 14;
+  const width = names + wide * nTasks + 10, height = heads + high * shown.length + 46;
+  const image = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "sans-serif", "font-size": 11, fill: "#1a2230" },
+    svg("title", {}, title), svg("rect", { x: 0, y: 0, width, height, fill: "#ffffff" }));
+  const levels = new Map();
+  shown.forEach((f, i) => {
+    if (named) image.append(svg("text", { x: names - 6, y: heads + (i + 0.5) * high + 4, "text-anchor": "end" }, cut(data.features[f], 32)));
+    for (let t = 0; t < nTasks; t++) {
+      const value = coefficient(f, t, now);
+      if (value === 0) continue;
+      const key = `rgb(${dayHue(value).join(",")}) ${(Math.ceil(20 * opacity(value)) / 20).toFixed(2)}`;
+      levels.set(key, `${levels.get(key) ?? ""}M${(names + t * wide).toFixed(1)} ${(heads + i * high).toFixed(1)}h${(wide > 6 ? wide - 1 : wide).toFixed(1)}v${(high > 6 ? high - 1 : high).toFixed(1)}h-${(wide > 6 ? wide - 1 : wide).toFixed(1)}z`);
+    }
+  });
+  for (const [key, d] of levels) { const [fill, level] = key.split(" "); image.append(svg("path", { d, fill, "fill-opacity": level })); }
+  if (wide >= 9) data.tasks.forEach((name, t) => image.append(svg("text", { transform: `translate(${names + (t + 0.5) * wide + 4} ${heads - 5}) rotate(-90)` }, cut(name, 24))));
+  const base = heads + high * shown.length + 22, step = 6;
+  for (let i = 0; i < 20; i++) { const value = (i / 19 * 2 - 1) * heatScale; image.append(svg("rect", { x: names + i * step, y: base, width: step, height: 10, fill: `rgb(${dayHue(value).join(",")})`, "fill-opacity": opacity(value).toFixed(2) })); }
+  image.append(svg("text", { x: names, y: base + 21 }, quantity(-heatScale)), svg("text", { x: names + 120, y: base + 21, "text-anchor": "end" }, quantity(heatScale, true)));
+  if (list.length > shown.length) image.append(svg("text", { x: names + 140, y: base + 9 }, `the first ${most} of ${whole(list.length)}`));
+  return image;
+};
+
 let cellWidth = 0;
 const heatCanvas = (f) => {
-  const canvas = html("canvas", { "aria-hidden": "true" });
+  const canvas = html("canvas", { role: "img", "aria-label": heatWords(f) });
   canvas.feature = f;
   canvas.addEventListener("pointermove", (event) => {
     const t = Math.max(0, Math.min(nTasks - 1, Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cellWidth)));
@@ -125,7 +162,8 @@ const drawMap = () => {
       features.page = Math.floor(i / features.size);
       features.show();
     });
-    host.append(canvas, html("p", {}));
+    const name = `All features by ${ROW_NOUN}`;
+    host.append(canvas, html("figcaption", {}), pictureTools(name, () => heatPicture(mapOrder, name)));
   }
   if (mapOrder && mapOrder.at === now) return;
   mapOrder = order;
@@ -148,7 +186,7 @@ const drawMap = () => {
     }
   }
   pen.putImageData(image, 0, 0);
-  host.lastChild.textContent = `All ${whole(order.length)} features at a glance, strongest at the top; one column per ${ROW_NOUN}. Click to go there in the table.`;
+  host.querySelector("figcaption").textContent = `All ${whole(order.length)} features at a glance, strongest at the top; one column per ${ROW_NOUN}. Click to go there in the table, or turn its pages.`;
 };
 
 const details = (f) => {
@@ -200,18 +238,25 @@ if (nTasks > 1) featureColumns.push({
   cell: (f) => cell(about(f) ? whole(about(f).used) : "–", "number optional"),
 });
 featureColumns.push({
-  label: nTasks > 1 ? "Largest" : "Coefficient", class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? `The largest coefficient in size, and its ${ROW_NOUN}` : null, sort: (f) => about(f) && about(f).largest,
+  label: nTasks > 1 ? "Largest" : "Coefficient", more: nTasks > 1 ? [`its ${ROW_NOUN}`, (f) => about(f) && data.tasks[about(f).at]] : null, class: nTasks > 1 ? "optional" : null, down: true, note: nTasks > 1 ? `The largest coefficient in size, and its ${ROW_NOUN}` : null, sort: (f) => about(f) && about(f).largest,
   cell: (f) => {
     const known = about(f);
     return html("td", { class: nTasks > 1 ? "optional name" : null, title: known && data.tasks[known.at] }, known ? `${quantity(known.largest, true)}${nTasks > 1 ? ` in ${cut(data.tasks[known.at], 14)}` : ""}` : "–");
   },
 });
-if (nTasks > 1) featureColumns.push({ label: `Coefficient in each ${ROW_NOUN}`, class: "heat", cell: (f) => cell(heatCanvas(f), "heat") });
+if (nTasks > 1) featureColumns.push({
+  label: `Coefficient in each ${ROW_NOUN}`, class: "heat", more: data.tasks.map((name, t) => [`${ROW_NOUN} ${name}`, (f) => hasCoefficients(now) ? coefficient(f, t, now) : null]), cell: (f) => cell(heatCanvas(f), "heat"),
+});
 
 const features = new PagedTable(byId("feature-table"), {
-  caption: `Selected features with their strength and the coefficient in each ${ROW_NOUN}`, noun: "feature", columns: featureColumns, rows: selectedNow,
+  caption: `${data.selects ? "Selected features" : "Features"}, with their strength and the coefficient in each ${ROW_NOUN}`, noun: "feature", columns: featureColumns, rows: selectedNow,
   text: (f) => data.features[f], size: 25, sorted: 2, down: true, detail: details, after: (table) => { drawHeat(table); drawMap(); },
+  empty: path ? "No feature is selected at this α." : "No feature is selected: the model is empty.",
 });
+if (nTasks > 1) {
+  const name = `Coefficients by ${ROW_NOUN}`;
+  features.saving.append(html("span", { class: "explain" }, "Heat map:"), ...pictureTools(name, () => heatPicture(features.found, name)).children);
+}
 followers.push(() => { rank(); features.show(); });
 let seenWidth = features.scroll.clientWidth;
 new ResizeObserver(() => {
@@ -221,7 +266,7 @@ new ResizeObserver(() => {
 }).observe(features.scroll);
 
 if (heatScale && nTasks > 1) {
-  const bar = html("canvas", { width: 240, height: 20, style: { width: "120px", height: "10px" } });
+  const bar = html("canvas", { width: 240, height: 20, role: "img", "aria-label": `Colours of coefficients: orange from ${quantity(-heatScale)}, none at 0, blue to ${quantity(heatScale, true)}`, style: { width: "120px", height: "10px" } });
   const pen = bar.getContext("2d");
   const paint = () => {
     pen.clearRect(0, 0, 240, 20);

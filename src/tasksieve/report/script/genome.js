@@ -16,7 +16,7 @@ if (data.genome) {
   const output = html("output", { "aria-live": "off" });
   const title = nTasks === 1 ? "Size of the coefficient of each variant" : `Strength of each variant over all ${ROW_NOUNS}`;
   const image = svg("svg", { role: "img", "aria-label": `${title}, by its place on the genome` });
-  host.append(html("figcaption", {}, html("span", {}, title), output), image);
+  host.append(html("figcaption", {}, html("span", {}, title), output), image, plotTools(host, title));
   let width = 0, left = 40, spots = [];
   const stable = (f) => data.stable && data.trust && data.trust.stability && data.stable[f] >= data.trust.stability.threshold;
 

@@ -82,6 +82,10 @@ const makePathPlot = () => {
 };
 
 if (path) {
+  byId("choice-save").append(csvButton("path", () => {
+    const columns = [["alpha", path.alphas], ["features selected", path.nSelected], ["relative gap", path.gaps], ["rejection ratio", path.rejection], ...(path.cv ? [[path.cv.measure, path.cv.mean], ["standard error", path.cv.error]] : [])].filter(([, values]) => values);
+    return [columns.map(([name]) => name), ...path.alphas.map((_, k) => columns.map(([, values]) => values[k]))];
+  }));
   if (along && nTasks > 1) {
     const pick = byId("pick");
     pick.append(html("option", { value: -1 }, `strength over all ${ROW_NOUNS}`));

@@ -1,9 +1,9 @@
 // --- a table with sorting, a filter and pages ---------------------------------------------------------------------
 
 class PagedTable {
-  // columns: {label, note, sort(row), down, cell(row), head(), class, number}; rows(): ids; text(row): what the filter reads
-  constructor(host, { caption, noun, columns, rows, text, size, sorted, down, detail, after, describe }) {
-    Object.assign(this, { noun, columns, rows, text, size, sorted, down, detail, after, describe });
+  // columns: {label, note, sort(row), down, cell(row), more, class, number}; rows(): ids; text(row): what the filter reads
+  constructor(host, { caption, noun, columns, rows, text, size, sorted, down, detail, after, empty = "Nothing." }) {
+    Object.assign(this, { noun, columns, rows, text, size, sorted, down, detail, after, empty });
     this.page = 0;
     this.open = new Set();
     this.search = html("input", { type: "search", placeholder: "part of a name", oninput: () => { this.page = 0; this.show(); } });
@@ -27,8 +27,16 @@ class PagedTable {
       ...PAGE_SIZES.map((n) => html("option", { value: n, selected: n === size }, String(n))));
     this.pager = html("div", { class: "pager" }, this.back, this.place, this.next, html("label", {}, "Rows per page ", this.sizes));
     this.tools = html("div", { class: "tools" }, html("label", {}, `Filter ${plural(noun)} `, this.search), this.status);
-    host.replaceChildren(this.tools, this.scroll, this.pager);
+    this.saving = html("div", { class: "save screen" }, csvButton(caption.split(/[:,]/)[0], () => this.csvLines()));
+    host.replaceChildren(this.tools, this.scroll, this.pager, this.saving);
     this.show();
+  }
+
+  // the rows found, all pages, in their order; a column may add others (more: pairs of a name and a value of the row)
+  csvLines() {
+    const more = (column) => !column.more ? [] : typeof column.more[0] === "string" ? [column.more] : column.more;
+    const told = this.columns.flatMap((column) => [...(column.sort ? [[column.label, column.sort]] : []), ...more(column)]);
+    return [told.map(([name]) => name), ...this.found.map((row) => told.map(([, value]) => value(row)))];
   }
 
   sortBy(c) {
@@ -65,7 +73,7 @@ class PagedTable {
       this.body.append(line);
       if (this.detail && this.open.has(row)) this.body.append(this.detail(row));
     });
-    if (!shown.length) this.body.append(html("tr", {}, html("td", { colspan: this.columns.length }, all.length ? "Nothing matches." : `No ${this.noun} is selected at this α.`)));
+    if (!shown.length) this.body.append(html("tr", {}, html("td", { colspan: this.columns.length }, all.length ? "Nothing matches." : this.empty)));
     this.status.textContent = wanted ? `${whole(this.found.length)} of ${count(all.length, this.noun)}` : count(all.length, this.noun);
     this.place.textContent = `Page ${whole(this.page + 1)} of ${whole(pages)}`;
     this.back.disabled = this.page === 0;

@@ -8,7 +8,7 @@ if (hasCoefficients(chosen)) for (let f = 0; f < nFeatures; f++) for (let t = 0;
   used[t]++;
   if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
 }
-const withError = (quality, t) => quantity(quality.values[t])
+const withError = (quality, t) => score(quality.values[t])
   + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "");
 const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, cut(data.tasks[t], 32))) }];
 if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
@@ -17,14 +17,14 @@ const qualities = data.quality.length ? [data.quality[data.headline], ...data.qu
 for (const quality of qualities) {
   const best = Math.max(1, ...quality.values.filter((value) => value !== null));
   taskColumns.push({
-    label: quality.measure, number: true, down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
+    label: quality.measure, number: true, more: quality.errors && [`${quality.measure}: standard error`, (t) => quality.errors[t]], down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
     cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : "", Boolean(quality.errors)), qualities[0].unseen && !quality.unseen ? "number optional" : "number"),
   });
 }
 taskColumns.push(
   { label: "Features in use", number: true, down: true, class: "optional", sort: (t) => used[t], cell: (t) => cell(whole(used[t]), "number optional") },
   {
-    label: "Its largest", class: "optional", note: "The feature with the largest coefficient here", sort: (t) => leading[t] < 0 ? null : data.features[leading[t]],
+    label: "Its largest", class: "optional", more: ["its coefficient", (t) => leading[t] < 0 ? null : coefficient(leading[t], t, chosen)], note: "The feature with the largest coefficient here", sort: (t) => leading[t] < 0 ? null : data.features[leading[t]],
     cell: (t) => html("td", { class: "optional name" }, leading[t] < 0 ? "–" : `${cut(data.features[leading[t]], 24)} (${quantity(coefficient(leading[t], t, chosen), true)})`),
   },
   { label: "Intercept", number: true, down: true, class: "optional", sort: (t) => data.intercept[t], cell: (t) => cell(quantity(data.intercept[t], true), "number optional") },
@@ -37,7 +37,7 @@ new PagedTable(byId("task-table"), {
 // Many tasks: how their quality is distributed.
 if (nTasks > 25 && data.quality.length) {
   const host = byId("plot-quality"), quality = data.quality[data.headline];
-  const values = quality.values.filter((value) => value !== null);
+  const values = quality.values.filter((value) => value !== null), tools = plotTools(host, quality.measure);
   const draw = () => {
     const width = host.clientWidth, height = 190, bottom = height - 38;
     if (!width || !values.length) return;
@@ -54,7 +54,7 @@ if (nTasks > 25 && data.quality.length) {
     image.append(svg("line", { class: "axis", x1: left, x2: width - 12, y1: bottom, y2: bottom }));
     for (const tick of linearTicks(from, from + bins * step, Math.max(3, Math.floor(width / 110)))) image.append(svg("text", { x: x(tick), y: bottom + 17, "text-anchor": "middle" }, tickText(tick)));
     image.append(svg("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, `${quality.measure} (height: number of ${ROW_NOUNS})`));
-    host.replaceChildren(image);
+    host.replaceChildren(html("figcaption", { class: "hidden" }, `How ${quality.measure} is distributed over the ${ROW_NOUNS}`), image, tools);
   };
   host.hidden = false;
   draw();

@@ -2,6 +2,7 @@
 
 // Shuffled labels: where the data stand among them.
 const drawNull = (host, { statistic, null: values }) => {
+  const tools = plotTools(host, "shuffled labels", () => [["labels", "strongest relation"], ["data", statistic], ...values.map((value) => ["shuffled", value])]);
   const draw = () => {
     const width = host.clientWidth, height = 170, bottom = height - 38;
     if (!width || !values.length) return;
@@ -17,7 +18,7 @@ const drawNull = (host, { statistic, null: values }) => {
     image.append(svg("text", { class: "label", x: x(statistic) + (end ? -6 : 6), y: 20, "text-anchor": end ? "end" : "start" }, "these data"));
     for (const tick of linearTicks(from, from + bins * step, Math.max(3, Math.floor(width / 130)))) image.append(svg("text", { x: x(tick), y: bottom + 17, "text-anchor": "middle" }, tickText(tick)));
     image.append(svg("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, width > 460 ? "strongest relation of a feature with the labels (α that leaves nothing)" : "strongest relation (α that leaves nothing)"));
-    host.replaceChildren(html("figcaption", {}, html("span", {}, `The data, and ${count(values.length, "shuffle")} of their labels`)), image);
+    host.replaceChildren(html("figcaption", {}, html("span", {}, `The data, and ${count(values.length, "shuffle")} of their labels`)), image, tools);
   };
   draw();
   new ResizeObserver(draw).observe(host);
@@ -28,7 +29,7 @@ const drawStability = (host, { alphas, curves, names, stable, threshold }) => {
   const NAMES = 8, height = 330, bottom = height - 40, left = 46;
   const image = svg("svg", { role: "img", "aria-label": `Share of the halves that use a feature, by penalty strength: ${count(stable.filter(Boolean).length, "feature")} of those drawn end above the threshold of ${Math.round(100 * threshold)} percent` });
   host.append(html("figcaption", {}, html("span", {}, "Share of the halves that use a feature")), image,
-    html("p", { class: "note" }, `Dashed: the threshold, ${Math.round(100 * threshold)} %. Blue: stable. The ${count(curves.length, "feature")} found most often.`));
+    html("p", { class: "note" }, `Dashed: the threshold, ${Math.round(100 * threshold)} %. Blue: stable. The ${count(curves.length, "feature")} found most often.`), plotTools(host, "stability path"));
   let width = 0, right = 12, lines = [];
   const last = alphas.length - 1, first = Math.log(alphas[0]), span = first - Math.log(alphas[last]) || 1;
   const x = (k) => left + (first - Math.log(alphas[k])) / span * (width - left - right), y = (share) => bottom - share * (bottom - 10);
@@ -81,18 +82,4 @@ if (data.trust && data.trust.stability) {
       { label: "Stable", down: true, sort: (i) => Number(list[i].stable), cell: (i) => html("td", {}, list[i].stable ? html("span", { class: "good" }, "yes") : "no") },
     ],
   });
-}
-
-// The paragraph for an article, to the clipboard.
-const methodsText = byId("methods-text");
-if (methodsText) {
-  const said = html("span", { role: "status" });
-  const selectIt = () => { const range = document.createRange(); range.selectNodeContents(methodsText); const chosenText = getSelection(); chosenText.removeAllRanges(); chosenText.addRange(range); };
-  const copy = async () => {
-    try { await navigator.clipboard.writeText(methodsText.innerText); said.textContent = "Copied."; } catch {
-      selectIt(); // pages from a file may not reach the clipboard
-      said.textContent = document.execCommand("copy") ? "Copied." : "Selected: press Ctrl+C.";
-    }
-  };
-  byId("methods-tools").append(html("button", { type: "button", onclick: copy }, "Copy"), said);
 }

@@ -1,0 +1,177 @@
+"""``tasksieve diff``: several runs beside each other, in the terminal, as JSON, or as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..report.compared import write_compared
+from ..report.words import count
+from ..runs.compared import ComparedRun, compare_runs, read_runs
+from .columns import aligned
+from .exits import OK, UsageError
+from .folders import gibibytes
+from .options import BY_KEY
+from .report import report_writer
+
+NAMED = 12  # features that are named in a line
+TASKS = 30  # tasks that have a line
+SAME = {
+    True: "the data are the same",
+    False: "the DATA DIFFER",
+    None: "whether the data are the same is not known",
+}
+
+
+def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: float | None, quiet: bool) -> int:
+    """Compare two or more runs.
+
+    Parameters
+    ----------
+    paths : folders
+    page : str, optional
+        A file of HTML to write.
+    as_json : bool
+        Everything as JSON on standard output, instead of tables.
+    max_memory : float, optional
+        GiB that each model may take.
+    quiet : bool
+        No tables.
+    """
+    if len(paths) < 2:
+        raise UsageError("diff: name two or more runs")
+    if page is not None:
+        if Path(page).suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"--html: a file that ends with .html, got {page}")
+        if not Path(page).absolute().parent.is_dir():
+            raise UsageError(f"--html: there is no folder {Path(page).absolute().parent}")
+        report_writer()
+    runs = read_runs(paths, gibibytes(max_memory))
+    found = compare_runs(runs)
+    for line in found["settings"]:
+        line["setting"] = option_name(line["setting"])
+    if as_json:
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+    elif not quiet:
+        print("\n".join(told(runs, found)))
+    if page is not None:
+        write_compared(found, [run.content for run in runs], page)
+        if not quiet and not as_json:
+            print(f"to read: {page}")
+    return OK
+
+
+def option_name(key: str) -> str:
+    return BY_KEY[key].long if key in BY_KEY else key.replace("_", "-")
+
+
+def told(runs: Sequence[ComparedRun], found: dict[str, Any]) -> list[str]:
+    """Tables for people."""
+    names = [run.name for run in runs]
+    lines = aligned([["", *names], *([name, *cells] for name, cells in summary_rows(found))])
+    lines.append(SAME[found["same_data"]])
+    lines += ["", "settings that differ"]
+    if found["settings"]:
+        rows = [[row["setting"], *(setting(value) for value in row["values"])] for row in found["settings"]]
+        lines += aligned([["", *names], *rows])
+    else:
+        lines.append("none")
+    lines += ["", *feature_lines(found, names)]
+    lines += ["", *coefficient_lines(found)]
+    if len(found["tasks"]) > 1 or any(v is not None for row in found["tasks"] for v in row["scores"]):
+        lines += ["", *score_lines(found, names)]
+    return lines
+
+
+def summary_rows(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The same numbers of every run, under each other."""
+    runs = found["runs"]
+
+    def row(name: str, key: str, style: str = "") -> tuple[str, list[str]]:
+        return name, ["-" if run[key] is None else format(run[key], style) for run in runs]
+
+    strengths = sorted({run["strength"] for run in runs})
+    rows = [
+        row("model", "model"),
+        row("/".join(strengths), "value", ".6g"),
+        row("table", "table"),
+        row("rows", "rows", ","),
+        row("tasks", "tasks", ","),
+        row("features", "features", ","),
+        row("features selected", "selected", ","),
+        row("objective", "objective", ".6g"),
+        row("gap, at most", "dual_gap", ".2g"),
+        row("gap / empty model's objective", "relative_gap", ".2g"),
+        ("converged", [{True: "yes", False: "NO", None: "-"}[run["converged"]] for run in runs]),
+    ]
+    for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
+        cells = []
+        for run in runs:
+            own = run["measure"] == measure and run["score"] is not None
+            spread = f" ± {run['score_error']:.2g}" if own and run["score_error"] is not None else ""
+            cells.append(f"{figure(run['score'])}{spread}" if own else "-")
+        rows.append((measure, cells))
+    return [*rows, row("tasksieve", "tasksieve")]
+
+
+def figure(score: float) -> str:
+    """A score: what is only rounding about zero is zero."""
+    return "0" if abs(score) < 1e-9 else f"{score:.4g}"
+
+
+def setting(value: Any) -> str:
+    if value is None or value == []:
+        return "not given"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f", and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+
+
+def feature_lines(found: dict[str, Any], names: Sequence[str]) -> list[str]:
+    features = found["features"]
+    n = len(features["strengths"])
+    both = "both" if len(names) == 2 else f"all {len(names)}"
+    lines = [f"features in use: {n:,} in any run, {len(features['in_all']):,} in {both}"]
+    if features["in_all"]:
+        lines.append(f"  in {both}: {listed(features['in_all'])}")
+    for name in names:
+        if features["only"][name]:
+            lines.append(f"  only in {name}: {listed(features['only'][name])}")
+    return lines
+
+
+def coefficient_lines(found: dict[str, Any]) -> list[str]:
+    lines = ["coefficients"]
+    for pair in found["coefficients"]:
+        if pair["largest_difference"] is None:
+            lines.append(f"  {pair['run']} and {pair['against']} have no task and feature in common")
+            continue
+        alike = "" if pair["correlation"] is None else f", correlation {pair['correlation']:.4f}"
+        lines.append(
+            f"  {pair['run']} against {pair['against']}: largest difference {pair['largest_difference']:.3g}, "
+            f"mean {pair['mean_difference']:.3g}{alike}, {count(pair['opposite_signs'], 'opposite sign')} "
+            f"({count(pair['tasks'], 'task')} x {count(pair['features'], 'feature')} in use)"
+        )
+        if pair["largest"]:
+            one, other = pair["against"], pair["run"]
+            rows = [["feature", "task", one, other]]
+            for row in pair["largest"]:
+                rows.append([row["feature"], row["task"], f"{row[one]:.4g}", f"{row[other]:.4g}"])
+            lines += [f"    {line}" for line in aligned(rows, left=2)]
+    return lines
+
+
+def score_lines(found: dict[str, Any], names: Sequence[str]) -> list[str]:
+    tasks = found["tasks"]
+    rows = [[row["task"], *("-" if v is None else figure(v) for v in row["scores"])] for row in tasks[:TASKS]]
+    measures = list(dict.fromkeys(run["measure"] for run in found["runs"] if run["measure"]))
+    more = [f"and {len(tasks) - TASKS:,} more tasks (--json has all)"] if len(tasks) > TASKS else []
+    return [f"by task: {'; '.join(measures)}", *aligned([["", *names], *rows]), *more]

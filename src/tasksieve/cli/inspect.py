@@ -1,0 +1,72 @@
+"""``tasksieve inspect``: what a run folder, a certificate or a saved online model holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..runs.inspected import inspect_path
+from .diff import option_name, setting
+from .exits import OK
+from .folders import gibibytes
+
+NAMED = 15  # features that are named
+
+
+def run_inspect(path: str, as_json: bool, max_memory: float | None) -> int:
+    """Say what is there, without believing more of it than was checked."""
+    found = inspect_path(path, gibibytes(max_memory))
+    if "settings" in found:
+        found["settings"] = {option_name(key): value for key, value in found["settings"].items()}
+    if as_json:
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(told(found)))
+    return OK
+
+
+def told(found: dict[str, Any]) -> list[str]:
+    """A few paragraphs for people."""
+    lines = [f"{found['path']}: {found['what']}"]
+    for title in ("model", "data", "certificate", "quality", "digests"):
+        if found.get(title):
+            lines += ["", title, *pairs(found[title])]
+    selected = found.get("selected")
+    if selected is not None:
+        names = [f"{one['feature']} ({one['strength']:.3g})" for one in selected["strongest"][:NAMED]]
+        more = selected["number"] - len(names)
+        lines += ["", f"features in use: {selected['number']:,} of {selected['of']:,}"]
+        if names:
+            lines.append("  " + ", ".join(names) + (f", and {more:,} more" if more > 0 else ""))
+    if found.get("settings"):
+        lines += ["", "settings", *pairs({key: setting(value) for key, value in found["settings"].items()})]
+    if found.get("files"):
+        lines += ["", "files"]
+        width = max(len(file["file"]) for file in found["files"])
+        for file in found["files"]:
+            lines.append(f"  {file['file'].ljust(width)}  {size(file['bytes']):>9}  {file['state']}")
+    if found.get("versions"):
+        lines += ["", "versions", *pairs(found["versions"])]
+    return lines
+
+
+def pairs(content: dict[str, Any]) -> list[str]:
+    width = max(len(str(name)) for name in content)
+    return [f"  {str(name).ljust(width)}  {value(one)}" for name, one in content.items()]
+
+
+def value(one: Any) -> str:
+    if one is None:
+        return "-"
+    if isinstance(one, bool):
+        return "yes" if one else "no"
+    if isinstance(one, float):
+        return f"{one:.6g}"
+    return f"{one:,}" if isinstance(one, int) else str(one)
+
+
+def size(n: int) -> str:
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= step:
+            return f"{n / step:.1f} {unit}"
+    return f"{n} bytes"

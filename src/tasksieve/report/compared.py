@@ -1,0 +1,140 @@
+"""Several runs on one page: tables and pictures side by side."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atomic import write_bytes
+from .content import ReportContent
+from .packing import numbers, shorten
+from .page import joined, page_environment
+from .words import capital, count, plural, quantity, score, small
+
+SCRIPT = ("helpers", "axes", "saving", "compared")
+MOST_FEATURES = 60  # in the table; more are counted
+MOST_TASKS = 60
+MOST_POINTS = 4_000  # of a scatter of coefficients
+
+
+def write_compared(found: Mapping[str, Any], contents: Sequence[ReportContent], path: str | os.PathLike[str]) -> Path:
+    """Write the comparison of runs as one HTML file that needs nothing else, whole or not at all.
+
+    Parameters
+    ----------
+    found : mapping
+        Of `tasksieve.runs.compared.compare_runs`.
+    contents : sequence of ReportContent
+        Those of the runs, in the same order.
+    path : path
+    """
+    path = Path(path)
+    write_bytes(path, render_compared(found, contents).encode("utf-8", errors="replace"))
+    return path
+
+
+def render_compared(found: Mapping[str, Any], contents: Sequence[ReportContent]) -> str:
+    """The page as text."""
+    names = shorten([run["run"] for run in found["runs"]])
+    script = joined(SCRIPT)
+    features, tasks = found["features"]["strengths"], found["tasks"]
+    data = {
+        "runs": names,
+        "curves": [_curve(content) for content in contents],
+        "features": [
+            {"name": shorten([row["feature"]])[0], "strengths": numbers(row["strengths"])}
+            for row in features[:MOST_FEATURES]
+        ],
+        "tasks": [
+            {"name": shorten([row["task"]])[0], "scores": [None if v is None else float(v) for v in row["scores"]]}
+            for row in tasks[:MOST_TASKS]
+        ],
+        "measure": "; ".join(dict.fromkeys(run["measure"] for run in found["runs"] if run["measure"])),
+        "scatters": [_scatter(contents[0], content) for content in contents[1:]],
+    }
+    return (
+        page_environment()
+        .get_template("compared.html")
+        .render(
+            found=found,
+            names=names,
+            rows=_rows(found),
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            style=(Path(__file__).parent / "report.css").read_text(encoding="utf-8"),
+            data=data,
+            more_features=len(features) - MOST_FEATURES,
+            more_tasks=len(tasks) - MOST_TASKS,
+            features=features[:MOST_FEATURES],
+            tasks=tasks[:MOST_TASKS],
+            measure=data["measure"],
+            count=count,
+            plural=plural,
+        )
+    )
+
+
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """The lines of the first table."""
+    runs = found["runs"]
+
+    def texts(key: str, style: Any) -> list[str]:
+        return ["–" if run[key] is None else style(run[key]) for run in runs]
+
+    def whole(value: int) -> str:
+        return f"{value:,}"
+
+    rows = [
+        ("Model", texts("model", str)),
+        ("Strength of the penalty (C: of the loss)", texts("value", quantity)),
+        ("Table", texts("table", str)),
+        ("Rows", texts("rows", whole)),
+        ("Tasks", texts("tasks", whole)),
+        ("Features", texts("features", whole)),
+        ("Features selected", texts("selected", whole)),
+        ("Objective", texts("objective", quantity)),
+        ("Duality gap (distance to the best, at most)", texts("dual_gap", small)),
+        ("Gap / objective of the empty model", texts("relative_gap", small)),
+        ("Tolerance reached", texts("converged", lambda reached: "yes" if reached else "no")),
+    ]
+    for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
+        cells = []
+        for run in runs:
+            own = run["measure"] == measure and run["score"] is not None
+            spread = f" ± {run['score_error']:.2g}" if own and run["score_error"] is not None else ""
+            cells.append(f"{score(run['score'])}{spread}" if own else "–")
+        rows.append((measure, cells))
+    return [*rows, ("tasksieve", texts("tasksieve", str))]
+
+
+def _curve(content: ReportContent) -> dict[str, Any] | None:
+    """The held-out loss along the path, where there was cross-validation."""
+    if content.alphas is None or content.cv_scores is None or len(content.alphas) < 2:
+        return None
+    scores = np.asarray(content.cv_scores, dtype=np.float64)
+    return {
+        "shares": numbers(content.alphas / np.max(content.alphas)),
+        "mean": numbers(scores.mean(axis=1)),
+        "chosen": int(content.chosen % len(content.alphas)),
+        "measure": capital(content.cv_measure),
+    }
+
+
+def _scatter(first: ReportContent, other: ReportContent) -> list[list[float]]:
+    """Coefficients of the same task and feature in two runs, where one is not zero; the largest, if they are many."""
+    points: dict[tuple[str, str], list[float]] = {}
+    for k, content in enumerate((first, other)):
+        entries = content.coef.tocoo()
+        for t, j, value in zip(entries.row.tolist(), entries.col.tolist(), entries.data.tolist(), strict=True):
+            points.setdefault((str(content.tasks[t]), str(content.features[j])), [0.0, 0.0])[k] = value
+    tasks = set(map(str, first.tasks)) & set(map(str, other.tasks))
+    features = set(map(str, first.features)) & set(map(str, other.features))
+    kept = [pair for (task, name), pair in points.items() if task in tasks and name in features and any(pair)]
+    kept.sort(key=lambda pair: -max(abs(pair[0]), abs(pair[1])))
+    return [[float(f"{value:.6g}") for value in pair] for pair in kept[:MOST_POINTS]]

@@ -1,0 +1,171 @@
+"""A model in the words of an article: what it is, what it minimises, whom to cite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
+BAO = "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models."
+GONG = "P. Gong, J. Zhou, W. Fan, J. Ye (2014). Efficient multi-task feature learning with calibration. KDD."
+WIDMER = (
+    "C. Widmer, M. Kloft, N. Görnitz, G. Rätsch (2012). Efficient training of graph-regularized multitask SVMs. "
+    "ECML PKDD."
+)
+YANG = "H. Yang, I. King, M. R. Lyu (2010). Online learning for multi-task feature selection. CIKM."
+PAPERS = {
+    "CalibratedMultiTaskLasso": GONG,
+    "MultiTaskOWL": BAO,
+    "MultinomialOWL": BAO,
+    "GraphSVC": WIDMER,
+    "GraphSVR": WIDMER,
+    "OnlineMultiTaskRegressor": YANG,
+    "OnlineMultiTaskClassifier": YANG,
+}
+WORDS = {
+    "MultiTaskLasso": "the multi-task lasso (squared loss, L2,1 penalty: all tasks share their features)",
+    "MultiTaskElasticNet": "the multi-task elastic net (squared loss, L2,1 and ridge penalties)",
+    "MultiTaskLogisticRegression": "multi-task logistic regression (L2,1 penalty: all tasks share their features)",
+    "MultiTaskHuber": "a robust multi-task lasso (Huber loss, L2,1 penalty)",
+    "MultiTaskQuantile": "multi-task quantile regression (smoothed pinball loss, L2,1 penalty)",
+    "MultiTaskPoisson": "multi-task Poisson regression (L2,1 penalty: all tasks share their features)",
+    "MultiTaskGroupLasso": "the multi-task group lasso (squared loss; groups of features over all tasks)",
+    "MultiTaskRegressor": "a multi-task model with {loss} loss and {penalty} penalty",
+    "MultiTaskClassifier": "a multi-task classifier with {loss} loss and {penalty} penalty",
+    "CalibratedMultiTaskLasso": "the calibrated multi-task lasso (square-root loss, L2,1 penalty; Gong et al. 2014)",
+    "MultiTaskOWL": "a multi-task model with squared loss and a sorted penalty (Group OWL; Bao et al. 2025)",
+    "MultinomialOWL": "multinomial logistic regression with a sorted penalty (Group OWL; Bao et al. 2025)",
+    "MultiTaskSparseGroupLasso": "the multi-task sparse group lasso ({loss} loss)",
+    "GraphSVC": "support vector machines for tasks on a graph (Widmer et al. 2012)",
+    "GraphSVR": "support vector regression for tasks on a graph (Widmer et al. 2012)",
+    "OnlineMultiTaskRegressor": "regularised dual averaging for several tasks (squared loss; Yang et al. 2010)",
+    "OnlineMultiTaskClassifier": "regularised dual averaging for several tasks ({loss} loss; Yang et al. 2010)",
+}
+# the loss of a model, where it has no parameter of that name
+LOSS = {
+    "MultiTaskLogisticRegression": "logistic",
+    "MultiTaskHuber": "huber",
+    "MultiTaskQuantile": "quantile",
+    "MultiTaskPoisson": "poisson",
+    "CalibratedMultiTaskLasso": "square-root",
+    "MultinomialOWL": "multinomial",
+    "MultiTaskClassifier": "logistic",
+}
+PENALTY = {
+    "MultiTaskSparseGroupLasso": "sparse_group",
+    "MultiTaskGroupLasso": "groups",
+    "MultiTaskOWL": "owl",
+    "MultinomialOWL": "owl",
+}
+RESIDUAL = "y_i − x_i·w_t − b_t"
+LOSSES = {
+    "squared": f"1/(2n̄) Σ_t Σ_i ({RESIDUAL})²",
+    "logistic": "1/n̄ Σ_t Σ_i log(1 + exp(−y_i (x_i·w_t + b_t)))",
+    "multinomial": "1/n Σ_i (log Σ_k exp(x_i·w_k + b_k) − (x_i·w_y + b_y))",
+    "huber": f"1/n̄ Σ_t Σ_i h({RESIDUAL}), h Huber's loss,",
+    "quantile": f"1/n̄ Σ_t Σ_i ρ({RESIDUAL}), ρ the smoothed pinball loss,",
+    "poisson": "1/n̄ Σ_t Σ_i (exp(x_i·w_t + b_t) − y_i (x_i·w_t + b_t))",
+    "square-root": "1/√n̄ Σ_t ‖y_t − X_t w_t − b_t‖₂",
+    "squared_hinge": "1/(2n̄) Σ_t Σ_i max(0, 1 − y_i (x_i·w_t + b_t))²",
+    "smoothed_hinge": "1/n̄ Σ_t Σ_i h(y_i (x_i·w_t + b_t)), h the smoothed hinge loss,",
+}
+PENALTIES = {
+    "l21": "α Σ_j ‖W_j‖₂",
+    "l11": "α Σ_j ‖W_j‖₁",
+    "linf": "α Σ_j max_t |W_jt|",
+    "dirty": "α (shared Σ_j ‖P_j‖₂ + specific Σ_j ‖Q_j‖₁), W = P + Q,",
+    "sparse_group": "α Σ_j (l1 ‖W_j‖₁ + group ‖W_j‖₂)",
+    "groups": "α Σ_G u_G ‖W_G‖₂, G a group of features,",
+    "owl": "α Σ_k ω_k ‖W_[k]‖₂, rows sorted by norm and ω falling,",
+}
+# parameters that are part of an objective, and are told with their value
+TOLD = ("l1_ratio", "l1", "group", "delta", "q", "smoothing", "ridge", "l2", "graph_strength", "epsilon")
+
+
+def software(version: str) -> str:
+    return f"tasksieve developers. tasksieve, version {version or '?'} (software)."
+
+
+def paper(name: str) -> str:
+    """The paper whose method an estimator is."""
+    return PAPERS.get(plain(name), WANG)
+
+
+def plain(name: str) -> str:
+    """The estimator without the cross-validation that chose its strength."""
+    return name.removesuffix("CV")
+
+
+def member_name(member: Any) -> str:
+    """A loss or a penalty by name: a word, or the class of an object."""
+    return member if isinstance(member, str) else type(member).__name__
+
+
+def model_words(name: str, params: Mapping[str, Any]) -> str:
+    """What an estimator is, with its loss and penalty where it has a choice."""
+    loss, penalty = _loss(plain(name), params), _penalty(plain(name), params)
+    words = WORDS.get(plain(name), plain(name))
+    return words.format(loss=loss.replace("_", " "), penalty=penalty.replace("_", "-"))
+
+
+def objective_words(name: str, params: Mapping[str, Any]) -> str:
+    """The objective as one line of text, with the values of its parameters but for the strength.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator's class.
+    params : mapping
+        Its parameters; those that are missing or None are left out.
+    """
+    name = plain(name)
+    own = {key: value for key, value in params.items() if value is not None}
+    if name.startswith("Online"):
+        penalty = {"l11": "α Σ_j ‖W_j‖₁", "l1+l21": "α Σ_j (l1 ‖W_j‖₁ + ‖W_j‖₂)"}.get(
+            str(own.get("penalty")), "α Σ_j ‖W_j‖₂"
+        )
+        ridge = " + l2/2 ‖W‖²" if own.get("l2") else ""
+        used = ["l1" if own.get("penalty") == "l1+l21" else "", "l2" if ridge else ""]
+        return f"⟨Ḡ, W⟩ + {penalty}{ridge} + γ/(2√t) ‖W‖², Ḡ the mean gradient of t steps" + _values(own, used)
+    if name.startswith("Graph"):
+        loss = str(own.get("loss", "hinge" if name == "GraphSVC" else "epsilon_insensitive")).replace("_", " ")
+        used = ["graph_strength", "epsilon" if "insensitive" in loss else ""]
+        terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
+        return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
+    loss, penalty = _loss(name, own), _penalty(name, own)
+    first = LOSSES.get(loss, f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},")
+    second = PENALTIES.get(penalty, f"α Ω(W), Ω the penalty {penalty},")
+    used = [key for key in ("delta", "q", "smoothing") if loss in ("huber", "quantile")]
+    if penalty == "sparse_group":
+        used += ["l1", "group"]
+    more = ""
+    if name == "MultiTaskElasticNet":
+        second, used = "α (l1_ratio Σ_j ‖W_j‖₂ + (1 − l1_ratio)/2 ‖W‖²)", ["l1_ratio"]
+    for key in ("ridge", "l2"):
+        if isinstance(own.get(key), int | float | np.number) and own[key]:
+            more, used = f" + {key}/2 ‖W‖²", [*used, key]
+    if own.get("task_graph") is not None:
+        more, used = f"{more} + graph_strength/2 Σ_j W_j L W_jᵀ", [*used, "graph_strength"]
+    return f"{first} + {second}{more}".removesuffix(",") + _values(own, used)
+
+
+WHERE = "W_j are the coefficients of feature j in all tasks and n̄ the mean number of observed labels per task"
+
+
+def _loss(name: str, params: Mapping[str, Any]) -> str:
+    return member_name(params.get("loss") or LOSS.get(name, "squared"))
+
+
+def _penalty(name: str, params: Mapping[str, Any]) -> str:
+    return member_name(params.get("penalty") or PENALTY.get(name, "l21"))
+
+
+def _values(params: Mapping[str, Any], used: Sequence[str]) -> str:
+    told = [
+        f"{key} = {params[key]:.4g}"
+        for key in TOLD
+        if key in used and isinstance(params.get(key), int | float | np.number)
+    ]
+    return f" ({', '.join(told)})" if told else ""

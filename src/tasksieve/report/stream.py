@@ -1,0 +1,64 @@
+"""How an online model came about: its losses, and which features it used, along the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .words import number
+
+MOST_CURVES = 40  # features drawn along the rows
+
+
+@dataclass
+class StreamHistory:
+    """A stream as it was looked at, after 1, 2, 4, ... rows and at its end.
+
+    Attributes
+    ----------
+    rows : int array of shape (K,)
+    losses : array of shape (K,)
+        Mean loss of the rows so far, each predicted before it was learned.
+    seen : int array of shape (M,), optional
+        Numbers of rows at which the coefficients were looked at.
+    n_selected : int array of shape (M,), optional
+        Features in use then.
+    strengths : array of shape (M, d'), optional
+        Lengths of the coefficients over all tasks then, of the features in `features`.
+    features : int array of shape (d',), optional
+        Those that were in use at any time.
+    loss : str
+        Its name.
+    """
+
+    rows: np.ndarray
+    losses: np.ndarray
+    seen: np.ndarray | None = None
+    n_selected: np.ndarray | None = None
+    strengths: np.ndarray | None = None
+    features: np.ndarray | None = None
+    loss: str = "loss"
+
+    def data(self, names: Sequence[Any]) -> dict[str, Any]:
+        """For the page; of the features the strongest at the end, then those that were strongest before."""
+        found: dict[str, Any] = {
+            "rows": [int(n) for n in self.rows],
+            "losses": [number(value) for value in self.losses],
+            "loss": self.loss,
+            "seen": None,
+        }
+        if self.seen is not None and self.strengths is not None and self.features is not None and len(self.seen):
+            assert self.n_selected is not None
+            peak = self.strengths.max(axis=0, initial=0.0)
+            order = np.lexsort((-peak, -self.strengths[-1]))[:MOST_CURVES]
+            found |= {
+                "seen": [int(n) for n in self.seen],
+                "nSelected": [int(n) for n in self.n_selected],
+                "names": [str(names[self.features[j]]) for j in order],
+                "curves": [[number(value) for value in self.strengths[:, j]] for j in order],
+                "nEver": int(np.count_nonzero(peak)),
+            }
+        return found

@@ -1,0 +1,179 @@
+"""A run as lines to copy: fit the same model in Python, predict with it in Python and in R."""
+
+from __future__ import annotations
+
+import json
+from inspect import signature
+from typing import Any
+
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
+
+from ..report.content import CodeSample
+from ..report.rows import rows_are_classes
+from .folder import STREAM, RunFolder
+from .model_file import SavedModel
+
+# What `prepare` is told of the columns of a table, in the words of the command line.
+COLUMNS = ("task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "date_parts", "missing")
+# Rows that do not come from one table of text or numbers.
+ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")
+UNSEEN = "new.csv"  # a table to predict
+
+
+def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
+    """What can be copied from the report of a run; nothing that would not run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    saved : SavedModel
+        Its model.
+    config : dict
+        Its configuration.
+    """
+    if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
+        return []
+    samples = [_python_predict(folder, saved)]
+    if not (folder / STREAM).is_file():
+        samples.insert(0, _python_fit(folder, saved, config))
+    samples.append(_r_predict(folder, saved))
+    return samples
+
+
+def _python_fit(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> CodeSample:
+    model = saved.estimator
+    words: dict[str, Any] = {"target": saved.targets}
+    words |= {name: config[name] for name in COLUMNS if config.get(name) not in (None, [], False, "error")}
+    if config.get("row_groups"):
+        words["groups"] = config["row_groups"]
+    if is_classifier(model):
+        words["classes"] = True
+    told = ", ".join(f"{name}={value!r}" for name, value in words.items())
+    rows = {"task": "task", "weights": "sample_weight", "offset": "offset"}
+    fit = "".join(f", {name}=data.{name}" for key, name in rows.items() if config.get(key))
+    form = [f"{name}={config[name]!r}" for name in ("format", "separator") if config.get(name)]
+    reading = ", ".join([repr(config["table"]), *form])
+    given, load = _changed(model), ""
+    if given is None:
+        made = f"clone(load_model(RunFolder({folder.path.name!r})).estimator)"
+        load = "from sklearn.base import clone\nfrom tasksieve.runs import RunFolder, load_model\n"
+    else:
+        made = f"ts.{type(model).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        load = "import tasksieve as ts\n"
+    chosen = " The strength is the one that cross-validation chose." if config.get("cv") else ""
+    return CodeSample(
+        "Fit the same model",
+        "Python",
+        f"{load}from tasksieve.tables import prepare, read_table\n\n"
+        f"data = prepare(read_table({reading}), {told})\n"
+        f"model = {made}\n"
+        f"model.fit(data.X, data.y{fit})\n"
+        "print(model.objective_, model.dual_gap_)\n",
+        f"It gives the same coefficients up to the tolerance, with a certificate of its own.{chosen}",
+    )
+
+
+def _changed(model: Any) -> dict[str, Any] | None:
+    """Parameters that are not the defaults, where all of them can be written down."""
+    defaults = {name: p.default for name, p in signature(type(model).__init__).parameters.items() if name != "self"}
+    found = {}
+    for name, value in model.get_params(deep=False).items():
+        default = defaults.get(name)
+        if value is default or name in ("random_state", "n_jobs", "verbose", "device"):
+            continue
+        if not isinstance(value, bool | int | float | str | None):
+            return None  # arrays: graphs, weights
+        if value != default:
+            found[name] = value
+    return found
+
+
+def _python_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
+    columns = {"task": saved.task, "offset": saved.facts.get("offset")}
+    told = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
+    task = ", task=task" if saved.task else ""
+    offset = ", offset=offset" if saved.facts.get("offset") else ""
+    if (folder / STREAM).is_file():
+        head = (
+            "from tasksieve.runs import RunFolder\n"
+            "from tasksieve.runs.stream_run import load_stream\n"
+            "from tasksieve.tables import prepare_rows, read_table\n\n"
+            f"saved = load_stream(RunFolder({str(folder.path.name)!r}))\n"
+        )
+    else:
+        head = (
+            "from tasksieve.runs import RunFolder, load_model\n"
+            "from tasksieve.tables import prepare_rows, read_table\n\n"
+            f"saved = load_model(RunFolder({str(folder.path.name)!r}))\n"
+        )
+    fill = ', missing="mean", fill=saved.fill' if saved.fill is not None else ""
+    comma = ", " if told else ""
+    return CodeSample(
+        "Predict new rows",
+        "Python",
+        f"{head}table = read_table({UNSEEN!r})\n"
+        f"X, task, offset, rows = prepare_rows(table, saved.encoding{comma}{told}{fill})\n"
+        f"predictions = saved.estimator.predict(X{task}{offset})\n",
+        f"Run it beside the folder {folder.path.name}; {UNSEEN} is a table with the columns of the fit.",
+    )
+
+
+def _r_predict(folder: RunFolder, saved: SavedModel) -> CodeSample:
+    """Base R alone, from coefficients.csv and intercepts.csv."""
+    model = saved.estimator
+    several = isinstance(model.coef_, list) or model.coef_.ndim == 3
+    offset = saved.facts.get("offset")
+    lines = [
+        f"run <- {quoted(folder.path.name)}",
+        'coefficients <- read.csv(file.path(run, "coefficients.csv"), encoding = "UTF-8", na.strings = character(0),',
+        '                         colClasses = c("character", "character", "numeric"))',
+        'intercepts <- read.csv(file.path(run, "intercepts.csv"), colClasses = c("character", "numeric"),',
+        '                       encoding = "UTF-8", na.strings = character(0))',
+        f'new <- read.csv({quoted(UNSEEN)}, check.names = FALSE, encoding = "UTF-8")',
+        "",
+        "# a feature called column=word is 1 where the column holds the word, else 0",
+        "feature <- function(name) {",
+        "  if (name %in% names(new)) return(as.numeric(new[[name]]))",
+        '  column <- Filter(function(column) startsWith(name, paste0(column, "=")), names(new))[1]',
+        '  if (is.na(column)) stop("the table has no column ", name)',
+        "  as.numeric(as.character(new[[column]]) == substring(name, nchar(column) + 2))",
+        "}",
+        "score <- function(task) {",
+        "  own <- coefficients[coefficients$task == task, ]",
+        "  total <- rep(intercepts$intercept[intercepts$task == task], nrow(new))",
+        "  for (i in seq_len(nrow(own))) total <- total + own$coefficient[i] * feature(own$feature[i])",
+        f"  total{f' + new[[{quoted(str(offset))}]]' if offset else ''}",
+        "}",
+    ]
+    note = "Base R only. Missing values stay missing."
+    if saved.task and not several:
+        lines += [
+            "result <- rep(NA_real_, nrow(new))",
+            f"for (task in unique(as.character(new[[{quoted(saved.task)}]]))) {{",
+            f"  rows <- which(as.character(new[[{quoted(saved.task)}]]) == task)",
+            "  result[rows] <- score(task)[rows]",
+            "}",
+        ]
+    else:
+        lines += ["result <- do.call(cbind, setNames(lapply(intercepts$task, score), intercepts$task))"]
+    classes = getattr(model, "classes_", None)
+    if rows_are_classes(model, saved.targets):
+        lines += ['prediction <- colnames(result)[max.col(result, ties.method = "first")]']
+    elif several:
+        note += " For each task the class with the largest score is predicted."
+    elif classes is not None and not isinstance(classes, list):
+        low, high = (quoted(str(label)) for label in classes.tolist()[:2])
+        lines += [f"prediction <- ifelse(result > 0, {high}, {low})"]
+    elif classes is not None:
+        note += " A score above 0 is the second class of its task."
+    elif get_tags(model).target_tags.positive_only:
+        lines += ["prediction <- exp(result)"]
+    else:
+        lines += ["prediction <- result"]
+    return CodeSample("Predict new rows", "R", "\n".join(lines) + "\n", note)
+
+
+def quoted(text: str) -> str:
+    """A string of R: its escapes are those of JSON."""
+    return json.dumps(str(text), ensure_ascii=False)

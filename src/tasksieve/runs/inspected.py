@@ -1,0 +1,257 @@
+"""What a run folder or a file holds, in words and numbers, ready for JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import online
+from ..report.content import ReportContent
+from ..report.methods import objective_words
+from ..report.packing import row_norms
+from ..verify import Unreadable, read_certificate
+from .any_content import run_content
+from .compared import IGNORED, asked_of
+from .folder import CONFIG, DATA, MANIFEST, PROOF, STREAM, VERSIONS, RunError, RunFolder, file_digest
+from .stream_run import ESTIMATORS
+
+STRONGEST = 100  # features that are listed
+DATA_WORDS = {
+    "name": "table",
+    "table_rows": "rows of the table",
+    "rows": "rows used",
+    "features": "features",
+    "tasks": "tasks",
+    "bytes": "bytes",
+    "sha256": "digest (sha256)",
+}
+CERTIFICATE_WORDS = {
+    "objective": "objective",
+    "dual_gap": "gap, at most",
+    "relative_gap": "gap / empty model's objective",
+    "tol": "tolerance asked for",
+    "converged": "reached",
+}
+
+
+def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
+    """What is at a path: a run folder, a certificate, or a saved online model.
+
+    Parameters
+    ----------
+    path : str
+    max_bytes : float, optional
+        As in `load_model`.
+
+    Raises
+    ------
+    RunError
+        Where there is nothing, or nothing of these.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return inspect_run(RunFolder(place), max_bytes)
+    if not place.is_file():
+        raise RunError(f"there is no run folder or file {path}")
+    try:
+        return inspect_certificate(place)
+    except Unreadable as why:
+        found = inspect_online(place)
+        if found is None:
+            beside = " (name its folder instead)" if (place.parent / CONFIG).is_file() else ""
+            raise RunError(
+                f"{path} is neither a run folder, nor a certificate ({why}), nor a saved online model{beside}"
+            ) from None
+        return found
+
+
+def inspect_run(folder: RunFolder, max_bytes: float | None) -> dict[str, Any]:
+    """A run folder, finished or not."""
+    if not folder.begun:
+        raise RunError(f"{folder.path} is no run folder: it has no {CONFIG}")
+    config = folder.read_json(CONFIG)
+    command = str(config.get("command", "fit"))
+    state = "finished" if folder.finished else "not finished; the same command with --resume goes on"
+    what = f"a run of tasksieve {command}, {state}"
+    found: dict[str, Any] = {"path": str(folder.path), "what": what, "finished": folder.finished}
+    files = list_files(folder)
+    whole = folder.finished and all(file["state"] != "CHANGED" and file["state"] != "MISSING" for file in files)
+    if whole:
+        content = run_content(folder, max_bytes=max_bytes)
+        found |= describe(content, folder)
+    if (folder / DATA).is_file():
+        data = folder.read_json(DATA)
+        found["data"] = {title: data[name] for name, title in DATA_WORDS.items() if name in data}
+        if data.get("notes"):
+            found["data"]["notes"] = "; ".join(str(note) for note in data["notes"])
+    settings = asked_of(config)
+    defaults = set(config.get("by_default") or ())
+    hidden = {*IGNORED, "command", *defaults}
+    found["settings"] = {key: value for key, value in settings.items() if key not in hidden and value is not None}
+    found["files"] = files
+    if (folder / VERSIONS).is_file():
+        found["versions"] = {str(name): str(value) for name, value in folder.read_json(VERSIONS).items()}
+    return found
+
+
+def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
+    """The model of a finished run, its features, its certificate and its scores."""
+    found: dict[str, Any] = {}
+    facts = dict(content.facts)
+    found["model"] = {"model": facts.get("model", "")}
+    for name in ("alpha", "C", "gamma", "values of alpha", "cross-validation"):
+        if name in facts:
+            found["model"][name] = facts[name]
+    if not content.fitted:
+        return found
+    if (folder / "model.json").is_file():
+        saved = folder.read_json("model.json")
+        found["model"]["minimises"] = objective_words(str(saved["class"]), saved["params"])
+    sizes = row_norms(content.coef)
+    order = np.argsort(-sizes, kind="stable")
+    used = order[sizes[order] > 0]
+    found["selected"] = {
+        "number": len(used),
+        "of": int(content.coef.shape[1]),
+        "selects": content.selects,
+        "strongest": [{"feature": str(content.features[j]), "strength": float(sizes[j])} for j in used[:STRONGEST]],
+    }
+    if content.certificate:
+        stated, proved = content.certificate, (folder / PROOF).is_file()
+        found["certificate"] = {title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated}
+        found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
+    else:
+        found["certificate"] = {"proof": "none: an online model is an iterate, not a proved optimum"}
+    known = [*content.by_task, *content.quality]
+    if known:
+        found["quality"] = {
+            part.measure: float(np.nanmean(part.values)) if np.any(np.isfinite(part.values)) else None for part in known
+        }
+    return found
+
+
+def list_files(folder: RunFolder) -> list[dict[str, Any]]:
+    """Every file of the folder, and whether it is what the manifest says."""
+    stated: dict[str, Any] = {}
+    if folder.finished:
+        content = folder.read_json(MANIFEST).get("files")
+        stated = content if isinstance(content, dict) else {}
+    names = {entry.name for entry in folder.path.iterdir() if entry.is_file() and not entry.name.startswith(".")}
+    found = []
+    for name in sorted(names | set(stated)):
+        if name not in names:
+            found.append({"file": name, "bytes": 0, "state": "MISSING"})
+            continue
+        entry = stated.get(name)
+        if not isinstance(entry, dict):
+            state = "" if name in (MANIFEST, "log.txt") else "not in the manifest"
+        else:
+            state = "as written" if file_digest(folder / name) == entry.get("sha256") else "CHANGED"
+        found.append({"file": name, "bytes": (folder / name).stat().st_size, "state": state})
+    return found
+
+
+def inspect_certificate(path: Path) -> dict[str, Any]:
+    """A certificate file by itself: what it claims, not whether that is true."""
+    stated = read_certificate(path)
+    header, arrays = stated.header, stated.arrays
+    told = header.get("about")
+    about: dict[str, Any] = told if isinstance(told, dict) else {}
+    k = int(about.get("chosen", stated.n_values - 1)) if stated.n_values > 1 else 0
+    k = k if 0 <= k < stated.n_values else stated.n_values - 1
+    one = slice(*arrays["start"][k : k + 2].tolist())
+    squares = np.zeros(int(header.get("n_features", 0)))
+    np.add.at(squares, arrays["feature"][one], arrays["coef"][one] ** 2)
+    order = np.argsort(-squares, kind="stable")
+    used = order[squares[order] > 0].tolist()
+    listed = header.get("features")
+    named = isinstance(listed, list) and len(listed) == len(squares)
+    names = [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
+    rows = [int(n) for n in header.get("rows", [])]
+    found: dict[str, Any] = {
+        "path": str(path),
+        "what": "a certificate; tasksieve verify says whether the data prove it",
+        "model": {
+            "model": str(about.get("model", "-")),
+            "loss": _words(header.get("loss")),
+            "penalty": _words(header.get("penalty")),
+            "alpha": float(arrays["alpha"][k]),
+            "values of alpha": stated.n_values,
+        },
+        "data": {
+            "table": str(about.get("table", "-")),
+            "tasks": len(rows),
+            "rows": sum(rows),
+            "features": int(header.get("n_features", 0)),
+            "all tasks share one X": bool(header.get("shared")),
+        },
+        "certificate": {"objective": float(arrays["objective"][k]), "gap, at most": float(arrays["gap"][k])},
+        "selected": {
+            "number": len(used),
+            "of": len(squares),
+            "selects": True,
+            "strongest": [
+                {"feature": names[j], "strength": float(np.sqrt(squares[j]))} for j in used[:STRONGEST]
+            ],
+        },
+    }
+    digests = header.get("digests")
+    if isinstance(digests, dict):
+        found["digests"] = {
+            f"{kind} of {task}": str(value)
+            for kind in digests
+            if isinstance(digests[kind], list)
+            for task, value in zip(header.get("tasks") or range(len(digests[kind])), digests[kind], strict=False)
+        }
+    return found
+
+
+def inspect_online(path: Path) -> dict[str, Any] | None:
+    """A saved online model by itself; None where it is not one."""
+    for name in ESTIMATORS.values():
+        try:
+            model = getattr(online, name).load(path)
+        except ValueError:
+            continue
+        sizes = np.linalg.norm(model.coef_, axis=0)
+        used = [j for j in np.argsort(-sizes, kind="stable").tolist() if sizes[j] > 0]
+        names = getattr(model, "feature_names_in_", None)
+        more = f" of a run: inspect {path.parent} says more" if path.name == STREAM else ""
+        return {
+            "path": str(path),
+            "what": f"a saved online model{more}",
+            "model": {
+                "model": name,
+                "minimises, each step": objective_words(name, model.get_params(deep=False)),
+                "alpha": float(model.alpha),
+                "gamma": float(model.gamma_),
+            },
+            "data": {
+                "rows learned": int(model.n_rows_seen_),
+                "tasks": len(model.tasks_),
+                "features": int(model.n_features_in_),
+            },
+            "selected": {
+                "number": len(used),
+                "of": int(model.n_features_in_),
+                "selects": True,
+                "strongest": [
+                    {"feature": f"column {j + 1}" if names is None else str(names[j]), "strength": float(sizes[j])}
+                    for j in used[:STRONGEST]
+                ],
+            },
+            "quality": {"mean loss of rows before they were learned": float(model.progressive_loss_)},
+            "certificate": {"proof": "none: an online model is an iterate, not a proved optimum"},
+        }
+    return None
+
+
+def _words(member: Any) -> str:
+    """A loss or penalty of a certificate's header."""
+    if not isinstance(member, dict):
+        return "-"
+    numbers = {key: value for key, value in member.items() if isinstance(value, int | float) and value is not True}
+    more = ", ".join(f"{key} {value:g}" for key, value in numbers.items() if value is not False)
+    return f"{member.get('name')}" + (f" ({more})" if more else "")
