@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +20,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
+from ..tasks.named import stack_named
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -116,7 +118,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare.
 
         Parameters
@@ -128,6 +130,8 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model = clone(path_model(self.model, type(self).__name__))
         check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)

@@ -7,7 +7,7 @@ graph follow one another, so that of the out-of-fold scores no more is kept than
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,6 +26,7 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
+from ..tasks.named import stack_named
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -99,7 +100,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
         Parameters
@@ -120,6 +121,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         self._check_parameters()
         if task is None and self._targets == "classes":
             warn_column(y)

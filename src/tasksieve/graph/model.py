@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from ..tasks.named import stack_named
 from .certified import CertifiedMachine
 from .graphs import read_graph
 from .grids import read_Cs, read_strengths
@@ -177,7 +179,7 @@ class GraphModel(CertifiedMachine, GraphRows):
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         task: Any = None,
         sample_weight: Any = None,
         *,
@@ -206,6 +208,9 @@ class GraphModel(CertifiedMachine, GraphRows):
             After Ctrl-C it holds the values solved until then (``interrupted`` is True). Coefficients are dense: K
             tables of tasks x features.
         """
+        if isinstance(X, Mapping):
+            rows = stack_named(X, y, task, sample_weight=sample_weight)
+            return self.path(**rows, Cs=Cs, graph_strengths=graph_strengths)
         self._check_parameters()
         strengths = self._strengths(graph_strengths, (self.graph_strength,))
         model = clone(self)

@@ -8,7 +8,7 @@ stopping they walk in step too, so that all stop at the same value. Otherwise ea
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +34,7 @@ from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
+from ..tasks.named import stack_named
 from .base import (
     PathEstimator,
     TaskLinearModel,
@@ -134,15 +135,23 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return f"held-out {name} (greater is better)"
 
     def fit(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
     ) -> Self:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
+            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
+            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
             frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
@@ -161,6 +170,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups, offset=offset))
         self._check_parameters()
         if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
+from ..tasks.named import by_task, stack_named
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -89,10 +91,12 @@ class _EitherLoss(TaskLinearModel):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict, X, task, offset=offset)
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
 
         Parameters
@@ -106,6 +110,8 @@ class _EitherLoss(TaskLinearModel):
         -------
         float
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
@@ -125,6 +131,8 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
@@ -143,6 +151,8 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             More than two classes: as in `MultiTaskClassifier`.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict_proba, X, task, offset=offset)
         kind: Any = TaskClassification
         return kind.predict_proba(self, X, task, offset=offset)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -20,6 +20,7 @@ from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
+from ..tasks.named import stack_named
 from .memory import completed
 from .progress import Progress
 from .river import register
@@ -383,7 +384,7 @@ class OnlineLinearModel(SelectingModel):
         self.__setstate__(before)
 
     @locked
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
         With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.
@@ -404,6 +405,8 @@ class OnlineLinearModel(SelectingModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         self._check_parameters()
         goes_on = self.warm_start and hasattr(self, "_learner")
         batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
