@@ -8,7 +8,7 @@
 #   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
 #   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
 #   make wheel      wheels in dist/, tried in empty environments without a compiler
-#   make lint       ruff and mypy, and mypy --strict on a script as a user writes it
+#   make lint       ruff and mypy; mypy --strict and pyright on a script as a user writes it
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
 #   make docs       the documentation, warnings are errors: docs/_build/html/index.html
@@ -81,6 +81,8 @@ lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(PY) -m mypy --config-file tests/typing/mypy.ini tests/typing/user_script.py
+	@# pyright is JavaScript: its wheel has all of it but node
+	if command -v node >/dev/null; then $(PY) -m pyright -p tests/typing/pyrightconfig.json; else echo "pyright: left out, there is no node"; fi
 
 format: $(VENV)/.extra-lint
 	$(PY) -m ruff check --fix .

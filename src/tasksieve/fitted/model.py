@@ -149,6 +149,20 @@ class FittedModel(Shown, BaseEstimator):
 class FeatureSelector(SelectorMixin, FittedModel):
     """Whatever selects features, of one matrix or of one for each task."""
 
+    def get_support(self, indices: bool = False) -> np.ndarray:
+        """The features selected.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Their indices instead of a mask.
+
+        Returns
+        -------
+        boolean ndarray of shape (d,), or int ndarray
+        """
+        return np.asarray(super().get_support(indices))
+
     def transform(self, X: Any) -> Answer:
         """Keep the columns of the selected features.
 

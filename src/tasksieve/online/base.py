@@ -113,7 +113,7 @@ class OnlineLinearModel(SelectingModel):
     _cache: dict[str, Any]
     _averages: bool
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         register(cls)  # river asks by type what a model is
         return super().__new__(cls)
 
