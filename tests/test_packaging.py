@@ -132,4 +132,4 @@ def test_without_a_compiler_the_twins_are_installed_and_say_so(tmp_path: Path, s
     refused = bare.run(
         "python", "-m", "pip", "install", "--no-deps", "--force-reinstall", str(source), code=1
     )
-    assert "Failed to build tasksieve" in refused or "Failed building wheel" in refused, refused
+    assert "CMake configuration failed" in refused

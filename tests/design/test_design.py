@@ -298,7 +298,7 @@ def test_a_shared_matrix_is_stored_once(rng):
 
 
 def test_sparse_columns_are_used_where_they_lie(rng):
-    x = sparse.random_array((30, 40), density=0.2, format="csc", rng=rng)
+    x = sparse.csc_array(rng.random((30, 40)) * (rng.random((30, 40)) < 0.2))
     storage = as_storage(x)
     assert isinstance(storage, SparseStorage)
     assert np.shares_memory(storage.x.data, x.data)

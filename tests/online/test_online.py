@@ -176,7 +176,7 @@ def test_chunks_change_nothing(form, penalty, rule, rng):
 @pytest.mark.parametrize("rule", ["per-task", "importance", "rounds"])
 def test_lazy_equals_dense_after_many_sparse_rows(rule, penalty, rng):
     n, d, Q = 100_000, 30, 5
-    X = scipy.sparse.random_array((n, d), density=0.1, format="csr", rng=rng)
+    X = scipy.sparse.csr_array(rng.random((n, d)) * (rng.random((n, d)) < 0.1))
     task = rng.integers(0, Q, n)
     y = np.asarray(X.toarray() @ rng.standard_normal(d)) + 0.1 * rng.standard_normal(n)
     params = {"alpha": 0.01, "penalty": penalty, "l1": 0.3, "gamma": 5.0, "missing": rule, "average": False}
@@ -525,7 +525,7 @@ def test_plain_chunks_learn_what_others_do(penalty, missing, sparse):
 def test_bounds_of_norms_change_nothing():
     """A model restored from its state has no bounds yet: it goes on bit for bit all the same."""
     rng = np.random.default_rng(1)
-    X = scipy.sparse.random_array((4000, 200), density=0.05, rng=rng, format="csr")
+    X = scipy.sparse.csr_array(rng.random((4000, 200)) * (rng.random((4000, 200)) < 0.05))
     y, task = rng.standard_normal(4000), rng.integers(0, 7, 4000)
     for penalty in ("l21", "l1+l21"):
         for missing in ("per-task", "importance"):

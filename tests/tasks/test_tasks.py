@@ -113,7 +113,7 @@ def test_a_list_is_a_list_of_tasks_only_if_its_items_are_matrices():
     assert not is_task_list(np.ones((2, 2, 2)))
     assert is_task_list([np.ones((2, 2))])
     assert is_task_list((pd.DataFrame(rows), pd.DataFrame(rows)))
-    assert is_task_list([scipy.sparse.eye_array(2)])
+    assert is_task_list([scipy.sparse.csr_array(np.eye(2))])
     assert is_task_list([rows, rows])
     assert read_tasks(rows, [1.0, 2.0]).form == "single"
     assert read_tasks([rows, rows], [[1.0, 2.0], [3.0, 4.0]]).form == "list"

@@ -174,7 +174,10 @@ class _Crowd:
 
     def blocks(self, seed: int) -> Iterator[tuple[np.random.RandomState, list[Array], Array]]:
         """Tasks that units tie together: their stream of random numbers, their strata of units, and which they are."""
-        _, of_task = connected_components(self.units_of_tasks @ self.units_of_tasks.T, directed=False)
+        shared = (self.units_of_tasks @ self.units_of_tasks.T).tocsr()
+        narrow = (shared.data, shared.indices.astype(np.int32), shared.indptr.astype(np.int32))
+        # with wide indices SciPy 1.11 prints an error and gives an answer all the same
+        _, of_task = connected_components(csr_array(narrow, shape=shared.shape), directed=False)
         strata: dict[int, list[Array]] = {}
         for units in self._strata:
             strata.setdefault(int(of_task[self._task_of_unit[units[0]]]), []).append(units)
