@@ -5,7 +5,10 @@
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
-#   make lint       ruff and mypy
+#   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
+#   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
+#   make wheel      wheels in dist/, tried in empty environments without a compiler
+#   make lint       ruff and mypy, and mypy --strict on a script as a user writes it
 #   make bench      the benchmarks: about 8 hours on two idle cores (it says so, and how long each takes)
 #   make bench-quick   every benchmark at tiny sizes, to see that it works: under 10 minutes
 #   make docs       the documentation, warnings are errors: docs/_build/html/index.html
@@ -21,18 +24,27 @@ PIP := $(PY) -m pip --disable-pip-version-check
 
 KERNELS := $(wildcard src/tasksieve/_kernels/*.cpp src/tasksieve/_kernels/*.hpp src/tasksieve/_kernels/*.h)
 
+# A kernel that does not compile is an error here, and no reason to run on the twins.
+export TASKSIEVE_NEED_KERNELS = 1
+
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test test-all test-torch test-gpu sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test coverage test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.package $(VENV)/.extra-report
+demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
 	$(PY) examples/demo.py --out demo-report
 
-test: $(VENV)/.package $(VENV)/.extra-test
+# Which lines are run costs little to know from Python 3.12 on (sys.monitoring). Before that a tracer is called for every
+# line, which made a part of the tests half as long again: there it is left to `make coverage`.
+MONITORED = $(shell $(PY) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "")')
+COVER = $(if $(MONITORED),--cov)
+
+coverage: COVER = --cov
+test coverage: $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
-	$(PY) -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	COVERAGE_CORE=$(or $(MONITORED),ctrace) $(PY) -m pytest -n auto --dist worksteal -m "not slow" $(COVER) $(PYTEST_ARGS)
 
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
@@ -46,9 +58,29 @@ test-gpu: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-gpu
 	$(PY) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch sees no CUDA device here")'
 	$(PY) -m pytest -m gpu tests $(PYTEST_ARGS)
 
+# Its own environment, and a module of its own: an editable one would share the folder of the ordinary build.
+LOWEST := .venv-lowest
+CORE := $(addprefix tests/,kernels losses penalties screening design path linear tasks fitted proof verify tables runs graph online \
+  genotypes cluster test_problem_file.py)
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) $(PYTEST_ARGS)
+
+$(LOWEST)/.installed: pyproject.toml CMakeLists.txt .ci/lowest $(KERNELS) $(shell find src -name '*.py')
+	$(MAKE) VENV=$(LOWEST) $(LOWEST)/.build
+	$(LOWEST)/bin/python .ci/lowest > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --prefer-binary -r $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check install -q --no-build-isolation --no-deps -Cbuild-dir=build/lowest .
+	touch $@
+
+# WHEEL_PYTHONS: interpreters; by default those of python3.11 to python3.14 that are there.
+wheel: $(PY)
+	$(PY) .ci/wheel $(WHEEL_PYTHONS)
+
 lint: $(VENV)/.package $(VENV)/.extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) -m mypy --config-file tests/typing/mypy.ini tests/typing/user_script.py
 
 format: $(VENV)/.extra-lint
 	$(PY) -m ruff check --fix .
@@ -118,5 +150,5 @@ $(VENV)/.extra-%: pyproject.toml $(VENV)/.build
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo-report docs/_build docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo-report docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

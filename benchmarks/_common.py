@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from _extras import require_extras
 from scipy import sparse
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -530,9 +531,18 @@ def _source_commit() -> str:
     return last.stdout.strip() + (" with changes" if changed.returncode == 1 else "")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Arguments, and then whether all that the script needs is here: not after hours."""
+
+    def parse_args(self, *args: Any, **options: Any) -> Any:
+        found = super().parse_args(*args, **options)
+        require_extras(Path(sys.argv[0]).resolve())
+        return found
+
+
 def arguments(description: str | None) -> argparse.ArgumentParser:
     """A parser with what all scripts take."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         description=(description or "").strip(), formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does the script work at all?")

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import _extras  # noqa: F401  (says what to install where matplotlib is not)
 import numpy as np
 
 # borders between colours; below 1, where the other program is faster, the colours are those of a warning

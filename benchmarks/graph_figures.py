@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import _extras  # noqa: F401  (says what to install where matplotlib is not)
 import matplotlib
 
 matplotlib.use("Agg")

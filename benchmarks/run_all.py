@@ -38,6 +38,7 @@ RUNS: dict[str, Job] = {
     "everyday": Job(90, "everyday.py", ("--resume",)),
     "tall": Job(30, "tall.py"),
     "small_fit": Job(1, "small_fit.py"),
+    "startup": Job(1, "startup.py"),
     "stability": Job(30, "stability.py"),
     "permutations": Job(2, "permutations.py"),
     "findings": Job(10, "findings.py"),

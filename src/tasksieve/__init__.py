@@ -104,6 +104,22 @@ _PARTS = (
 )
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import design as design
+    from . import findings as findings
+    from . import genotypes as genotypes
+    from . import graph as graph
+    from . import linear as linear
+    from . import losses as losses
+    from . import online as online
+    from . import path as path
+    from . import penalties as penalties
+    from . import proof as proof
+    from . import report as report
+    from . import screening as screening
+    from . import solvers as solvers
+    from . import tasks as tasks
+    from . import verify as verify
     from .design import Storage as Storage
     from .findings.bounds import pfer_bound as pfer_bound
     from .findings.compare import compare as compare
@@ -168,22 +184,26 @@ if TYPE_CHECKING:
     from .tasks import on_device as on_device
     from .tasks.cluster import open_zarr as open_zarr
 
+    checks: Any  # above all estimators: nothing of the package may depend on it
+
 __all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name == "model_selection":  # where 0.1 had them
-        warnings.warn("tasksieve.model_selection: use ts.TaskKFold and ts.task_scorer", FutureWarning, stacklevel=2)
-        return import_module(f"{__name__}.fitted.model_selection")
-    elif name in _PARTS:
-        value = import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types knows the names from above, and a name that is none by its absence
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        elif name == "model_selection":  # where 0.1 had them
+            warnings.warn("tasksieve.model_selection: use ts.TaskKFold and ts.task_scorer", FutureWarning, stacklevel=2)
+            return import_module(f"{__name__}.fitted.model_selection")
+        elif name in _PARTS:
+            value = import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PARTS})
+    return sorted([*__all__, *_PARTS])  # what is for people: TAB shows nothing else

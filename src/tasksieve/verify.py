@@ -1440,7 +1440,7 @@ class Problem:
             for i in range(len(rows.tasks)):
                 first = np.flatnonzero(~inside[rows.part(i)])
                 if len(first):
-                    why.setdefault(i, f"its vector leaves the loss's domain, first in row {first[0]}")
+                    why.setdefault(i, f"its vector leaves the loss's domain, first in row {first[0] + 1}")
         return natural, why
 
     def _moves(self, rows: Rows, sh: Box, v: Box) -> tuple[Box, list[int]]:
@@ -1497,7 +1497,7 @@ class Problem:
         for q in range(classes):
             if not np.all(pi[q].lo >= 0):
                 first = int(np.flatnonzero(~np.asarray(pi[q].lo >= 0, dtype=bool))[0])
-                return _columns(pi), {0: f"its vector leaves the loss's domain, first in row {first}"}
+                return _columns(pi), {0: f"its vector leaves the loss's domain, first in row {first + 1}"}
         return _columns(pi), {}
 
     # -- dual: its value -------------------------------------------------------------------------------------
@@ -2400,9 +2400,7 @@ def read_table(cert: Certificate, path: str) -> dict[str, Any]:
             for name in [*(recipe["source"] for recipe in recipes), *words]:
                 if counts[name] != 1:
                     raise Mismatch(f"{path} has {counts[name]} columns {name!r}, the certificate needs one")
-            for number, row in enumerate(rows, start=2):
-                if not row:
-                    continue
+            for number, row in enumerate(filter(None, rows), start=1):  # rows of data, empty lines left out
                 if len(row) != len(names):
                     raise Mismatch(f"{path}, row {number}: {len(row)} cells, not {len(names)}")
                 where = f"{path}, row {number}, column "

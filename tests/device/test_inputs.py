@@ -137,13 +137,13 @@ def test_nan_and_infinity_are_named(data: Data, device: str) -> None:
     X, y, task = data
     X = X.copy()
     X[7, 4] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN: row 7, feature 4"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN: row 8 .*\[:, 4\]"):
         ts.MultiTaskLasso().fit(tensor(X, device=device), y, task)
     X[7, 4] = np.inf
-    with pytest.raises(ValueError, match=r"Input X contains infinity \(inf\): row 7, feature 4"):
+    with pytest.raises(ValueError, match=r"Input X contains infinity \(inf\): row 8 .*\[:, 4\]"):
         ts.MultiTaskLasso().fit(tensor(X, "float32", device), y, task)
     model = ts.MultiTaskLasso().fit(data[0], y, task)
-    with pytest.raises(ValueError, match="row 7, feature 4"):
+    with pytest.raises(ValueError, match=r"row 8 .*\[:, 4\]"):
         model.predict(tensor(X, device=device), task)
 
 

@@ -154,7 +154,7 @@ def test_nan_in_streamed_rows(data: Data) -> None:
     X, y, task = data
     X = X.copy()
     X[7, 4] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN: row 7, feature 4"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN: row 8 .*\[:, 4\]"):
         ts.MultiTaskLasso().fit(ts.on_device(X, "cpu", max_bytes=9000), y, task)
 
 

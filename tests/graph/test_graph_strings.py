@@ -81,7 +81,7 @@ def test_letters_outside_the_alphabet():
 
 def test_errors():
     for X, message in (
-        (["ACG", "AC"], "row 1 has 2"),
+        (["ACG", "AC"], "row 2 has 2"),
         ([], "non-empty"),
         ([[1.0]], "Expected strings"),
         ([""], "empty"),

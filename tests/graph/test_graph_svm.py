@@ -265,7 +265,7 @@ def test_not_finite(form, value, rng):
     y, task = np.where(rng.random(60) < 0.5, 1, -1), np.repeat([0, 1], 30)
     X[37, 2] = value
     given = {"csr": scipy.sparse.csr_matrix(X), "list": [X[:30], X[30:]]}.get(form, X)
-    where = "row 7" if form == "list" else "row 37"
+    where = "row 8" if form == "list" else "row 38"
     with pytest.raises(ValueError, match=where):
         if form == "list":
             ts.GraphSVC().fit(given, [y[:30], y[30:]])

@@ -42,6 +42,27 @@ def walk(module, given, group, l1, positive, rows, lams, ridge, goal, threads=1,
     return path.advance(lams, np.full(len(lams), ridge), np.full(len(lams), goal), 20_000, budget)
 
 
+@pytest.mark.parametrize("features", [1, 7, 64, 65, 200])
+@pytest.mark.parametrize("matrices", [1, 3])
+def test_outer_products_are_subtracted_in_place(rng, features, matrices):
+    x = np.asfortranarray(rng.standard_normal((5 * matrices, features)))
+    first, second = rng.standard_normal((2, matrices, 2, features))
+    results = []
+    for module, threads in ((kernels, 1), (kernels, 3), (reference, 1)):
+        gram = np.zeros((matrices, kernels.panel_cells(features)))
+        kernels.add_grams(x, 5 * np.arange(matrices + 1), 1, gram)
+        before = gram.copy()
+        module.subtract_outer(first, second, threads, gram)
+        results.append(gram)
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_allclose(results[0], results[2], atol=1e-13)
+    for m in range(matrices):
+        change = square(before[m] - results[0][m], features)
+        np.testing.assert_allclose(change, first[m].T @ second[m], atol=1e-12)
+    with pytest.raises(ValueError):
+        kernels.subtract_outer(first, second[:, :1].copy(), 1, results[0])
+
+
 @pytest.mark.parametrize("features", [1, 63, 64, 65, 130, 300])
 @pytest.mark.parametrize("matrices", [1, 3])
 def test_gram_matrices_lie_in_panels(rng, features, matrices):

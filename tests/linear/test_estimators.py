@@ -251,7 +251,7 @@ def test_predict_refuses(regression):
     with pytest.raises(NotFittedError):
         model.predict(X)
     model.fit(X, y, task=task)
-    with pytest.raises(ValueError, match=r"task 'z' in row 0 is unknown"):
+    with pytest.raises(ValueError, match=r"task 'z' in row 1 .*is unknown"):
         model.predict(X[:1], task=["z"])
     with pytest.raises(ValueError, match="X has 3 features, but MultiTaskLasso is expecting 12"):
         model.predict(X[:, :3])
@@ -259,7 +259,7 @@ def test_predict_refuses(regression):
         model.predict([X, X])
     with pytest.raises(ValueError, match="task was given with a list"):
         model.predict([X] * 4, task=task)
-    with pytest.raises(ValueError, match="row 2, feature 5"):
+    with pytest.raises(ValueError, match=r"row 3 .*\[:, 5\]"):
         bad = X.copy()
         bad[2, 5] = np.nan
         model.predict(bad)
@@ -486,9 +486,9 @@ def test_large_matrices_are_searched_through_their_norms(bad):
     y, task = X[:, 0].copy(), np.arange(500) % 2
     X[3, 77] = bad
     for options in ({}, {"feature_weights": np.r_[0.0, np.ones(8999)]}):
-        with pytest.raises(ValueError, match="row 3, feature 77"):
+        with pytest.raises(ValueError, match=r"row 4 .*\[:, 77\]"):
             ts.MultiTaskLasso(**options).path(X, y, task=task)
-    with pytest.raises(ValueError, match=r"X\[1\] contains .* row 3, feature 77"):
+    with pytest.raises(ValueError, match=r"X\[1\] contains .* row 4 .*\[:, 77\]"):
         ts.MultiTaskLasso().fit([X[4:], X], [y[4:], y])
     X[3, 77] = 1e200
     with pytest.raises(ValueError, match="feature 0 are smaller than the largest of X"):

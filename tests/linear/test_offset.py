@@ -271,11 +271,11 @@ def test_logistic_certificate_with_large_offsets_is_true(data, rng):
     ("change", "words"),
     [
         (lambda o: o[:-1], "offset has shape \\(74,\\), expected \\(75,\\)"),
-        (lambda o: np.where(np.arange(75) == 7, np.nan, o), "offset is nan in row 7"),
-        (lambda o: np.where(np.arange(75) == 7, np.inf, o), "offset is inf in row 7"),
+        (lambda o: np.where(np.arange(75) == 7, np.nan, o), "offset is nan in row 8"),
+        (lambda o: np.where(np.arange(75) == 7, np.inf, o), "offset is inf in row 8"),
         (lambda o: np.array(["x"] * 75), "offset must hold numbers"),
         (lambda o: np.nan, "offset is nan"),
-        (lambda o: np.ma.array(o, mask=np.arange(75) == 3), "offset is masked in row 3"),
+        (lambda o: np.ma.array(o, mask=np.arange(75) == 3), "offset is masked in row 4"),
     ],
 )
 def test_what_is_no_offset_is_refused(data, change, words):
@@ -288,7 +288,7 @@ def test_what_is_no_offset_is_refused_at_predict(data):
     x, y, task, _, offset = data
     model = ts.MultiTaskLasso(0.1).fit(x, y, task=task, offset=offset)
     nothing = np.full(75, np.nan)
-    for wrong, words in ((offset[:-1], "expected \\(75,\\)"), (nothing, "not finite in row 0"), ("a", "numbers")):
+    for wrong, words in ((offset[:-1], "expected \\(75,\\)"), (nothing, "not finite in row 1"), ("a", "numbers")):
         with pytest.raises(ValueError, match=words):
             model.predict(x, task=task, offset=wrong)
     with pytest.raises(ValueError, match="list of 3 1-D arrays"):

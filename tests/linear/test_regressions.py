@@ -146,14 +146,14 @@ def test_negative_counts_are_refused_by_row_and_task(data):
     x, _, counts = data
     counts = counts.copy()
     counts[40] = -1.0
-    with pytest.raises(ValueError, match="y: counts must not be negative; row 40 of task 'b' is -1"):
+    with pytest.raises(ValueError, match=r"y: counts must not be negative; row 41 .*of task 'b' is -1"):
         ts.MultiTaskPoisson().fit(x, counts, task=TASK)
     order = np.arange(75)[::-1]
-    with pytest.raises(ValueError, match="row 34 of task 'b' is -1"):
+    with pytest.raises(ValueError, match=r"row 35 .*of task 'b' is -1"):
         ts.MultiTaskPoissonCV(n_alphas=3).fit(x[order], counts[order], task=TASK[order])
-    with pytest.raises(ValueError, match="row 40 is -1"):
+    with pytest.raises(ValueError, match=r"row 41 .*is -1"):
         ts.MultiTaskRegressor("poisson").path(x, counts)
-    with pytest.raises(ValueError, match="row 3 of task 1 is -2"):
+    with pytest.raises(ValueError, match=r"row 4 .*of task 1 is -2"):
         ts.MultiTaskPoisson().fit(x[:5], np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0], [1.0, -2.0], [1.0, 1.0]]))
     counts[40] = np.nan
     ts.MultiTaskPoisson(0.1).fit(x, counts, task=TASK)

@@ -170,7 +170,7 @@ def test_nan_is_named(gathered: list[Any], monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(data, "SEARCHED_ENTRIES", 0)
     X, y, task = make()
     X[17, 2] = np.nan
-    with pytest.raises(ValueError, match="row 17"):
+    with pytest.raises(ValueError, match="row 18"):
         ts.MultiTaskLasso().path(X, y, task=task)
 
 
@@ -460,7 +460,7 @@ def test_refusals() -> None:
         moments.add(X, y)
     with pytest.raises(ValueError, match="n_folds"):
         moments.add(X, y, task, fold=task)
-    with pytest.raises(ValueError, match="fold 2 in row 2"):
+    with pytest.raises(ValueError, match="fold is 2 in row 3"):
         ts.TaskMoments(2).add(X, y, task, fold=np.arange(60))
     with pytest.raises(ValueError, match="one after the other"):
         moments.add([X, X], [y, y])

@@ -121,12 +121,12 @@ def hide(values, *place):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"X": hide(X, 4, 2)}, "X is masked in row 4, feature 2"),
-        ({"X": [*X[:4], hide(X[4], 2), *X[5:]]}, "X is masked in row 4, feature 2"),
-        ({"task": hide(TASK, 5)}, "task is masked in row 5"),
-        ({"task": hide(TASK.astype(str), 5)}, "task is masked in row 5"),
-        ({"task": np.array([np.ma.masked, *TASK[1:]], dtype=object)}, "task has no label in row 0"),
-        ({"sample_weight": hide(np.ones(N), 6)}, "sample_weight is masked in row 6"),
+        ({"X": hide(X, 4, 2)}, r"X is masked in row 5 .*, column X\[:, 2\]"),
+        ({"X": [*X[:4], hide(X[4], 2), *X[5:]]}, r"X is masked in row 5 .*, column X\[:, 2\]"),
+        ({"task": hide(TASK, 5)}, "task is masked in row 6"),
+        ({"task": hide(TASK.astype(str), 5)}, "task is masked in row 6"),
+        ({"task": np.array([np.ma.masked, *TASK[1:]], dtype=object)}, "task has no label in row 1 "),
+        ({"sample_weight": hide(np.ones(N), 6)}, "sample_weight is masked in row 7"),
     ],
 )
 @pytest.mark.parametrize(
@@ -144,28 +144,28 @@ def test_masks_elsewhere_are_refused_in_other_forms_and_parameters():
     parts = [X[t == TASK] for t in range(T)], [y[t == TASK] for t in range(T)]
     weights = [np.ones(len(part)) for part in parts[1]]
     for arguments, words in (
-        (([parts[0][0], hide(parts[0][1], 3, 0), parts[0][2]], parts[1]), r"X\[1\] is masked in row 3, feature 0"),
-        ((*parts, None, [weights[0], hide(weights[1], 2), weights[2]]), r"sample_weight\[1\] is masked in row 2"),
-        ((X, np.stack([y, y], axis=1), None, hide(np.ones((N, 2)), 2, 1)), "sample_weight is masked in row 2, task 1"),
+        (([parts[0][0], hide(parts[0][1], 3, 0), parts[0][2]], parts[1]), r"X\[1\] is masked in row 4 .*\[:, 0\]"),
+        ((*parts, None, [weights[0], hide(weights[1], 2), weights[2]]), r"sample_weight\[1\] is masked in row 3"),
+        ((X, np.stack([y, y], axis=1), None, hide(np.ones((N, 2)), 2, 1)), "sample_weight is masked in row 3 .*task 1"),
     ):
         with pytest.raises(ValueError, match=words):
             ts.MultiTaskLasso().fit(*arguments)
     for model, words in (
-        (ts.MultiTaskLasso(feature_weights=hide(np.ones(D), 1)), "feature_weights is masked in feature 1"),
+        (ts.MultiTaskLasso(feature_weights=hide(np.ones(D), 1)), r"feature_weights is masked in feature_weights\[1\]"),
         (ts.MultiTaskLasso(task_weights=hide(np.ones(T), 2)), "task_weights is masked in task 2"),
-        (ts.MultiTaskSparseGroupLasso(l1=hide(np.ones(D), 1)), "l1 is masked in feature 1"),
-        (ts.MultiTaskOWL(weights=hide(np.ones(D), 1)), "weights is masked in rank 1"),
-        (ts.MultiTaskLassoCV(alphas=hide(np.ones(3), 1)), "alphas is masked in value 1"),
-        (ts.GraphSVR(graph=hide(np.ones((T, T)), 0, 1)), "graph is masked in row 0, column 1"),
+        (ts.MultiTaskSparseGroupLasso(l1=hide(np.ones(D), 1)), r"l1 is masked in l1\[1\]"),
+        (ts.MultiTaskOWL(weights=hide(np.ones(D), 1)), r"weights is masked in weights\[1\]"),
+        (ts.MultiTaskLassoCV(alphas=hide(np.ones(3), 1)), r"alphas is masked in alphas\[1\]"),
+        (ts.GraphSVR(graph=hide(np.ones((T, T)), 0, 1)), r"graph is masked in row 1 .*, column .*\[:, 1\]"),
     ):
         with pytest.raises(ValueError, match=words):
             model.fit(X, y, task=TASK)
     fitted = ts.MultiTaskLasso(0.1).fit(X, y, task=TASK)
     for arguments, words in (
-        ({"X": hide(X, 4, 2), "task": TASK}, "X is masked in row 4, feature 2"),
-        ({"X": X, "task": hide(TASK, 5)}, "task is masked in row 5"),
+        ({"X": hide(X, 4, 2), "task": TASK}, r"X is masked in row 5 .*, column X\[:, 2\]"),
+        ({"X": X, "task": hide(TASK, 5)}, "task is masked in row 6"),
     ):
         with pytest.raises(ValueError, match=words):
             fitted.predict(**arguments)
-    with pytest.raises(ValueError, match="X is masked in row 1"):
+    with pytest.raises(ValueError, match="X is masked in row 2"):
         ts.WeightedDegreeHasher(2).fit_transform(hide(np.array(["ACGT", "CCGT"]), 1))

@@ -13,8 +13,8 @@ import tasksieve as ts
 
 DAY = pd.Timestamp("2024-01-31 12:00")
 COLUMNS = {
-    "text": (["m", "f"] * 10, "column 'sex' holds text: 'm' in row 0"),
-    "text late": (["1", "2"] * 9 + ["1", "two"], "column 'sex' holds text: 'two' in row 19"),
+    "text": (["m", "f"] * 10, "column 'sex' holds text: 'm' in row 1"),
+    "text late": (["1", "2"] * 9 + ["1", "two"], "column 'sex' holds text: 'two' in row 20"),
     "strings": (pd.Series(["m", "f"] * 10, dtype="string"), "column 'sex' holds text"),
     "categories": (pd.Categorical(["m", "f"] * 10), "column 'sex' holds text"),
     "timestamps": ([DAY] * 20, "column 'sex' holds dates: 2024-01-31"),
@@ -49,9 +49,9 @@ def test_prediction_and_lists_of_tasks_name_it_too(rng: np.random.Generator) -> 
 
 def test_arrays_have_numbers_for_names(rng: np.random.Generator) -> None:
     y = rng.standard_normal(20)
-    with pytest.raises(ValueError, match="X: column 1 holds text: 'm'"):
+    with pytest.raises(ValueError, match=r"X: column X\[:, 1\] holds text: 'm'"):
         ts.MultiTaskLasso(0.1).fit(np.array([[1.0, "m"]] * 20, dtype=object), y)
-    with pytest.raises(ValueError, match="X: column 0 holds dates"):
+    with pytest.raises(ValueError, match=r"X: column X\[:, 0\] holds dates"):
         ts.MultiTaskLasso(0.1).fit(np.full((20, 1), np.datetime64("2024-01-31")), y)
 
 

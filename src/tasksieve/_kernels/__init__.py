@@ -44,7 +44,9 @@ def _choose() -> ModuleType:
         return _load_compiled(None)
     except ImportError as error:
         warnings.warn(
-            f"tasksieve runs on its NumPy reference kernels, many times slower than the compiled ones ({error})",
+            "tasksieve was installed without its compiled kernels and runs on NumPy ones, many times slower: "
+            "install a wheel, or a C++17 compiler and then tasksieve again, with pip's --force-reinstall "
+            f"--no-cache-dir ({error})",
             RuntimeWarning,
             stacklevel=2,
         )

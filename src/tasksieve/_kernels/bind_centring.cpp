@@ -62,6 +62,52 @@ void py_stored_rows(Rows<double> rows, Rows<double> raw, Rows<double> shifts, Ro
                  pulled.data(), left.data(), own, own + tasks, own + 2 * tasks, own + 3 * tasks});
 }
 
+void py_stored_values(Indices counts, Indices places, Rows<double> rows, Rows<double> raw, Rows<double> sizes,
+                      Rows<double> shifts, Cube<double> coefficients, Rows<double> fit, Rows<double> nuisance_shifts,
+                      Vector<double> label_shifts, bool intercept, OutCube<double> left, OutCube<double> facts) {
+    StoredValues is;
+    is.n_values = length(counts);
+    is.tasks = rows.shape(1);
+    is.matrices = sizes.shape(0);
+    is.features = sizes.shape(1);
+    is.n_nuisance = coefficients.shape(1);
+    index_t count = 0;
+    for (index_t v = 0; v < is.n_values; ++v) {
+        require(counts.data()[v] >= 0 && counts.data()[v] <= length(places) - count, "counts must add up to the rows");
+        count += counts.data()[v];
+    }
+    require(count == length(places), "counts must add up to the rows");
+    check_indices(places, is.features, "place out of range");
+    require(shaped(rows, count, is.tasks) && shaped(raw, count, is.tasks), "rows and raw must be rows x tasks");
+    require(is.matrices == 1 || is.matrices == is.tasks, "one matrix, or one a task");
+    require(shaped(shifts, is.matrices, is.features) && shaped(coefficients, is.matrices, is.n_nuisance, is.features),
+            "shifts and coefficients: as the sizes");
+    require(shaped(fit, is.tasks, is.n_nuisance) && shaped(nuisance_shifts, is.n_nuisance, is.tasks) &&
+                length(label_shifts) == is.tasks && is.n_nuisance >= index_t(intercept),
+            "fit, nuisance_shifts or label_shifts has the wrong size");
+    require(shaped(left, is.n_values, is.n_nuisance, is.tasks) && shaped(facts, 4, is.n_values, is.tasks),
+            "left or facts has the wrong size");
+    is.counts = counts.data();
+    is.places = places.data();
+    is.rows = rows.data();
+    is.raw = raw.data();
+    is.sizes = sizes.data();
+    is.shifts = shifts.data();
+    is.coefficients = coefficients.data();
+    is.fit = fit.data();
+    is.nuisance_shifts = nuisance_shifts.data();
+    is.label_shifts = label_shifts.data();
+    is.intercept = intercept;
+    is.left = left.data();
+    const index_t size = is.n_values * is.tasks;
+    is.exact = facts.data();
+    is.rest = is.exact + size;
+    is.total = is.rest + size;
+    is.reach = is.total + size;
+    nb::gil_scoped_release release;
+    stored_values(is);
+}
+
 void py_measure_against(Rows<double> z, Vector<double> r, Indices offsets, Rows<double> inverse, Rows<double> slack,
                         OutRows<double> products, OutVector<double> norms) {
     const index_t tasks = check_offsets(offsets, length(r)), count = z.shape(0);
@@ -84,6 +130,9 @@ void bind_centring(nb::module_ &m) {
     m.def("stored_rows", &py_stored_rows, array("rows"), array("raw"), array("shifts"), array("sizes"),
           array("loadings"), array("from_basis"), array("nuisance"), array("nuisance_shifts"), "intercept"_a,
           array("label_shift"), array("pulled"), array("left"), array("facts"));
+    m.def("stored_values", &py_stored_values, array("counts"), array("places"), array("rows"), array("raw"),
+          array("sizes"), array("shifts"), array("coefficients"), array("fit"), array("nuisance_shifts"),
+          array("label_shifts"), "intercept"_a, array("left"), array("facts"));
     m.def("measure_against", &py_measure_against, array("z"), array("r"), array("offsets"), array("inverse"),
           array("slack"), array("products"), array("norms"));
 }

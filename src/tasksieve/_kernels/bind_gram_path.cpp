@@ -86,6 +86,14 @@ void py_add_grams(Columns<double> x, Indices offsets, int threads, OutRows<doubl
     add_grams(x.data(), rows, offsets.data(), matrices, features, threads, gram.data());
 }
 
+void py_subtract_outer(Cube<double> first, Cube<double> second, int threads, OutRows<double> gram) {
+    const index_t matrices = first.shape(0), count = first.shape(1), features = first.shape(2);
+    require(shaped(second, matrices, count, features), "both factors must have the same shape");
+    require(shaped(gram, matrices, panel_cells(features)), "gram must hold the panels of square matrices");
+    nb::gil_scoped_release release;
+    subtract_outer(first.data(), second.data(), matrices, count, features, threads, gram.data());
+}
+
 }  // namespace
 
 void bind_gram_path(nb::module_ &m) {
@@ -96,6 +104,7 @@ void bind_gram_path(nb::module_ &m) {
              array("l1"), "positive"_a, "rounding"_a, "gauge_error"_a, "room"_a, "rows"_a, "threads"_a)
         .def("advance", &PyGramPath::advance, array("lams"), array("ridges"), array("goals"), "max_epochs"_a, "budget"_a);
     m.def("panel_cells", &panel_cells, "features"_a);
+    m.def("subtract_outer", &py_subtract_outer, array("first"), array("second"), "threads"_a, array("gram"));
     m.def("add_grams", &py_add_grams, array("x"), array("offsets"), "threads"_a, array("gram"));
 }
 

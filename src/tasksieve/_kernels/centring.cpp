@@ -127,6 +127,44 @@ void exact_columns(const double *terms, index_t n_terms, const double *a, const 
     }
 }
 
+void stored_values(const StoredValues &is) {
+    const index_t tasks = is.tasks, width = is.n_nuisance * tasks;
+    index_t first = 0;
+    for (index_t v = 0; v < is.n_values; ++v) {
+        const index_t last = first + is.counts[v];
+        double *left = is.left + v * width;
+        for (index_t t = 0; t < tasks; ++t) {
+            const index_t m = is.matrices == 1 ? 0 : t, at = v * tasks + t;
+            const double *sizes = is.sizes + m * is.features, *shifts = is.shifts + m * is.features;
+            double reach = 0.0;
+            for (index_t k = first; k < last; ++k) reach += sizes[is.places[k]] * std::fabs(is.rows[k * tasks + t]);
+            is.reach[at] = reach;
+            for (index_t z = 0; z < is.n_nuisance; ++z) {
+                const double *coefficients = is.coefficients + (m * is.n_nuisance + z) * is.features;
+                double sum = 0.0;
+                for (index_t k = first; k < last; ++k) sum += coefficients[is.places[k]] * is.rows[k * tasks + t];
+                left[z * tasks + t] = is.fit[t * is.n_nuisance + z] - sum;
+            }
+            Twofold found;
+            double total = 0.0;
+            const auto add = [&](double a, double b) {
+                found.add_product(a, b);
+                total += std::fabs(a * b);
+            };
+            if (is.intercept) {
+                add(left[t], 1.0);
+                add(is.label_shifts[t], 1.0);
+                for (index_t z = 1; z < is.n_nuisance; ++z) add(is.nuisance_shifts[z * tasks + t], -left[z * tasks + t]);
+                for (index_t k = first; k < last; ++k) add(shifts[is.places[k]], -is.raw[k * tasks + t]);
+            }
+            is.exact[at] = found.total();
+            is.rest[at] = found.rest();
+            is.total[at] = total;
+        }
+        first = last;
+    }
+}
+
 void stored_rows(const Stored &is) {
     const index_t tasks = is.tasks, first = is.intercept ? 1 : 0;
     for (index_t t = 0; t < tasks; ++t) {

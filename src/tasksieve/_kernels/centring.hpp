@@ -43,6 +43,25 @@ struct Stored {
 // precision, `spread` being the sum of the sizes of these terms.
 void stored_rows(const Stored &is);
 
+// The same for many values at once, whose rows come one value after the other, from nuisance coefficients of columns.
+struct StoredValues {
+    index_t n_values, tasks, matrices, features, n_nuisance;
+    const index_t *counts, *places;            // rows of each value, and their features
+    const double *rows, *raw;                  // rows x tasks
+    const double *sizes, *shifts;              // matrices x features
+    const double *coefficients;                // matrices x n_nuisance x features
+    const double *fit;                         // tasks x n_nuisance
+    const double *nuisance_shifts;             // n_nuisance x tasks
+    const double *label_shifts;                // tasks
+    bool intercept;                            // the first nuisance column is the constant
+    double *left;                              // n_values x n_nuisance x tasks
+    double *exact, *rest, *total, *reach;      // n_values x tasks
+};
+
+// left = fit - sum_k coefficients_k rows_k; reach = sum_k sizes_k |rows_k|; exact + rest, in twice the precision, and
+// total as `constant`, `rest` and `spread` of `stored_rows`.
+void stored_values(const StoredValues &is);
+
 // products[k, t] = |<z_k, r>| inverse[k, t] + slack[k, t] ||r|| over the rows of task t, the inner product in twice the
 // precision, and the norms of r.
 void measure_against(const double *z, index_t count, const double *r, const index_t *offsets, index_t tasks,

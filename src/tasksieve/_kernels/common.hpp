@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "portable.hpp"
+
 // One binary serves every x86-64 machine: the loader picks the clone that the processor can run. The clones are named by
 // instruction set: one named by a processor ("arch=haswell") would run on that very model and on no later one.
 // Sanitizers start after the loader does, so a sanitized build keeps only the plain version.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
+#if defined(TASKSIEVE_GNU) && defined(__x86_64__) && !defined(__clang__) && defined(__linux__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
 #define TASKSIEVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -18,14 +20,6 @@
 #endif
 #else
 #define TASKSIEVE_MULTIVERSION
-#endif
-
-#if defined(__GNUC__)
-#define TASKSIEVE_INLINE inline __attribute__((always_inline))
-#define TASKSIEVE_INLINE_LAMBDA __attribute__((always_inline))  // a lambda is compiled with the clone that it is in
-#else
-#define TASKSIEVE_INLINE inline
-#define TASKSIEVE_INLINE_LAMBDA
 #endif
 
 // MACRO(T) for every type in which data are read as they lie in memory.

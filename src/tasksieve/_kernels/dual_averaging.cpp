@@ -630,8 +630,8 @@ index_t DualAveraging::learn_rows(const Compressed<double, I> &rows, const doubl
         read_row(rows[i], task[i], ready);
         // the rows themselves pass through the caches that the state fills: ask for the one after, line by line
         const index_t end = rows.indptr[i + 1], after = i + 1 < rows.lines ? index_t(rows.indptr[i + 2]) : end;
-        for (index_t k = end; k < after; k += 64 / sizeof(double)) __builtin_prefetch(rows.data + k);
-        for (index_t k = end; k < after; k += 64 / sizeof(I)) __builtin_prefetch(rows.indices + k);
+        for (index_t k = end; k < after; k += 64 / sizeof(double)) fetch_ahead(rows.data + k);
+        for (index_t k = end; k < after; k += 64 / sizeof(I)) fetch_ahead(rows.indices + k);
         return ready;
     };
     for (index_t i = 0; i < std::min(kAhead, rows.lines); ++i) prepare(i);

@@ -17,7 +17,7 @@ struct Random {  // splitmix64
         return z ^ (z >> 31);
     }
     index_t below(index_t n) {
-        return static_cast<index_t>((static_cast<unsigned __int128>(next()) * static_cast<std::uint64_t>(n)) >> 64);
+        return static_cast<index_t>(high_product(next(), static_cast<std::uint64_t>(n)));
     }
     void shuffle(index_t *values, index_t n) {
         for (index_t k = n - 1; k > 0; --k) std::swap(values[k], values[below(k + 1)]);
@@ -152,7 +152,8 @@ TASKSIEVE_INLINE std::uint8_t following_nap(int nap) {
 
 template <class Rows, class W>
 TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const Descent<W> &descent) {
-    const auto [beta, w, active, counts, squares, max_epochs, target, low, high, seed] = descent;
+    const auto [beta, weights, active, counts, squares, max_epochs, target, low, high, seed] = descent;
+    W *const w = weights;  // C++17: a lambda cannot capture a structured binding
     const double inf = std::numeric_limits<double>::infinity();
     double lowest = low, highest = high;
     DescentReport report;
@@ -216,8 +217,8 @@ TASKSIEVE_INLINE DescentReport descend(Rows rows, const GraphProblem &p, const D
                 const index_t i = visit[k];
                 if (k + 12 < count) {  // visits jump about: what the next ones read is fetched ahead, in two steps
                     const index_t next = visit[k + 12];
-                    __builtin_prefetch(&facts[next]);
-                    if (p.row_of) __builtin_prefetch(p.row_of + next);
+                    fetch_ahead(&facts[next]);
+                    if (p.row_of) fetch_ahead(p.row_of + next);
                     else rows.prefetch_start(next);
                 }
                 if (p.row_of && k + 8 < count) rows.prefetch_start(p.row_of[visit[k + 8]]);

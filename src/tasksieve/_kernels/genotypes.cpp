@@ -14,7 +14,7 @@ constexpr index_t column_grain = 256;  // columns one thread takes at a time
 constexpr unsigned missing_code = 1;
 
 // Four numbers, in one register or in two: a vector wider than the machine's would live in memory.
-#if defined(__x86_64__)
+#if defined(TASKSIEVE_GNU) && defined(__x86_64__)
 typedef double Four __attribute__((vector_size(32)));
 
 TASKSIEVE_INLINE Four zero() { return Four{0.0, 0.0, 0.0, 0.0}; }
@@ -26,7 +26,17 @@ TASKSIEVE_INLINE Four load(const double *from) {
 TASKSIEVE_INLINE void add_product(Four &sum, const Four &a, const Four &b) { sum += a * b; }
 TASKSIEVE_INLINE double total(const Four &sum) { return (sum[0] + sum[2]) + (sum[1] + sum[3]); }
 #else
+#if defined(TASKSIEVE_GNU)
 typedef double Two __attribute__((vector_size(16)));
+#else
+struct Two {
+    double values[2];
+    double operator[](int k) const { return values[k]; }
+};
+inline Two operator+(const Two &a, const Two &b) { return {{a[0] + b[0], a[1] + b[1]}}; }
+inline Two operator*(const Two &a, const Two &b) { return {{a[0] * b[0], a[1] * b[1]}}; }
+inline Two &operator+=(Two &a, const Two &b) { return a = a + b; }
+#endif
 struct Four {
     Two first, second;
 };
@@ -139,7 +149,7 @@ TASKSIEVE_INLINE void missing_sums(const std::uint8_t *bytes, const double *cons
     std::fill(sums, sums + vectors, 0.0);
     for (index_t g = 0; g < count; g += 8)
         for (std::uint64_t left = missing(word(bytes + g, count - g)); left; left &= left - 1) {
-            const index_t i = 4 * g + __builtin_ctzll(left) / 2;
+            const index_t i = 4 * g + lowest_one(left) / 2;
             for (index_t m = 0; m < vectors; ++m) sums[m] += r[m][i];
         }
 }
@@ -226,7 +236,7 @@ void decode(const Genotypes &x, const Holes &holes, index_t j, const index_t *of
     const index_t used = (x.rows + 3) / 4;
     for (index_t g = 0; g < used; g += 8)
         for (std::uint64_t left = missing(word(bytes + g, used - g)); left; left &= left - 1) {
-            const index_t i = 4 * g + __builtin_ctzll(left) / 2;
+            const index_t i = 4 * g + lowest_one(left) / 2;
             if (i >= x.rows) return;  // padding, which no reader should believe
             while (t + 1 < tasks && i >= offsets[t + 1]) ++t;
             const double mean = holes.means[hole * tasks + t];
@@ -244,9 +254,9 @@ TASKSIEVE_INLINE void count_span(const std::uint8_t *bytes, index_t lo, index_t 
         if (4 * g < lo) valid &= ~std::uint64_t(0) << (2 * (lo - 4 * g));
         if (4 * g + 32 > hi) valid &= ~std::uint64_t(0) >> (2 * (4 * g + 32 - hi));
         const std::uint64_t first = calls & valid, second = (calls >> 1) & valid;
-        one += __builtin_popcountll(second & ~first);
-        none += __builtin_popcountll(second & first);
-        absent += __builtin_popcountll(first & ~second);
+        one += count_ones(second & ~first);
+        none += count_ones(second & first);
+        absent += count_ones(first & ~second);
     }
     out[0] = std::int32_t(hi - lo - one - none - absent);
     out[1] = std::int32_t(one);
@@ -328,7 +338,7 @@ void genotype_row_holes(const Genotypes &x, const index_t *columns, index_t coun
             const std::uint8_t *bytes = x.column(columns ? columns[k] : k);
             for (index_t g = begin; g < end; g += 8)
                 for (std::uint64_t left = missing(word(bytes + g, end - g)); left; left &= left - 1) {
-                    const index_t i = 4 * g + __builtin_ctzll(left) / 2;
+                    const index_t i = 4 * g + lowest_one(left) / 2;
                     if (i < x.rows) ++out[i];
                 }
         }

@@ -1,6 +1,7 @@
 #include "gram_path.hpp"
 
 #include <chrono>
+#include <new>
 
 #include "anderson.hpp"
 #include "blas.hpp"
@@ -24,20 +25,20 @@ TASKSIEVE_INLINE void subtract(const double *panel, const index_t *rows, const d
     constexpr int lanes = panel_columns;
     for (index_t c = 0; c < panels; ++c, panel += panel_rows * lanes, h += lanes) {
         double sum[width][lanes];
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
         for (int t = 0; t < width; ++t)
 #pragma omp simd
             for (int i = 0; i < lanes; ++i) sum[t][i] = h[t * h_stride + i];
         for (index_t b = 0; b < count; ++b) {
             const double *row = panel + rows[b] * lanes;
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
             for (int t = 0; t < width; ++t) {
                 const double d = delta[b * stride + t];
 #pragma omp simd
                 for (int i = 0; i < lanes; ++i) sum[t][i] -= d * row[i];
             }
         }
-#pragma GCC unroll 8
+TASKSIEVE_UNROLL(8)
         for (int t = 0; t < width; ++t)
 #pragma omp simd
             for (int i = 0; i < lanes; ++i) h[t * h_stride + i] = sum[t][i];
@@ -335,7 +336,9 @@ GramPath::GramPath(const GramProblem &problem) : p_(problem), place_(problem.fea
         }
     } else {
         stride_ = std::min(p_.features, std::max<index_t>(p_.room, 1));
-        packed_.reset(new double[std::size_t(p_.matrices) * panel_cells(stride_)]());
+        // memory that is zero until it is used
+        packed_.reset(static_cast<double *>(std::calloc(std::size_t(p_.matrices) * panel_cells(stride_), sizeof(double))));
+        if (!packed_) throw std::bad_alloc();
     }
     w_.assign(active_.size() * p_.tasks, 0.0);
 }
@@ -736,6 +739,29 @@ void add_grams(const double *x, index_t rows, const index_t *offsets, index_t ma
                     out[panel_at(features, i + r, j + c)] += value;
                     if (i + r != j + c) out[panel_at(features, j + c, i + r)] += value;
                 }
+        }
+    });
+}
+
+void subtract_outer(const double *first, const double *second, index_t matrices, index_t count, index_t features,
+                    int threads, double *gram) {
+    const index_t panels = panels_of(features), blocks = (features + panel_rows - 1) / panel_rows;
+    const int used = double(matrices) * double(features) * double(features) > 1e5 ? threads : 1;
+    parallel_for(matrices * blocks, used > 1 ? 1 : matrices * blocks, used, [&](index_t begin, index_t end) {
+        for (index_t part = begin; part < end; ++part) {
+            const index_t m = part / blocks, low = part % blocks * panel_rows, tall = std::min(panel_rows, features - low);
+            double *block = gram + m * panel_cells(features) + panel_at(features, low, 0);
+            for (index_t z = 0; z < count; ++z) {
+                const double *u = first + (m * count + z) * features + low, *v = second + (m * count + z) * features;
+                for (index_t c = 0; c < panels; ++c) {
+                    double wide[panel_columns] = {};
+                    std::copy_n(v + c * panel_columns, std::min(panel_columns, features - c * panel_columns), wide);
+                    double *out = block + c * panel_rows * panel_columns;
+                    for (index_t r = 0; r < tall; ++r, out += panel_columns)
+#pragma omp simd
+                        for (index_t i = 0; i < panel_columns; ++i) out[i] -= u[r] * wide[i];
+                }
+            }
         }
     });
 }

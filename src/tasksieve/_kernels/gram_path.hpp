@@ -1,5 +1,6 @@
 // A whole path on sufficient statistics: G_t = X_t'X_t and c_t = X_t'y_t, for the squared loss.
 #pragma once
+#include <cstdlib>
 #include <memory>
 
 #include "common.hpp"
@@ -96,7 +97,10 @@ class GramPath {
     std::vector<double> w_, w_before_;    // by place, then tasks
     std::vector<double> h_, h_before_;    // tasks x features (padded): X'residual at these rows
     std::vector<double> start_w_, start_h_, gauges_, kappa_, reach_;
-    std::unique_ptr<double[]> packed_;    // Gram matrices of the features in play, with room for all of them
+    struct Free {
+        void operator()(double *memory) const { std::free(memory); }
+    };
+    std::unique_ptr<double[], Free> packed_;  // Gram matrices of the features in play, with room for all of them
     index_t stride_ = 0, padded_ = 0;  // room for features in play; the length of a row of h
     bool entries_ = false;  // entries of a row are zero one by one
     double lam_ = 0.0, lam_before_ = 0.0, scale_ = 1.0, lost_ = 0.0, work_ = 0.0;
@@ -107,5 +111,9 @@ class GramPath {
 // matrix the offsets cut nothing.
 void add_grams(const double *x, index_t rows, const index_t *offsets, index_t matrices, index_t features, int threads,
                double *gram);
+
+// gram_m -= first_m' second_m of factors (matrices x count x features).
+void subtract_outer(const double *first, const double *second, index_t matrices, index_t count, index_t features,
+                    int threads, double *gram);
 
 }  // namespace tasksieve

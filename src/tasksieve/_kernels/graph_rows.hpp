@@ -24,7 +24,7 @@ struct DenseRows {
     TASKSIEVE_INLINE void prefetch(index_t r) const {
         const char *start = reinterpret_cast<const char *>(x + r * features);
         const index_t bytes = std::min<index_t>(features * static_cast<index_t>(sizeof(T)), 640);
-        for (index_t b = 0; b < bytes; b += 64) __builtin_prefetch(start + b);
+        for (index_t b = 0; b < bytes; b += 64) fetch_ahead(start + b);
     }
 
     template <class W>
@@ -99,16 +99,16 @@ struct BlockRows {
     }
 
     TASKSIEVE_INLINE void prefetch_start(index_t r) const {
-        __builtin_prefetch(store->begin.data() + r);
-        __builtin_prefetch(store->count.data() + r);
+        fetch_ahead(store->begin.data() + r);
+        fetch_ahead(store->count.data() + r);
     }
 
     TASKSIEVE_INLINE void prefetch(index_t r) const {
         const index_t begin = store->begin[r], blocks = std::min<index_t>(store->count[r], 128);
         const char *from = reinterpret_cast<const char *>(store->values.get() + size * begin);
-        for (index_t b = 0; b < blocks * size * static_cast<index_t>(sizeof(T)); b += 64) __builtin_prefetch(from + b);
+        for (index_t b = 0; b < blocks * size * static_cast<index_t>(sizeof(T)); b += 64) fetch_ahead(from + b);
         from = reinterpret_cast<const char *>(store->start.get() + begin);
-        for (index_t b = 0; b < 2 * blocks; b += 64) __builtin_prefetch(from + b);
+        for (index_t b = 0; b < 2 * blocks; b += 64) fetch_ahead(from + b);
     }
 
     template <class W>
@@ -165,13 +165,13 @@ struct SparseRows {
 
     TASKSIEVE_INLINE void load(index_t r) { row = matrix[r]; }
 
-    TASKSIEVE_INLINE void prefetch_start(index_t r) const { __builtin_prefetch(matrix.indptr + r); }
+    TASKSIEVE_INLINE void prefetch_start(index_t r) const { fetch_ahead(matrix.indptr + r); }
 
     TASKSIEVE_INLINE void prefetch(index_t r) const {
         const Entries<T, I> next = matrix[r];
         const index_t count = std::min<index_t>(next.count, 256);
-        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(T))) __builtin_prefetch(next.value + k);
-        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(I))) __builtin_prefetch(next.index + k);
+        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(T))) fetch_ahead(next.value + k);
+        for (index_t k = 0; k < count; k += 64 / static_cast<index_t>(sizeof(I))) fetch_ahead(next.index + k);
     }
 
     template <class W>
@@ -296,9 +296,9 @@ struct StringRows {
     TASKSIEVE_INLINE void prefetch_start(index_t) const {}
 
     TASKSIEVE_INLINE void prefetch(index_t r) const {
-        __builtin_prefetch(text + r * length);
-        __builtin_prefetch(text + r * length + 64);
-        __builtin_prefetch(text + r * length + 128);
+        fetch_ahead(text + r * length);
+        fetch_ahead(text + r * length + 64);
+        fetch_ahead(text + r * length + 128);
     }
 
     template <class W>

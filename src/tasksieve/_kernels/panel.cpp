@@ -5,7 +5,7 @@
 // A library's matrix product copies both factors into blocks of its own before it multiplies; with some tens of vectors
 // that costs as much as the products. Here four columns are read where they lie, and their products with up to 48
 // vectors are summed in registers. The wide version is chosen when the program runs.
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(TASKSIEVE_GNU) && defined(__x86_64__) && !defined(_MSC_VER)
 #define TASKSIEVE_WIDE 1
 #endif
 

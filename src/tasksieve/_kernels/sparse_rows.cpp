@@ -41,7 +41,7 @@ bool widen_row(const double *values, const std::int64_t *indices, index_t entrie
 // Asks for eight entries.
 template <class Cell>
 TASKSIEVE_INLINE void ask(const Cell *cells, const index_t *place) {
-    for (index_t l = 0; l < kBlock; ++l) __builtin_prefetch(cells + place[l], 1, 3);
+    for (index_t l = 0; l < kBlock; ++l) fetch_ahead_to_write(cells + place[l]);
 }
 
 // ||soft(U_j, threshold)||^2. Four sums side by side fill a vector; the room for a feature's tasks is a multiple of four,
@@ -243,13 +243,13 @@ void add_bounded(const SparseRow &row, const SparseState &state, RowState &at, d
     // a feature whose norm will be asked for needs the entries of all tasks: their first and last lines
     index_t *kept = at.kept.data(), count = 0;
     for (index_t i = 0; i < next.count; ++i) {
-        __builtin_prefetch(sums + next.cell[i], 1, 3);
+        fetch_ahead_to_write(sums + next.cell[i]);
         kept[count] = next_feature[i] * state.room;
         count += bounds[next_feature[i]] > limit;
     }
     for (index_t i = 0; i < count; ++i) {
-        __builtin_prefetch(sums + kept[i], 1, 3);
-        __builtin_prefetch(sums + kept[i] + state.room - 1, 1, 3);
+        fetch_ahead_to_write(sums + kept[i]);
+        fetch_ahead_to_write(sums + kept[i] + state.room - 1);
     }
     for (index_t i = 0; i < row.count; ++i) {
         sums[cell[i]] = entry[i];

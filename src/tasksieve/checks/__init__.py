@@ -10,3 +10,7 @@ from .penalty import check_penalty
 from .storage import check_storage
 
 __all__ = ["check_estimator", "check_loss", "check_penalty", "check_storage"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

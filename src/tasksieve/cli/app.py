@@ -31,6 +31,12 @@ StreamMissing = Literal["error", "drop"]
 Format = Literal["csv", "parquet", "arrow", "npz", "libsvm"]
 Missing = Literal["error", "drop", "mean"]
 Unknown = Literal["error", "zero"]
+Rule = Literal["same", "intersection", "union"]
+TaskName = Annotated[
+    list[str] | None,
+    typer.Option(help="Where files are tasks: a pattern with {} for the part of the path that names it, or a name for "
+                 "each file."),
+]  # fmt: skip
 GradedLoss = Literal[
     "squared", "huber", "quantile", "poisson", "square-root", "logistic", "squared_hinge", "smoothed_hinge"
 ]
@@ -43,14 +49,14 @@ MaxMemory = Annotated[
 ]
 
 
-def fit_or_path(name: str, table: str | None, given: dict[str, Any]) -> int:
+def fit_or_path(name: str, tables: list[str], given: dict[str, Any]) -> int:
     from .fit import run_fit
 
-    return run_fit(name, table, given)
+    return run_fit(name, tables, given)
 
 
 FIT = (
-    "Fit a model to a TABLE and leave everything about it in a run folder.\n\n"
+    "Fit a model to a TABLE and leave everything about it in a run folder. Of several files each is a task.\n\n"
     "Without --alpha, the strength is chosen by cross-validation.\n\n"
     "Exit codes: 0 done, 1 wrong input, 2 wrong options, 3 not converged (the answer is written, its gap is true), "
     "4 cannot write, 130 interrupted (--resume goes on)."
@@ -67,10 +73,10 @@ app.command("path")(
 )
 
 
-def findings(name: str, table: str | None, given: dict[str, Any]) -> int:
+def findings(name: str, tables: list[str], given: dict[str, Any]) -> int:
     from .findings import run_findings
 
-    return run_findings(name, table, given)
+    return run_findings(name, tables, given)
 
 
 STABILITY = (
@@ -91,12 +97,14 @@ app.command("compare")(guarded(command("compare", COMPARE, findings)))
 @guarded
 def predict(
     run: Run,
-    table: Annotated[str, typer.Argument(help="The rows to predict.", show_default=False)],
+    table: Annotated[list[str], typer.Argument(help="The rows to predict; several files, a glob, a folder.",
+                                               show_default=False)],
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default standard output.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Predict with this value of the path.")] = None,
     task: Annotated[str | None, typer.Option(help="Task column, where it has another name here.")] = None,
+    task_name: TaskName = None,
     id: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; by default that of the fit.")
     ] = None,
@@ -117,7 +125,7 @@ def predict(
     from .predict import run_predict
 
     return run_predict(
-        run, table, out, alpha, task, id, all_tasks, probabilities, missing, unknown,
+        run, table, out, alpha, task, task_name, id, all_tasks, probabilities, missing, unknown,
         format, separator, max_memory, quiet,
     )  # fmt: skip
 
@@ -126,7 +134,8 @@ def predict(
 @guarded
 def evaluate(
     run: Run,
-    table: Annotated[str, typer.Argument(help="Rows that the model has not seen, with labels.", show_default=False)],
+    table: Annotated[list[str], typer.Argument(help="Rows that the model has not seen, with labels; several files, a "
+                                               "glob, a folder.", show_default=False)],
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="Write the scores of each task to a .csv or .parquet file.")
     ] = None,
@@ -140,6 +149,7 @@ def evaluate(
     task: Annotated[
         str | None, typer.Option("--task", "-t", help="Task column, where it has another name here.")
     ] = None,
+    task_name: TaskName = None,
     weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,
     row_groups: Annotated[
         str | None, typer.Option(help="Column that related rows share: they count as one in the uncertainty.")
@@ -161,7 +171,7 @@ def evaluate(
     from .evaluate import run_evaluate
 
     return run_evaluate(
-        run, table, out, predictions, alpha, target or [], task, weights, row_groups, id, missing,
+        run, table, out, predictions, alpha, target or [], task, task_name, weights, row_groups, id, missing,
         unknown, level,
         format, separator, max_memory, quiet,
     )  # fmt: skip
@@ -245,10 +255,14 @@ def grade(
         str,
         typer.Argument(help="Table with columns feature, coefficient (and task); or feature and one per task."),
     ],
-    table: Annotated[str, typer.Argument(help="The data.", show_default=False)],
+    table: Annotated[list[str], typer.Argument(help="The data; several files, a glob, a folder: one for each task.",
+                                               show_default=False)],
     target: Annotated[list[str], typer.Option("--target", "-y", help="Column that is predicted.")],
     alpha: Annotated[float, typer.Option(help="Strength of the penalty.")],
     task: Annotated[str | None, typer.Option("--task", "-t", help="Column with the task of each row.")] = None,
+    task_name: TaskName = None,
+    columns: Annotated[Rule | None, typer.Option(help="Columns that not all files have: an error, left out, or no "
+                                                 "features of the tasks that lack them. (default: same)")] = None,
     loss: Annotated[GradedLoss, typer.Option(help="Loss.")] = "squared",
     penalty: Annotated[GradedPenalty, typer.Option(help="Penalty.")] = "l21",
     ridge: Annotated[float, typer.Option(help="Strength of a ridge beside it.")] = 0.0,
@@ -281,13 +295,13 @@ def grade(
 
     words = {
         "target": target, "task": task, "weights": weights, "offset": offset, "features": features or (),
-        "drop": drop or (), "missing": missing,
+        "drop": drop or (), "missing": missing, "task_name": task_name, "columns": columns, "separator": separator,
     }  # fmt: skip
     asked = {
         "loss": loss, "penalty": penalty, "alpha": alpha, "ridge": ridge, "fit_intercept": intercept,
         "standardize": standardize, "positive": positive, "solve": solve,
     }  # fmt: skip
-    return run_grade(coefficients, table, words, asked, intercepts, certificate, separator, quiet)
+    return run_grade(coefficients, table, words, asked, intercepts, certificate, quiet)
 
 
 @app.command()

@@ -97,6 +97,8 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
             f"known by sums over rows: {', '.join(SUMMED)}. With other losses tasksieve stream learns from rows that "
             "go by"
         )
+    if isinstance(config["table"], list):
+        return "several files are read as a whole; one table, with a column for the task (--task), goes by in chunks"
     if asks_stability(config) or asks_comparison(config):
         return "--stability and --compare need all rows in memory"
     if config.get("offset") is not None:

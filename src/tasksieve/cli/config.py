@@ -20,6 +20,7 @@ from .defaults import (
     without_defaults,
 )
 from .exits import UsageError
+from .files import check_files, task_column
 from .folders import refuse_other_options
 from .folds import check_folds
 from .genotypes import decide_genotypes
@@ -47,7 +48,8 @@ def decide_config(
     decide_genotypes(config)
     if "table" not in config:
         raise UsageError("name the table to read")
-    config["table"] = os.path.abspath(config["table"])
+    if isinstance(config["table"], str):  # of a file that somebody wrote
+        config["table"] = os.path.abspath(config["table"])
     if old is not None:
         given = [*asked, "command"]  # an older version may have written less than it meant
         refuse_other_options({key: old.get(key) for key in given}, {key: config[key] for key in given}, {"table"})
@@ -58,7 +60,9 @@ def read_config(folder: RunFolder, name: str) -> dict[str, Any]:
     """A configuration from a file, checked as if it had been typed."""
     config = folder.read_json(name)
     for key, value in config.items():
-        if key in ("table", "command"):
+        if key == "table":
+            good = isinstance(value, str) or (_is_of(value, list[str]) and bool(value))
+        elif key == "command":
             good = isinstance(value, str)
         elif key == "config_format":
             good = _is_of(value, int)
@@ -92,7 +96,8 @@ def check_config(config: dict[str, Any]) -> ModelKind:
         raise UsageError("--target: name the column to predict")
     if config["command"] != "fit" and not kind.has_path:
         raise UsageError(f"--model {kind.name} has no path; use fit with --{kind.strength}")
-    if not kind.tasks and config.get("task"):
+    check_files(config)
+    if not kind.tasks and task_column(config):
         raise UsageError(
             f"--task: --model {kind.name} has no tasks; its rows of coefficients are the classes"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..runs.folder import DATA, file_digest
 from ..tables import Table, TableProblem, prepare
 from ..tables.chunked import ChunkedProblem
 from .feature_groups import GROUP_WORDS
+from .files import read_content, tables_digest, task_column, title
 from .genotypes import GenotypeProblem, genotype_files
 from .graph_file import GRAPH_WORDS
 
@@ -20,7 +20,7 @@ Problem = TableProblem | ChunkedProblem
 
 def data_digest(config: dict[str, Any]) -> str:
     """One digest for the table and the files beside it."""
-    digest = file_digest(Path(config["table"]))
+    digest = tables_digest(config["table"])
     for key, words in (("graph", GRAPH_WORDS), ("task_graph", GRAPH_WORDS), ("feature_groups", GROUP_WORDS)):
         named = config.get(key)
         if named is not None and named not in words:
@@ -28,6 +28,14 @@ def data_digest(config: dict[str, Any]) -> str:
     for path in genotype_files(config):
         digest = hashlib.sha256((digest + file_digest(path)).encode()).hexdigest()
     return digest
+
+
+def read_problem(kind: ModelKind, config: dict[str, Any]) -> tuple[TableProblem, bool]:
+    """The problem of a configuration, and whether its targets are classes."""
+    content = read_content(config)
+    problem, classes = prepare_problem(kind, config, content.table)
+    problem.notes, problem.lacking = [*content.notes, *problem.notes], content.lacking
+    return problem, classes
 
 
 def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tuple[TableProblem, bool]:
@@ -39,7 +47,7 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
     problem = prepare(
         table,
         target=config["target"],
-        task=config.get("task"),
+        task=task_column(config),
         weights=config.get("weights"),
         offset=config.get("offset"),
         groups=config.get("row_groups"),
@@ -79,7 +87,7 @@ def describe_data(
 ) -> None:
     """Write what is known of the data before the fit."""
     data: dict[str, Any] = {
-        "name": problem.source if isinstance(problem, GenotypeProblem) else os.path.basename(config["table"]),
+        "name": problem.source if isinstance(problem, GenotypeProblem) else title(config["table"]),
         "sha256": digest,
         "table_rows": problem.n_rows,
         "rows": problem.n_used,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +11,12 @@ from ..fitted.new_rows import quality_on
 from ..fitted.quality import ALL, HeldOutQuality
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
-from ..runs.folder import DATA, file_digest
+from ..runs.folder import DATA
 from ..runs.out_of_fold import quality_columns, quality_labels
-from ..tables import Table, TableError, read_table
+from ..tables import Table, TableError
 from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
 from .exits import OK, UsageError, say
+from .files import expand_tables, read_new_rows, tables_digest, title
 from .predict import chosen_model, free_name, names_of_rows, spread
 from .progress import working
 from .written import refuse_file, write_columns
@@ -24,12 +24,13 @@ from .written import refuse_file, write_columns
 
 def run_evaluate(
     run: str,
-    table: str,
+    tables: list[str],
     out: str | None,
     rows: str | None,
     alpha: float | None,
     target: list[str],
     task: str | None,
+    task_names: list[str] | None,
     weights: str | None,
     row_groups: str | None,
     id: str | None,
@@ -49,13 +50,17 @@ def run_evaluate(
     folder = RunFolder(run)
     saved = chosen_model(folder, alpha, max_memory)
     with working("predicting", quiet):
-        content = read_table(table, format, separator)
+        roles = [("--weights", weights), ("--row-groups", row_groups), ("--offset", saved.facts.get("offset"))]
+        needed = [("--target", name) for name in target or saved.targets] + [(f, name) for f, name in roles if name]
+        content = read_new_rows(
+            tables, saved, task=task, names=task_names, needed=needed, id=id, format=format, separator=separator
+        )
         told = read_rows(saved, content, target, task, weights, row_groups, missing, unknown)
         quality = judge(saved, told)
-    names = quality_labels(quality, saved.targets)
+    names, files = quality_labels(quality, saved.targets), expand_tables(tables, format)
     if not quiet:
-        if folder.read_json(DATA).get("sha256") == file_digest(Path(table)):
-            say(f"note: {Path(table).name} is the table that the run was fitted to: rows that it has seen flatter it")
+        if folder.read_json(DATA).get("sha256") == tables_digest(files):
+            say(f"note: {title(files)} is the table that the run was fitted to: rows that it has seen flatter it")
         if len(told.rows) < content.n_rows:
             n_lost = content.n_rows - len(told.rows)
             say(f"note: {n_lost} of {content.n_rows} rows have missing values and are left out")
@@ -65,7 +70,7 @@ def run_evaluate(
     if rows is not None:
         write_columns(rows, row_columns(saved, content, told, id, quiet))
     if not quiet and out != "-" and rows != "-":
-        print(summary(quality, names, level, Path(table).name), flush=True)
+        print(summary(quality, names, level, title(files)), flush=True)
     return OK
 
 

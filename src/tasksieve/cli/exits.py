@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -41,6 +42,13 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning of the library, in the words of the command line; in which file it arose is nobody's business."""
+    from .spoken import spoken
+
+    say(f"tasksieve: warning: {spoken(str(message))}")
+
+
 def on_terminate(number: int, frame: FrameType | None) -> None:
     """SIGTERM ends a run as Ctrl-C does, so that what is finished is kept in order."""
     State.terminated = True
@@ -56,15 +64,27 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
         State.terminated = False
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_terminate)
-        try:
-            code = command(*args, **options)
-        except typer.Exit:
-            raise
-        except BaseException as error:
-            code = exit_code(error)
+        with warnings.catch_warnings():
+            warnings.showwarning = tell_warning
+            try:
+                code = command(*args, **options)
+            except typer.Exit:
+                raise
+            except BaseException as error:
+                code = exit_code(error)
         raise typer.Exit(code or OK)
 
     return run
+
+
+def in_words(error: Exception) -> str:
+    """What the library says in Python, as options; what is said about files is in the user's words already."""
+    from ..runs.folder import RunError
+    from ..tables import TableError
+    from .spoken import spoken, with_rows
+
+    own = isinstance(error, TableError | RunError | ImportError)
+    return with_rows(str(error)) if own else spoken(str(error))
 
 
 def exit_code(error: BaseException) -> int:
@@ -95,7 +115,7 @@ def exit_code(error: BaseException) -> int:
     from ..design import ClusterError
 
     if isinstance(error, ValueError | ImportError | ClusterError):
-        say(f"tasksieve: {error}")
+        say(f"tasksieve: {in_words(error)}")
         return USER_ERROR
     if isinstance(error, Exception):
         say(

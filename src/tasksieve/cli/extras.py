@@ -165,7 +165,7 @@ def run_demo(out: str, overwrite: bool, report: bool, quiet: bool) -> int:
         "target": ["y"], "task": "task", "model": "logistic", "alphas": "40", "eps": 0.005, "selection_rule": "1se",
         "out": str(folder / "run"), "overwrite": overwrite, "quiet": quiet, "report": report,
     }  # fmt: skip
-    return run_fit("fit", str(table), given)
+    return run_fit("fit", [str(table)], given)
 
 
 # --- info --------------------------------------------------------------------------------------------------------

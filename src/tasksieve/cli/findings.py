@@ -44,9 +44,9 @@ class Findings:
     sharing: SharingFinding | None = None
 
 
-def run_findings(command: str, table: str | None, given: dict[str, Any]) -> int:
+def run_findings(command: str, tables: list[str], given: dict[str, Any]) -> int:
     """The body of both commands."""
-    return carry_out(command, table, given, look_into)
+    return carry_out(command, tables, given, look_into)
 
 
 def look_into(job: Job) -> int:

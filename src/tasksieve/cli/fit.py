@@ -27,9 +27,9 @@ from .trust import asks_comparison, asks_stability
 from .variants import write_variants
 
 
-def run_fit(command: str, table: str | None, given: dict[str, Any]) -> int:
+def run_fit(command: str, tables: list[str], given: dict[str, Any]) -> int:
     """The body of both commands."""
-    return carry_out(command, table, given, solve)
+    return carry_out(command, tables, given, solve)
 
 
 def solve(job: Job) -> int:

@@ -42,7 +42,7 @@ OPTIONS = (
 #: what is about the columns of a table
 OF_TABLES = (
     "features", "drop", "categorical", "format", "separator", "chunk_rows", "id", "date_parts", "max_categories",
-    "missing", "feature_groups", "compare",
+    "missing", "feature_groups", "compare", "columns", "task_name",
 )  # fmt: skip
 PATHS = ("pheno", "covar", "remove", "extract", "exclude")
 PHENOTYPE_MISSING = MISSING | {"-9"}
@@ -95,7 +95,7 @@ def decide_genotypes(config: dict[str, Any]) -> None:
     config["keep"] = [os.path.abspath(path) for path in config.get("keep", [])]
     if len(config["keep"]) > 1:
         raise UsageError(f"--keep: with {flag}, one file of people")
-    if "table" in config and os.path.abspath(config["table"]) != config["pheno"]:
+    if "table" in config and config["table"] != config["pheno"]:
         raise UsageError(f"with {flag} there is no other table than --pheno")
     config["table"] = config["pheno"]
     config["target"] = [name for word in config.get("target", ()) for name in word.split(",") if name]
@@ -173,7 +173,7 @@ def read_genotypes(config: dict[str, Any], kind: ModelKind) -> tuple[GenotypePro
         classes,
         tables.numbers("offset", rows),
         ("IID", X.sample_table["iid"].tolist()),
-        ", ".join(Path(prefix).name for prefix in prefixes),
+        source=", ".join(Path(prefix).name for prefix in prefixes),
     )
     return problem, classes
 

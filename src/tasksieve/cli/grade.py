@@ -11,15 +11,16 @@ from ..linear.grading import Grade, grade
 from ..losses import as_loss
 from ..tables import Table, TableError, TableProblem, prepare, read_table
 from .data import row_arguments
-from .exits import OK
+from .exits import OK, say
+from .files import check_files, expand_tables, read_content, task_column
 from .progress import working
 
 INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
 
 
 def run_grade(
-    coefficients: str, table: str, words: dict[str, Any], asked: dict[str, Any], intercepts: str | None,
-    certificate: str | None, separator: str | None, quiet: bool,
+    coefficients: str, tables: list[str], words: dict[str, Any], asked: dict[str, Any], intercepts: str | None,
+    certificate: str | None, quiet: bool,
 ) -> int:  # fmt: skip
     """Read both tables, grade, and tell.
 
@@ -28,15 +29,15 @@ def run_grade(
     coefficients : path
         Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A feature
         called "(Intercept)" is the intercept.
-    table : path
+    tables : paths
     words : dict
-        Options of `prepare`.
+        Options about the data.
     asked : dict
         Options of `grade`.
     """
     classes = as_loss(asked["loss"]).labels in ("signs", "one-hot")
     with working("reading", quiet):
-        problem = prepare(read_table(table, separator=separator), classes=classes, **words)
+        problem = _read(tables, words, classes)
         labels = _row_labels(problem)
         coef, constants = read_coefficients(read_table(coefficients), labels, problem.encoding.feature_names)
         if intercepts is not None:
@@ -50,6 +51,20 @@ def run_grade(
     names = np.array(problem.encoding.feature_names, dtype=object)
     print(Grade(**{**vars(found), "feature_names": names}).summary())
     return OK
+
+
+def _read(tables: list[str], words: dict[str, Any], classes: bool) -> TableProblem:
+    config = {key: value for key, value in words.items() if value is not None}
+    config["table"] = expand_tables(tables)
+    check_files(config)
+    content = read_content(config)
+    named = ("target", "weights", "offset", "features", "drop", "missing")
+    problem = prepare(
+        content.table, task=task_column(config), classes=classes, **{key: config[key] for key in named if key in config}
+    )
+    for note in content.notes:
+        say(f"note: {note}")
+    return problem
 
 
 def _row_labels(problem: TableProblem) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 
 from ..runs.registry import MODELS
 from .exits import UsageError
+from .spoken import learn
 
 EVERY = ("fit", "path", "stability", "compare")
 GENOTYPES = ("fit", "path", "stability")  # that read PLINK files
@@ -58,7 +59,12 @@ OPTIONS = [
     Option("target", "--target,-y", list[str], "Column to predict (name or glob). Several targets: one shared matrix, "
            "each target a task; empty cells are labels not observed.", "Data",
            also=dict.fromkeys(GENOTYPES, "--pheno-name")),
-    Option("task", "--task,-t", str, "Column with the task of each row.", "Data"),
+    Option("task", "--task,-t", str, "Column with the task of each row; of several files by default the file's name.",
+           "Data"),
+    Option("task_name", "--task-name", list[str], "Of several files: a pattern with {} for the part of the path that "
+           "names the task ('run_{}.csv', '{}/data.csv'), or a name for each file.", "Data"),
+    Option("columns", "--columns", Literal["same", "intersection", "union"], "Columns that not all files have: an "
+           "error, left out, or no features of the tasks that lack them. (default: same)", "Data"),
     Option("features", "--features,-x", list[str], "Columns to learn from (names or globs); by default all others.",
            "Data"),
     Option("drop", "--drop", list[str], "Columns to leave out (names or globs).", "Data"),
@@ -218,23 +224,29 @@ OPTIONS = [
 BY_KEY = {option.key: option for option in OPTIONS}
 # What a parameter is called in the estimator, where that is not its key.
 PARAMETER = {"owl_weights": "weights"}
+for _option in OPTIONS:  # messages of the library name parameters: the command line says options instead
+    if _option.role == "param" or _option.panel in ("Strength", "Trust"):
+        learn(PARAMETER.get(_option.key, _option.key), _option.flag.split(",")[0], _option.kind is bool)
 # Parameters of which cross-validation can compare several values.
 COMPARED = ("l1_ratio", "l2")
 
 
 def command(
-    name: str, about: str, body: Callable[[str, str | None, dict[str, Any]], int]
+    name: str, about: str, body: Callable[[str, list[str], dict[str, Any]], int]
 ) -> Callable[..., int]:
     """A function whose signature lists the options of a command; it hands what was given to ``body``."""
 
     def run(**given: Any) -> int:
-        table = given.pop("table", None)
+        tables = given.pop("table", None) or []
         return body(
-            name, table, {key: value for key, value in given.items() if value is not None and value != []}
+            name, tables, {key: value for key, value in given.items() if value is not None and value != []}
         )
 
-    formats = "The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store."
-    table = Annotated[str | None, typer.Argument(help=formats, show_default=False)]
+    formats = (
+        "The table: CSV, Parquet, Arrow, npz, libsvm, or a Zarr store. One file for each task: several files, a glob "
+        "(quoted), or their folder."
+    )
+    table = Annotated[list[str] | None, typer.Argument(help=formats, show_default=False)]
     parameters = [inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=table)]
     for option in OPTIONS:
         if name not in option.commands:
@@ -293,7 +305,8 @@ def read_alpha(text: str, model: str) -> float | str:
 
 def command_line(config: dict[str, Any], out: str, leave_out: Callable[[str], bool]) -> str:
     """The command that computes a configuration, to be pasted into a shell, less the options to leave out."""
-    words = ["tasksieve", config["command"], config["table"]]
+    tables = config["table"]
+    words = ["tasksieve", config["command"], *([tables] if isinstance(tables, str) else tables)]
     for option in OPTIONS:
         value = config.get(option.key)
         if option.role == "run" or value is None or leave_out(option.key):

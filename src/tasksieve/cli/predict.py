@@ -11,9 +11,10 @@ from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
 from ..runs.results import read_path
 from ..runs.stream_run import load_stream
-from ..tables import Table, TableError, prepare_rows, read_table
+from ..tables import Table, TableError, prepare_rows
 from ..tables.ids import row_names
 from .exits import OK, UsageError, say
+from .files import read_new_rows
 from .folders import gibibytes
 from .progress import working
 from .written import refuse_file, write_columns
@@ -21,10 +22,11 @@ from .written import refuse_file, write_columns
 
 def run_predict(
     run: str,
-    table: str,
+    tables: list[str],
     out: str | None,
     alpha: float | None,
     task: str | None,
+    task_names: list[str] | None,
     id: str | None,
     all_tasks: bool,
     probabilities: bool,
@@ -35,11 +37,15 @@ def run_predict(
     max_memory: float | None,
     quiet: bool,
 ) -> int:
-    """One line of predictions for each row of the table, in its order."""
+    """One line of predictions for each row of the tables, in their order."""
     refuse_file("--out", out)
     saved = chosen_model(RunFolder(run), alpha, max_memory)
     with working("predicting", quiet):
-        content = read_table(table, format, separator)
+        offset = saved.facts.get("offset")
+        content = read_new_rows(
+            tables, saved, task=task, names=task_names, needed=[("--offset", offset)] if offset else [], id=id,
+            format=format, separator=separator, all_tasks=all_tasks,
+        )  # fmt: skip
         columns = predictions(saved, content, task, all_tasks, probabilities, missing, unknown)
     n_empty = int(sum(value is None for value in next(iter(columns.values()), [])))
     names = names_of_rows(content, id, saved.facts.get("id"), quiet)

@@ -16,6 +16,7 @@ from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
 from .data import row_arguments
+from .files import title
 from .genotypes import GenotypeProblem
 from .results import Fitted
 from .run import Job
@@ -58,7 +59,7 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     about = certificate.header["about"]
     if job.config["command"] == "fit":
         about["chosen"] = fitted.chosen if whole else 0
-    about["table"] = Path(job.config["table"]).name
+    about["table"] = title(job.config["table"])
     certificate.header["features"] = list(problem.encoding.feature_names)
     _add_recipe(job, certificate)
     certificate.save(job.folder / PROOF)
@@ -66,8 +67,12 @@ def write_proof(job: Job, fitted: Fitted) -> None:
 
 def _add_recipe(job: Job, certificate: Certificate) -> None:
     """How X was read from the table, if the verifier reads the same from it."""
-    config, table = job.config, Path(job.config["table"])
+    config = job.config
     assert not isinstance(job.problem, ChunkedProblem)
+    if isinstance(config["table"], list):
+        job.display.log(f"{PROOF} does not say how several files were read; tasksieve verify reads them as the fit did")
+        return
+    table = Path(config["table"])
     if (config.get("format") or table_format(table)) != "csv":
         return
     recipe = table_recipe(

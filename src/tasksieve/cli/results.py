@@ -19,6 +19,7 @@ from ..runs.results import write_coefficients, write_member_tables, write_path, 
 from ..tables.chunked import ChunkedProblem
 from .chunked import quality_of
 from .data import Problem
+from .files import PART, file_tasks, task_column
 
 
 @dataclass
@@ -80,10 +81,14 @@ def write_results(
     write_member_tables(folder, model, names, told)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
+    if file_tasks(config):
+        given = config.get("task_name", [])
+        facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
+        facts |= {"lacking": problem.lacking} if not isinstance(problem, ChunkedProblem) else {}
     save_model(
         folder,
         SavedModel(
-            model, kind.name, problem.encoding, problem.fill, problem.targets, config.get("task"), facts
+            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts
         ),
     )
 

@@ -17,21 +17,22 @@ from ..fitted.progress import watch
 from ..fitted.scales import ScaleWarning
 from ..runs import ModelKind, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
-from ..tables import read_table
 from ..tables.chunked import ChunkedProblem
 from .background import InBackground
 from .chunked import decide_chunks, read_chunked
 from .cluster import add_names, connected, is_store, read_store, store_digest
 from .config import check_config, decide_config
-from .data import Problem, data_digest, describe_data, prepare_problem, refuse_other_data
+from .data import Problem, data_digest, describe_data, read_problem, refuse_other_data
 from .defaults import add_parameters, said_by_default
 from .estimators import make_estimator
 from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
+from .files import expand_tables, title
 from .folders import begin, choose_folder, held
 from .genotypes import has_genotypes, read_genotypes
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
+from .spoken import spoken
 
 
 @dataclass
@@ -129,7 +130,7 @@ class LoggedPieces(FolderStore):
 def in_words(warning: Warning, names: Sequence[str]) -> str:
     """A warning of the library in the words of the command line."""
     if not isinstance(warning, ScaleWarning):
-        return str(warning)
+        return spoken(str(warning))
     return (
         f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
         f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "
@@ -137,14 +138,14 @@ def in_words(warning: Warning, names: Sequence[str]) -> str:
     )
 
 
-def carry_out(command: str, table: str | None, given: dict[str, Any], work: Callable[[Job], int]) -> int:
+def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Callable[[Job], int]) -> int:
     """Read what is asked and the table, begin the run (or go on with it), and do the work.
 
     Parameters
     ----------
     command : str
-    table : str, optional
-        Not needed where ``--config`` or ``--resume`` names it.
+    tables : list of str
+        Files, a glob or a folder. Not needed where ``--config`` or ``--resume`` names it.
     given : dict
         Options as they were typed.
     work : callable
@@ -152,8 +153,8 @@ def carry_out(command: str, table: str | None, given: dict[str, Any], work: Call
     """
     asked, call = split_given(given)
     State.debug = bool(call.get("debug"))
-    if table is not None:
-        asked["table"] = table
+    if tables:
+        asked["table"] = expand_tables(tables, asked.get("format"))
     if "out" not in call:
         raise UsageError("--out: name a folder for the run")
     resume, overwrite = bool(call.get("resume")), bool(call.get("overwrite"))
@@ -184,7 +185,7 @@ def read_and_work(
     chunks = None if store or genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
     problem: Problem | None = None
     classes = False
-    named = "genotypes" if genotypes else os.path.basename(config["table"])
+    named = "genotypes" if genotypes else title(config["table"])
     with working(f"reading {named}{' in chunks' if chunks else ''}", quiet):
         beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
         if genotypes:
@@ -194,9 +195,7 @@ def read_and_work(
         elif chunks is not None:
             problem = read_chunked(config, chunks)
         if problem is None:
-            content = read_table(config["table"], config.get("format"), config.get("separator"))
-            problem, classes = prepare_problem(kind, config, content)
-            del content
+            problem, classes = read_problem(kind, config)
         if store:
             digest = store_digest(problem)
         else:

@@ -26,6 +26,7 @@ from .exits import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
 from .progress import Display, caught_warnings
 from .report import REPORT, report_writer, write_run_report
+from .spoken import spoken
 
 
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
@@ -164,7 +165,7 @@ def learn(
         model.save(folder / STREAM)
     looks.end()
     for warning in said:
-        display.note(f"warning: {warning}")
+        display.note(f"warning: {spoken(str(warning))}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
     for note in notes:
         display.note(f"note: {note}")

@@ -12,11 +12,12 @@ from .. import verify as verifier
 from ..report.rows import coefficient_rows
 from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, CONFIG, PROOF, STREAM
-from ..tables import TableError, read_table, table_format
+from ..tables import TableError
 from ..tables.frames import PACKED
 from .config import check_config
-from .data import prepare_problem, row_arguments
+from .data import read_problem, row_arguments
 from .exits import OK, say
+from .files import Tables, expand_tables
 from .progress import working
 
 NOT_PROVED, UNREADABLE = 1, 2
@@ -49,11 +50,11 @@ def _verify(run: str, data: str | None, value: int | None, every: bool, exact: b
         folder.verify()
         _compare(folder, cert, value)
     config = {} if folder is None else folder.read_json(CONFIG)
-    table = data or config.get("table")
+    table = config.get("table") if data is None else expand_tables([data])
     if table is None:
         raise verifier.Unreadable(f"{run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
-        rows = _read(cert, str(table), config)
+        rows = _read(cert, table, config)
     with working("verifying", quiet):
         verdict = verifier.verify(
             cert, rows.pop("X"), rows.pop("y"), value=value, exact=exact,
@@ -102,8 +103,14 @@ def _task_after_task(model: Any, n_rows: int) -> np.ndarray:
     return np.arange(n_rows).reshape(model.coef_.shape[0], -1).T.ravel()
 
 
-def _read(cert: verifier.Certificate, table: str, config: dict[str, Any]) -> dict[str, Any]:
+def _read(cert: verifier.Certificate, table: Tables, config: dict[str, Any]) -> dict[str, Any]:
     """X, y, task, ...: by the verifier's own reader where the certificate says how, else as the fit has read them."""
+    if isinstance(table, list) or isinstance(config.get("table"), list):
+        several = isinstance(config.get("table"), list)
+        if not several or isinstance(table, str):
+            wanted = "one file for each task: a folder, or a glob" if several else "one file"
+            raise verifier.Unreadable(f"--data: the run was fitted to {wanted}")
+        return _as_fitted({**config, "table": table})
     packed = Path(table).suffix.lower() in PACKED
     if cert.header.get("table") is not None and not packed:
         return verifier.read_table(cert, table)
@@ -117,9 +124,11 @@ def _read(cert: verifier.Certificate, table: str, config: dict[str, Any]) -> dic
             return {name: values for name, values in found.items() if name in ("X", "y") or name in kept}
     if not config:
         raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")
-    content = read_table(table, config.get("format") if table == config["table"] else table_format(table),
-                         config.get("separator"))  # fmt: skip
-    problem, _ = prepare_problem(check_config(config), config, content)
+    return _as_fitted({**config, "table": table, "format": config.get("format") if table == config["table"] else None})
+
+
+def _as_fitted(config: dict[str, Any]) -> dict[str, Any]:
+    problem, _ = read_problem(check_config(config), config)
     found = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     return {"X": problem.X, "y": problem.y, **found}
 

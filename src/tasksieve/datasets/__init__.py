@@ -57,3 +57,7 @@ __all__ = [
     "one_vs_rest_tasks",
     "write_toy_genotypes",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -245,15 +245,3 @@ def panel_diagonal(panels: Array, n_features: int) -> Array:
     j = np.arange(n_features)
     panel = j // PANEL_ROWS * -(-n_features // PANEL_COLUMNS) + j // PANEL_COLUMNS
     return panels[:, (panel * PANEL_ROWS + j % PANEL_ROWS) * PANEL_COLUMNS + j % PANEL_COLUMNS]
-
-
-def subtract_outer(panels: Array, first: Array, second: Array) -> None:
-    """``G -= first' second`` of (k, n_features) factors, in place."""
-    count = first.shape[1]
-    tall, across = -(-count // PANEL_ROWS), -(-count // PANEL_COLUMNS)
-    rows, columns = np.zeros((len(first), tall * PANEL_ROWS)), np.zeros((len(first), across * PANEL_COLUMNS))
-    rows[:, :count], columns[:, :count] = first, second
-    blocks = panels.reshape(tall, across, PANEL_ROWS, PANEL_COLUMNS)
-    for u, v in zip(rows, columns, strict=True):
-        for block, part in zip(blocks, u.reshape(tall, 1, PANEL_ROWS, 1), strict=True):
-            block -= part * v.reshape(across, 1, PANEL_COLUMNS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -12,6 +12,10 @@ from ..fitted.quality import ALL, HeldOutQuality
 from ..plotting import dumbbells
 from ..tasks import some_of
 from .columns import Columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -192,7 +196,7 @@ class Comparison(Columns):
         names = self.tasks[chosen].tolist()
         return f"{len(names)} ({some_of(names)})" if names else "none"
 
-    def to_frame(self, kind: str = "tasks") -> Any:
+    def to_frame(self, kind: str = "tasks") -> DataFrame:
         """The figures as a pandas data frame.
 
         Parameters
@@ -251,7 +255,7 @@ class Comparison(Columns):
             "adjusted": [*versus.adjusted.tolist(), float("nan")],
         }
 
-    def plot(self, ax: Any = None, *, most: int = 40) -> Any:
+    def plot(self, ax: Any = None, *, most: int = 40) -> Axes:
         """Draw the score of each task with the shared model and with its own, tasks that gain most on top.
 
         Parameters

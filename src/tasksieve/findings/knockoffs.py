@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import DenseStorage, one_blas_thread
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
 from ..fitted.deal import read_seed
@@ -18,9 +20,13 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
+from ..tasks.named import stack_named
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -112,7 +118,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare.
 
         Parameters
@@ -124,7 +130,10 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model = clone(path_model(self.model, type(self).__name__))
+        check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)
         check_number(self.n_draws, "n_draws", low=1, closed=True, integer=True)
         seed = read_seed(self.random_state)
@@ -221,7 +230,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         check_is_fitted(self, "W_")
         return self._selected
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """All features as a pandas data frame, those with the largest W first.
 
         Returns

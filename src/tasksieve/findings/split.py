@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -14,9 +15,13 @@ from sklearn.base import clone
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
 from ..tasks import TaskData, is_task_list, placed
+from ..tasks.named import stack_named
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +73,7 @@ class SplitInference(Columns):
         """The columns of the table, which ``found["estimate"]`` has as well."""
         return {name: getattr(self, name) for name in COLUMNS}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The table as a pandas data frame.
 
         Returns
@@ -97,7 +102,7 @@ class SplitInference(Columns):
 def split_inference(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     task: Any = None,
     level: float = 0.9,
     random_state: Any = 0,
@@ -170,6 +175,9 @@ def split_inference(
     >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
     (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.39, 1.81]), array([2.14, 2.35]))
     """
+    if isinstance(X, Mapping):
+        rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset, groups=groups)
+        return split_inference(model, **rows, level=level, random_state=random_state, small_tasks=small_tasks)
     check_number(level, "level", low=0, closed=False, high=1.0)
     if level == 1.0:
         raise ValueError("The 'level' parameter must be below 1: an interval that always covers has no end.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +14,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
 from ..fitted.model import FeatureSelector
@@ -21,9 +23,14 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
 from ..tasks import is_task_list
+from ..tasks.named import stack_named
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 __all__ = ["StabilitySelection"]
 
@@ -171,7 +178,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Follow the path of every half, and count.
 
         Parameters
@@ -194,6 +201,8 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self
             After Ctrl-C with the pairs finished until then (``interrupted_``), if there are any.
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         model = _path_model(self.estimator)
         self._check_parameters()
         model._check_parameters()
@@ -304,6 +313,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         return other
 
     def _check_parameters(self) -> None:
+        check_common(self)
         check_number(self.n_pairs, "n_pairs", low=1, closed=True, integer=True)
         check_choice(self.small_tasks, "small_tasks", ("error", "drop"))
         check_assumption(self.assumption)
@@ -361,7 +371,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         check_is_fitted(self, "selection_probabilities_")
         return self._stable
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """All features that can be selected as a pandas data frame, those selected most often first.
 
         Returns
@@ -383,7 +393,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             columns["group"] = self.groups_[order]
         return pandas.DataFrame({**columns, "selection_probability": shares[order], "stable": self._stable[order]})
 
-    def plot(self, ax: Any = None, *, most: int = 200) -> Any:
+    def plot(self, ax: Any = None, *, most: int = 200) -> Axes:
         """Draw the stability path: the share of the halves that have used a feature, by alpha.
 
         Parameters

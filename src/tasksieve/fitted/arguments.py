@@ -15,16 +15,16 @@ from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
 from ..design.device.machine import read_device
+from ..places import row_name
 from ..tasks import TaskData, refuse_masked, some_of
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
     """Threads for the kernels: ``n_jobs`` as in scikit-learn, but by default all that are available."""
     available = thread_count()
+    check_jobs(n_jobs, "n_jobs")
     if n_jobs is None:
         return available
-    if n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
 
 
@@ -66,16 +66,43 @@ def check_number(
         )
 
 
+def check_jobs(value: Any, name: str) -> None:
+    """Refuse what is no number of threads or processes, as scikit-learn counts them."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or value == 0:
+        raise ValueError(
+            f"The {name!r} parameter must be None or a whole number other than 0 (-1: all processors); got {value!r}."
+        )
+
+
 def check_device(device: Any) -> None:
     """Refuse a device that is not there; None is where X lies."""
-    if device is not None:
-        read_device(device)
+    if device is None:
+        return
+    if not isinstance(device, str) and not hasattr(device, "type"):  # told without torch, which may not be there
+        raise ValueError(f"The 'device' parameter must be None or name a device, such as 'cuda'; got {device!r}.")
+    read_device(device)
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
     """Refuse a parameter that is none of the values allowed."""
-    if value not in allowed:
+    try:
+        known = value in set(allowed)
+    except TypeError:  # an array, a list: nothing that is a choice
+        known = False
+    if not known:
         raise ValueError(f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def read_several(value: Any, name: str) -> list[Any]:
+    """One value, or several to compare, as a list; each is checked by who uses it."""
+    if isinstance(value, Real | str) or not isinstance(value, Iterable):
+        return [value]
+    values = list(value)
+    if not values:
+        raise ValueError(f"The {name!r} parameter is an empty list: give a number, or several to compare.")
+    return values
 
 
 def check_l1(l1: Any) -> None:
@@ -83,7 +110,12 @@ def check_l1(l1: Any) -> None:
     refuse_masked(l1, "l1", ("feature",))
     if np.ndim(l1) == 0:
         check_number(l1, "l1", low=0, closed=True)
-    elif np.ndim(l1) != 1 or not np.all(np.isfinite(l1)) or np.any(np.asarray(l1) < 0):
+        return
+    try:
+        factors = np.asarray(l1, dtype=np.float64)
+    except (TypeError, ValueError):
+        factors = np.full((1, 1), np.nan)
+    if factors.ndim != 1 or not np.all(np.isfinite(factors)) or np.any(factors < 0):
         raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
 
 
@@ -101,7 +133,10 @@ def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
 def given_grid(alphas: Any) -> np.ndarray:
     """The user's values, decreasing."""
     refuse_masked(alphas, "alphas", ("value",))
-    grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
+    try:
+        grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
+    except (TypeError, ValueError):
+        grid = np.empty(0)
     if not len(grid) or not np.all(np.isfinite(grid)) or grid[-1] <= 0:
         raise ValueError("alphas must be one or more positive numbers.")
     return grid
@@ -166,8 +201,8 @@ def refuse_negative(data: TaskData) -> None:
         row = i - int(data.offsets[t])
     task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
     raise ValueError(
-        f"y: counts must not be negative; row {row}{task} is {data.y[i]:g}. Leave such rows out (NaN is a label that "
-        "is not observed), or choose another loss."
+        f"y: counts must not be negative; {row_name(row)}{task} is {data.y[i]:g}. Leave such rows out (NaN "
+        "is a label that is not observed), or choose another loss."
     )
 
 

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 NEVER = -1  # the fold of rows that are never held out: nothing would be left to learn from
 
@@ -31,6 +32,13 @@ def read_seed(random_state: Any) -> int:
         "The 'random_state' parameter must be None, an integer from 0 to 2**32 - 1, or a generator of random numbers; "
         f"got {random_state!r}."
     )
+
+
+def random_numbers(random_state: Any) -> Any:
+    """``random_state`` as what draws numbers, as in scikit-learn: None is the generator that all share."""
+    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return check_random_state(None) if random_state is None else random_state
+    return np.random.RandomState(read_seed(random_state))
 
 
 def deal_rows(

@@ -295,8 +295,8 @@ def _read_rows(f: int, name: str, rows: Any, n_rows: int) -> np.ndarray:
     wrong = (index < 0) | (index >= n_rows)
     if wrong.any():
         raise ValueError(
-            f"cv: fold {f}: {name} has the row {index[np.argmax(wrong)]}, but the {n_rows} rows of X are counted from "
-            f"0 to {n_rows - 1}."
+            f"cv: fold {f}: {name} has the index {index[np.argmax(wrong)]}, but the indices of the {n_rows} rows of X "
+            f"are 0 to {n_rows - 1}."
         )
     return index
 

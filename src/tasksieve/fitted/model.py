@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
@@ -29,16 +29,21 @@ from ..tasks import (
     with_class_weight,
     without_common_factor,
 )
+from .answers import Answer
 from .arguments import feature_names, refuse_other_names
 from .measures import measure_of
 from .progress import reporter
 from .scoring import mean_over_tasks
+from .shown import Shown
 from .state import LinearState, read_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LossName = Literal["squared", "square-root", "logistic", "multinomial"]
 
 
-class FittedModel(BaseEstimator):
+class FittedModel(Shown, BaseEstimator):
     """Linear model with one row of coefficients per task, whatever fits it: features, scores of rows, test labels."""
 
     _targets: ClassVar[Literal["values", "classes"]]
@@ -144,7 +149,7 @@ class FittedModel(BaseEstimator):
 class FeatureSelector(SelectorMixin, FittedModel):
     """Whatever selects features, of one matrix or of one for each task."""
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Answer:
         """Keep the columns of the selected features.
 
         Parameters
@@ -167,7 +172,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
             return like(X, rows.take(self.get_support(indices=True)).astype(rows.dtype))
         return super().transform(X)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Any) -> Answer:
         """Put columns of zeros where `transform` has removed features.
 
         Parameters
@@ -191,7 +196,7 @@ class SelectingModel(FeatureSelector):
     def _get_support_mask(self) -> np.ndarray:
         return np.any(self._learned().rows, axis=0)
 
-    def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Any:
+    def plot_coefficients(self, ax: Any = None, *, most: int = 50) -> Axes:
         """Draw the coefficients of the selected features as a heat map, strongest feature on top.
 
         Parameters

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..tasks import count_rows, observed_offset, read_labels, task_array
+from .allowed import check_common
+from .arguments import check_number
+from .deal import random_numbers
 from .scoring import mean_over_tasks
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
@@ -91,8 +93,8 @@ class TaskKFold(BaseEstimator):
         train, test : int ndarray
             Rows in increasing order.
         """
-        if self.n_splits != int(self.n_splits) or self.n_splits < 2:
-            raise ValueError(f"n_splits must be an integer >= 2, got {self.n_splits!r}.")
+        check_number(self.n_splits, "n_splits", low=2, closed=True, integer=True)
+        check_common(self)
         labels = groups if groups is not None else task
         n_rows = count_rows(X)
         if isinstance(n_rows, list):
@@ -112,7 +114,7 @@ class TaskKFold(BaseEstimator):
         """Fold in which each row is held out; -1 for rows that never are."""
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         order = np.argsort(codes, kind="stable")
-        random = check_random_state(self.random_state) if self.shuffle else None
+        random = random_numbers(self.random_state) if self.shuffle else None
         fold = np.full(len(codes), -1)
         first = 0  # the fold that gets the first odd row of the next task
         for rows in np.split(order, np.cumsum(counts)[:-1]):

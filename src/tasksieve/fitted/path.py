@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
 from ..tasks import label_array, like
+from .answers import Answer
 from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 # Features drawn in the panel of coefficients: more lines than this cannot be told apart.
 DRAWN_FEATURES = 200
@@ -19,6 +25,18 @@ DRAWN_FEATURES = 200
 
 #: what columns were divided by, (features, tasks), None where they were not; and the exponent of the units of X
 Scale = tuple[np.ndarray | None, int]
+
+
+# Numbers of every value of a path, and what they are stored as.
+_NUMBERS = {
+    "objective": np.float64,
+    "dual_gap": np.float64,
+    "seconds": np.float64,
+    "n_iter": np.int64,
+    "converged": bool,
+    "n_rejected": np.float64,
+    "n_rejected_entries": np.int64,
+}
 
 
 class RegularizationPath:
@@ -120,17 +138,14 @@ class RegularizationPath:
         self.feature_names = feature_names
         self.passes = float(passes)
         self.interrupted = interrupted
-        self.objectives = np.array([point.objective for point in points], dtype=np.float64) / unit
-        self.dual_gaps = np.array([point.dual_gap for point in points], dtype=np.float64) / unit
+        told = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
+        columns = [np.array(column, dtype=kind) for column, kind in zip(told, _NUMBERS.values(), strict=True)]
+        objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
+        self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
         self.null_objective = float(null_objective) / unit
         self.n_selected = _live_rows(points)
-        self.seconds = np.array([point.seconds for point in points], dtype=np.float64)
-        self.n_iter = np.array([point.n_iter for point in points], dtype=np.int64)
-        self.converged = np.array([point.converged for point in points], dtype=bool)
-        rejected = np.array([point.n_rejected for point in points], dtype=np.float64)
         zero_rows = n_features - self.n_selected
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
-        self.rejected_entries = np.array([point.n_rejected_entries for point in points], dtype=np.int64)
         self._points = tuple(points)
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
@@ -252,7 +267,7 @@ class RegularizationPath:
             raise ValueError("a certificate needs a path of an estimator with at least one value.")
         return self._estimator._certificate_of_path(self, self._points, X, y, task, sample_weight, offset)
 
-    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, k: int, task: Any = None, *, offset: Any = None) -> Answer:
         """Linear predictions x . w_t + b_t + offset of the solution at value k.
 
         Parameters
@@ -282,7 +297,7 @@ class RegularizationPath:
         )
         return like(X, state.scores(X, task, offset=offset))
 
-    def to_frame(self, kind: str = "values") -> Any:
+    def to_frame(self, kind: str = "values") -> DataFrame:
         """The path as a pandas data frame.
 
         Parameters
@@ -396,8 +411,11 @@ class RegularizationPath:
 
 def _live_rows(points: Sequence[Any]) -> np.ndarray:
     """How many rows of each point are not zero: all points at once, since they are many and small."""
-    ends = np.cumsum([0, *(len(point.rows) for point in points)])
-    if not ends[-1]:
-        return np.zeros(len(points), dtype=np.int64)
-    live = np.concatenate([[0], np.cumsum(np.concatenate([point.rows for point in points]).any(axis=1))])
-    return np.diff(live[ends])
+    rows = [point.rows for point in points]
+    counts = np.array([len(own) for own in rows], dtype=np.int64)
+    together = np.concatenate(rows) if rows else np.empty((0, 1))
+    live = together.any(axis=1)
+    if live.all():
+        return counts
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    return np.diff(np.concatenate([[0], np.cumsum(live)])[ends])

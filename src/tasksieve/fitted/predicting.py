@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from ..losses import Loss
 from ..tasks import TaskData, like
+from ..tasks.named import by_task, stack_named
+from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
 from .model import LossName
 
@@ -27,7 +29,7 @@ class TaskRegression(RegressorMixin):
     _loss: ClassVar[LossName | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict with x . w_t + b_t.
 
         Parameters
@@ -43,9 +45,11 @@ class TaskRegression(RegressorMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
 
         Parameters
@@ -59,6 +63,8 @@ class TaskRegression(RegressorMixin):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -83,7 +89,7 @@ class TaskClassification(ClassifierMixin):
             warn_one_class(data)
         return data
 
-    def decision_function(self, X: Any, task: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None) -> Answer:
         """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
 
         Parameters
@@ -98,10 +104,12 @@ class TaskClassification(ClassifierMixin):
             As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
             a list by task, as `predict_proba`.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.decision_function, X, task)
         return like(X, self._scores(X, task))
 
     @available_if(gives_probabilities)
-    def predict_proba(self, X: Any, task: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
         Parameters
@@ -117,10 +125,12 @@ class TaskClassification(ClassifierMixin):
             (n, 2) where the model was fitted to a 1-D y without task. More than two classes, and different ones per
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict_proba, X, task)
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state)))
 
-    def predict(self, X: Any, task: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
         Parameters
@@ -136,9 +146,11 @@ class TaskClassification(ClassifierMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the accuracy.
 
         Parameters
@@ -151,6 +163,8 @@ class TaskClassification(ClassifierMixin):
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 
     def __sklearn_tags__(self) -> Any:

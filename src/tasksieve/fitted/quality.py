@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 ALL = "all tasks"  # what the mean over tasks is called in frames
 
@@ -101,7 +104,7 @@ class HeldOutQuality:
         middle = np.vstack([self.values, self.overall])
         return middle - half, middle + half
 
-    def to_frame(self, level: float = 0.9) -> Any:
+    def to_frame(self, level: float = 0.9) -> DataFrame:
         """A pandas data frame: one row for each task and measure, then one for their mean over tasks ("all tasks").
 
         Parameters

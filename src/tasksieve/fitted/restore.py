@@ -27,13 +27,13 @@ class DataFacts:
     known_fills: Fills | None = None
 
     @classmethod
-    def of(cls, data: TaskData, features: np.ndarray | None = None) -> DataFacts:
-        """With what stands for missing calls of some features."""
+    def of(cls, data: TaskData, *features: np.ndarray) -> DataFacts:
+        """With what stands for missing calls of features in any of these arrays."""
         same = {field.name: getattr(data, field.name) for field in fields(cls) if field.name != "known_fills"}
-        return cls(**same, known_fills=None if features is None else data.fills(features))
+        return cls(**same, known_fills=data.fills(*features) if features else None)
 
-    def fills(self, features: np.ndarray) -> Fills | None:
-        return None if self.known_fills is None else self.known_fills.fills(features)
+    def fills(self, *features: np.ndarray) -> Fills | None:
+        return None if self.known_fills is None else self.known_fills.fills(*features)
 
 
 # name of a part of the state -> attribute of the model

@@ -24,3 +24,7 @@ __all__ = [
     "without_holes",
     "write_plink",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

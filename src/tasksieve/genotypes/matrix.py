@@ -191,8 +191,8 @@ class Genotypes(Storage):
         if not np.isfinite(values).all():
             row, k = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise ValueError(
-                f"covariates: {own[k]!r} of person {row} is {values[row, k]}: leave such people out (with_people), or "
-                "impute the value."
+                f"covariates: {own[k]!r} of person {row + 1} (person 1 is the first) is {values[row, k]}: leave such "
+                "people out (with_people), or impute the value."
             )
         return self._with(
             covariates=np.column_stack([self.covariates, values]), covariate_names=[*self._covariate_names, *own]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..places import row_name
 from .table import Table
 
 Array = np.ndarray[Any, Any]
@@ -116,7 +117,7 @@ def as_numbers(words: Array, name: str, missing: frozenset[str] = MISSING) -> Ar
         try:
             out[i] = float(word)
         except ValueError:
-            raise ValueError(f"{name}: {word!r} in row {i} is no number.") from None
+            raise ValueError(f"{name}: {word!r} in {row_name(i)} is no number.") from None
     return out
 
 

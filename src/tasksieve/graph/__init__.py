@@ -20,3 +20,7 @@ __all__ = [
     "task_similarity",
     "tree_graph",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..proof.certificate import Certificate
 from ..proof.claims import Answer, certify
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
+from ..tasks.named import stack_named
 from ..verify import Task
 from .solver import LOSSES
 
@@ -20,7 +22,7 @@ Array = np.ndarray[Any, Any]
 class CertifiedMachine:
     """A fitted machine that can write down the proof of its answer."""
 
-    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
+    def certificate(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of the fit, for anybody to check.
 
         Parameters
@@ -33,6 +35,8 @@ class CertifiedMachine:
         Certificate
             Its ``save`` writes the file.
         """
+        if isinstance(X, Mapping):
+            return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight))
         model: Any = self
         state = model._learned()
         return _certificate_of(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)

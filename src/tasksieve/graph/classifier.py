@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
+from ..tasks.named import stack_named
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -152,7 +153,7 @@ class GraphSVC(TaskClassification, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVC:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -172,6 +173,8 @@ class GraphSVC(TaskClassification, GraphModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         if task is None:
             warn_column(y)
         result: GraphSVC = self._solve_all(X, y, task, sample_weight)

@@ -7,15 +7,16 @@ graph follow one another, so that of the out-of-fold scores no more is kept than
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.arguments import check_choice, check_number, kernel_threads, warn_column
+from ..fitted.allowed import check_common
+from ..fitted.arguments import kernel_threads, warn_column
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.deal import read_seed
@@ -25,6 +26,7 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
+from ..tasks.named import stack_named
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -83,11 +85,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return chosen
 
     def _check_parameters(self) -> None:
-        check_choice(self.selection_rule, "selection_rule", ("min", "1se"))
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
+        check_common(self)
         check_Cs(self.Cs)
-        read_scorer(self.scoring)
         self._strength_grid(self._model())
         self._model()._check_parameters()
 
@@ -101,7 +100,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
         Parameters
@@ -122,6 +121,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         self._check_parameters()
         if task is None and self._targets == "classes":
             warn_column(y)

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
 from ..design import thread_count
+from ..fitted.shown import Shown
 from ..tasks import refuse_masked
 from .solver import StringSource
 
@@ -22,7 +23,7 @@ BLOCK_ROWS = 1 << 14
 LONGEST = 1 << 16
 
 
-class WeightedDegreeHasher(TransformerMixin, BaseEstimator):
+class WeightedDegreeHasher(Shown, TransformerMixin, BaseEstimator):
     r"""Sparse features of strings of one length: which k-mer stands where, for k = 1, ..., degree.
 
     .. math::
@@ -73,7 +74,7 @@ class WeightedDegreeHasher(TransformerMixin, BaseEstimator):
         self.n_features = n_features
         self.alphabet = alphabet
 
-    def fit(self, X: Any, y: Any = None) -> WeightedDegreeHasher:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the length of the strings.
 
         Parameters
@@ -210,7 +211,7 @@ def read_strings(X: Any, length: int | None = None) -> np.ndarray:
         if lengths.min() != lengths.max():
             row = int(np.argmax(lengths != lengths[0]))
             raise ValueError(
-                f"All strings must have one length: row 0 has {lengths[0]} letters, row {row} has {lengths[row]}."
+                f"All strings must have one length: row 1 has {lengths[0]} letters, row {row + 1} has {lengths[row]}."
             )
         if lengths[0] == 0:
             raise ValueError("The strings are empty.")

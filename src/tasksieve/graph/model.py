@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar
 
@@ -11,10 +12,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, kernel_threads
+from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
+from ..tasks.named import stack_named
 from .certified import CertifiedMachine
 from .graphs import read_graph
 from .grids import read_Cs, read_strengths
@@ -68,10 +72,9 @@ class GraphModel(CertifiedMachine, GraphRows):
     # --- reading -----------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        check_common(self)
         check_number(self.C, "C", low=0, closed=False)
         check_number(self.graph_strength, "graph_strength", low=0, closed=True)
-        check_number(self.tol, "tol", low=0, closed=True)
-        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if self.fit_intercept:
             check_number(self.intercept_scaling, "intercept_scaling", low=0, closed=False)
             refuse_scaling(float(self.intercept_scaling))
@@ -176,7 +179,7 @@ class GraphModel(CertifiedMachine, GraphRows):
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         task: Any = None,
         sample_weight: Any = None,
         *,
@@ -205,6 +208,9 @@ class GraphModel(CertifiedMachine, GraphRows):
             After Ctrl-C it holds the values solved until then (``interrupted`` is True). Coefficients are dense: K
             tables of tasks x features.
         """
+        if isinstance(X, Mapping):
+            rows = stack_named(X, y, task, sample_weight=sample_weight)
+            return self.path(**rows, Cs=Cs, graph_strengths=graph_strengths)
         self._check_parameters()
         strengths = self._strengths(graph_strengths, (self.graph_strength,))
         model = clone(self)
@@ -241,7 +247,7 @@ class GraphModel(CertifiedMachine, GraphRows):
 
     def _options(self) -> dict[str, Any]:
         """How problems are solved, whatever the values of C and the strength."""
-        seed = 0 if self.random_state is None else int(_seed(self.random_state))
+        seed = read_seed(self.random_state) & 0x7FFFFFFF
         return {"tol": float(self.tol), "max_iter": int(self.max_iter), "solver": self.solver, "seed": seed}
 
     def _progress(self, label: str | None = None) -> Any:
@@ -294,12 +300,6 @@ class GraphModel(CertifiedMachine, GraphRows):
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, int | np.integer):
-        return int(random_state) & 0x7FFFFFFF
-    return int(random_state.randint(0x7FFFFFFF))
 
 
 def _as_given(labels: TaskLabels, flat: np.ndarray) -> tuple[Any, Any]:

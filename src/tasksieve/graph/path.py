@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
+from ..fitted.answers import Answer
 from .reading import GraphData
 from .solver import Solution
 from .walk import stacked, totals
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ..proof.certificate import Certificate
 
 
 @dataclass
@@ -147,7 +153,7 @@ class GraphPath:
         model._set_solution(self._data, point.solutions)
         return model
 
-    def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Any:
+    def certificate(self, X: Any, y: Any, k: int, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of one value, for anybody to check: another C, or another strength, is another problem.
 
         Parameters
@@ -164,7 +170,7 @@ class GraphPath:
         """
         return self.model(k).certificate(X, y, task=task, sample_weight=sample_weight)
 
-    def predict(self, X: Any, k: int, task: Any = None) -> Any:
+    def predict(self, X: Any, k: int, task: Any = None) -> Answer:
         """Predictions of the model at value k.
 
         Parameters
@@ -181,7 +187,7 @@ class GraphPath:
         """
         return self.model(k).predict(X, task=task)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The path as a pandas data frame, a row for each pair of values.
 
         Returns

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
+from ..tasks.named import stack_named
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -99,7 +101,7 @@ class GraphSVR(TaskRegression, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> GraphSVR:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -117,6 +119,8 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result
 

@@ -41,3 +41,7 @@ __all__ = [
     "MultinomialOWL",
     "MultinomialOWLCV",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

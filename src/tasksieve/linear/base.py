@@ -7,17 +7,18 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
 from ..design.device.machine import memory_in_words
+from ..fitted.allowed import check_common
 from ..fitted.arguments import (
-    check_device,
+    check_choice,
     check_number,
     default_grid,
     feature_names,
@@ -37,6 +38,7 @@ from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
+from ..tasks.named import stack_named
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
@@ -114,14 +116,15 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
+            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
+            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
             frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
@@ -136,6 +139,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
@@ -167,7 +172,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         task: Any = None,
         sample_weight: Any = None,
         *,
@@ -195,6 +200,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         RegularizationPath
             After Ctrl-C it holds the values solved until then (``interrupted`` is True).
         """
+        if isinstance(X, Mapping):
+            rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
+            return self.path(**rows, alphas=alphas, n_alphas=n_alphas, eps=eps)
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         names = feature_names(X[0] if is_task_list(X) else X)
@@ -213,7 +221,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
 
     def alpha_max(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised).
 
@@ -226,20 +234,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         float
         """
+        if isinstance(X, Mapping):
+            return self.alpha_max(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         tall = tall_fit(self, data, 1)
         return self._alpha_max(self._problem(data), data) if tall is None else tall.alpha_max()
 
     def _check_parameters(self) -> None:
-        check_number(self.tol, "tol", low=0, closed=True)
-        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
-        check_device(self.device)
-        rules = self._screening_rules
-        if self.screening not in rules:
-            raise ValueError(
-                f"The 'screening' parameter must be one of {', '.join(map(repr, rules))}; got {self.screening!r}."
-            )
+        check_common(self)
+        check_choice(self.screening, "screening", self._screening_rules)
 
     def _progress(self, label: str | None = None) -> Callable[[int, int, Any], None] | None:
         """Whom the engine tells of each value, if anybody listens."""
@@ -445,7 +449,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
-            facts=DataFacts.of(data, self._ever_selected(solution.points)),
+            facts=DataFacts.of(data, *(point.features for point in solution.points)),
             scale=scale,
         )
         if solution.interrupted:
@@ -456,10 +460,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
-
-    @staticmethod
-    def _ever_selected(points: Sequence[Any]) -> np.ndarray:
-        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(point.features for point in points)]))
 
     def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
         """Once a fit, never in its folds."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
+from ..fitted.arguments import check_choice, read_several
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..path.calibrated import PUBLISHED
@@ -260,14 +261,11 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self.l2, "l2", low=0, closed=True)
-        if self.solver not in _SOLVERS:
-            raise ValueError(
-                f"The 'solver' parameter must be one of {', '.join(map(repr, _SOLVERS))}; got {self.solver!r}."
-            )
+        check_choice(self.solver, "solver", _SOLVERS)
         if self.screening not in _SCREENING:
             raise ValueError(
-                f"screening={self.screening!r} holds for the squared loss only; use one of "
-                f"{', '.join(map(repr, _SCREENING))}."
+                f"The 'screening' parameter must be one of {', '.join(map(repr, _SCREENING))}: {self.screening!r} "
+                "holds for the squared loss only."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -402,10 +400,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         keep_parameters(self, locals())
 
     def _candidates(self) -> list[PathEstimator]:
-        ridges = [self.l2] if isinstance(self.l2, Real) else list(self.l2)
-        if not ridges:
-            raise ValueError("l2 is an empty list.")
-        return [self._model(l2=ridge) for ridge in ridges]
+        return [self._model(l2=ridge) for ridge in read_several(self.l2, "l2")]
 
     def _set_scores(
         self, best: int, models: list[PathEstimator], grids: list[np.ndarray], scores: np.ndarray

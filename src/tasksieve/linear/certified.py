@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import by_task
 from ..tasks import count_rows, read_labels
+from ..tasks.named import stack_named
 from ..verify import Task
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +27,7 @@ class CertifiedModel:
     """A fitted model that can write down the proof of its answer."""
 
     def certificate(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+        self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> Certificate:
         """The proof of the fit, for anybody to check.
 
@@ -43,6 +44,8 @@ class CertifiedModel:
         Certificate
             Its ``save`` writes the file. About three passes over X.
         """
+        if isinstance(X, Mapping):
+            return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model: Any = self
         state = model._learned()
         stated, alpha = model._stated()

@@ -8,12 +8,12 @@ stopping they walk in step too, so that all stop at the same value. Otherwise ea
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
+from ..fitted.allowed import check_common
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
 from ..fitted.folds import Folds, Weights, make_folds
-from ..fitted.held_out import read_scorer
 from ..fitted.measures import measure_of
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
@@ -34,10 +34,10 @@ from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
+from ..tasks.named import stack_named
 from .base import (
     PathEstimator,
     TaskLinearModel,
-    check_number,
     default_grid,
     feature_names,
     given_grid,
@@ -47,6 +47,9 @@ from .certified import CertifiedModel
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
 from .training_walk import FoldSums, TrainingWalk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # With early stopping: values that are scored together, which reads the columns they use once. Values that a fold may be
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
@@ -119,17 +122,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return self._estimator(**{**shared, **changed})
 
     def _check_parameters(self) -> None:
-        if self.selection_rule not in ("min", "1se"):
-            raise ValueError(
-                f"The 'selection_rule' parameter must be 'min' or '1se'; got {self.selection_rule!r}."
-            )
-        read_scorer(self.scoring)
-        if self.fold_tol is not None:
-            check_number(self.fold_tol, "fold_tol", low=0, closed=True)
-        if not isinstance(self.early_stopping, bool | np.bool_):
-            raise ValueError(
-                f"The 'early_stopping' parameter must be True or False; got {self.early_stopping!r}."
-            )
+        check_common(self)
         for model in self._candidates():
             model._check_parameters()
 
@@ -142,15 +135,23 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return f"held-out {name} (greater is better)"
 
     def fit(
-        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, groups: Any = None, offset: Any = None
-    ) -> Any:
+        self,
+        X: Any,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> Self:
         """Choose alpha by cross-validation and fit on all rows.
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), or one matrix shared by all
-            tasks (with y of shape (n, T)). float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
+        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
+            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
+            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
+            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
             frames, memory maps and torch tensors on any device; never modified.
         y : array of shape (n,) or (n, T), or list of 1-D arrays
             Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
@@ -169,6 +170,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups, offset=offset))
         self._check_parameters()
         if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self
@@ -285,7 +288,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return default_grid(model._alpha_max(problem, data), n_alphas, self.eps)
         return given_grid(self.alphas)
 
-    def plot_scores(self, ax: Any = None) -> Any:
+    def plot_scores(self, ax: Any = None) -> Axes:
         """Draw the held-out loss by alpha: mean over the folds, one standard error, and the chosen value.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ..fitted.arguments import read_several
 from ..fitted.parameters import keep_parameters
 from .base import PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
@@ -269,9 +270,7 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
         keep_parameters(self, locals())
 
     def _candidates(self) -> list[PathEstimator]:
-        ratios = [self.l1_ratio] if isinstance(self.l1_ratio, Real) else list(self.l1_ratio)
-        if not ratios:
-            raise ValueError("l1_ratio is an empty list.")
+        ratios = read_several(self.l1_ratio, "l1_ratio")
         return [self._model(l1_ratio=ratio) for ratio in ratios]
 
     def _set_scores(

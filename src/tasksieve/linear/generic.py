@@ -86,12 +86,14 @@ class AnyMembers(TaskLinearModel):
         check_number(self.ridge, "ridge", low=0, closed=True)
         check_number(self.graph_strength, "graph_strength", low=0, closed=True)
         names = self._named_losses()
-        if not isinstance(self.loss, Loss) and self.loss not in names:
+        if not isinstance(self.loss, Loss) and not (isinstance(self.loss, str) and self.loss in names):
             raise ValueError(
                 f"The 'loss' parameter must be one of {', '.join(map(repr, names))} or a tasksieve.losses.Loss; "
                 f"got {self.loss!r}."
             )
-        if not isinstance(self.penalty, RowPenalty) and self.penalty not in PENALTIES:
+        if not isinstance(self.penalty, RowPenalty) and not (
+            isinstance(self.penalty, str) and self.penalty in PENALTIES
+        ):
             raise ValueError(
                 f"The 'penalty' parameter must be one of {', '.join(map(repr, PENALTIES))} or a "
                 f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."

@@ -10,9 +10,12 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..fitted.answers import Answer
+from ..fitted.arguments import check_choice
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss
 from ..penalties import Sorted
+from ..places import row_name
 from ..tasks import (
     TaskData,
     by_rows,
@@ -67,10 +70,7 @@ class SortedEstimator(TiedRows, PathEstimator):
         refuse_masked(self.weights, "weights", ("rank",))
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
-        if self.solver not in SOLVERS:
-            raise ValueError(
-                f"The 'solver' parameter must be one of {', '.join(map(repr, SOLVERS))}; got {self.solver!r}."
-            )
+        check_choice(self.solver, "solver", SOLVERS)
 
     def _penalty(self) -> dict[str, Any]:
         return {"penalty": Sorted(self.weights, oscar_ratio=self.oscar_ratio, fdr=self.fdr)}
@@ -393,7 +393,8 @@ class ManyClasses(ClassifierMixin):
             )
         bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
         if len(bad):
-            raise ValueError(f"offset is not finite in row {bad[0][0]}, class {data.classes.tolist()[bad[0][1]]!r}.")
+            where = f"{row_name(bad[0][0])}, class {data.classes.tolist()[bad[0][1]]!r}"
+            raise ValueError(f"offset is not finite in {where}: offsets must be finite numbers.")
         return np.broadcast_to(known, shape).T.ravel()
 
     def _path_rows(self, data: TaskData) -> dict[str, Any]:
@@ -405,7 +406,7 @@ class ManyClasses(ClassifierMixin):
         self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
         self.tasks_, self._single = data.classes, False
 
-    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, *, offset: Any = None) -> Answer:
         """Scores x . w_k + b_k of the classes, and the offset.
 
         Parameters
@@ -422,7 +423,7 @@ class ManyClasses(ClassifierMixin):
         scores = self._scores(X, None, offset=offset)
         return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
-    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Answer:
         """Probabilities of the classes.
 
         Parameters
@@ -441,7 +442,7 @@ class ManyClasses(ClassifierMixin):
             return by_rows(lambda rows, _: softmax(rows, axis=1), scores)
         return like(X, np.asarray(softmax(scores, axis=1)))
 
-    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> Answer:
         """Predict the most probable class.
 
         Parameters

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
+from ..fitted.answers import Answer
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
+from ..tasks.named import by_task, stack_named
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -17,7 +20,7 @@ class _PoissonLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict rates, exp(x . w_t + b_t + offset).
 
         Parameters
@@ -35,9 +38,11 @@ class _PoissonLoss(LinkedRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
 
         Parameters
@@ -53,6 +58,8 @@ class _PoissonLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Quantile
+from ..tasks.named import stack_named
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -19,7 +21,7 @@ class _QuantileLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Quantile(float(self.q), float(self.smoothing))
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
 
         Parameters
@@ -35,6 +37,8 @@ class _QuantileLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's quantile. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
 

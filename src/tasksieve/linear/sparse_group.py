@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
+from ..fitted.answers import Answer, available_if
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
+from ..tasks.named import by_task, stack_named
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -71,7 +73,7 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
-    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict numbers (squared loss) or the more probable class (logistic loss).
 
         Parameters
@@ -89,10 +91,12 @@ class _EitherLoss(TaskLinearModel):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict, X, task, offset=offset)
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
 
         Parameters
@@ -106,11 +110,13 @@ class _EitherLoss(TaskLinearModel):
         -------
         float
         """
+        if isinstance(X, Mapping):
+            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
     @available_if(_is_classifier)
-    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
         Parameters
@@ -125,10 +131,12 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
-    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Any:
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
         Parameters
@@ -143,6 +151,8 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             More than two classes: as in `MultiTaskClassifier`.
         """
+        if isinstance(X, Mapping):
+            return by_task(self, self.predict_proba, X, task, offset=offset)
         kind: Any = TaskClassification
         return kind.predict_proba(self, X, task, offset=offset)
 

@@ -56,3 +56,7 @@ __all__ = [
     "as_loss",
     "gamma",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

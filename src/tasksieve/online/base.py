@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
+from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_l1, check_number
+from ..fitted.deal import random_numbers
 from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
+from ..tasks.named import stack_named
 from .memory import completed
 from .progress import Progress
 from .river import register
@@ -42,8 +44,8 @@ class RefusedRow(ValueError):
     """A row of a batch that cannot be learned; those before it are."""
 
     def __init__(self, row: int, reason: str) -> None:
-        super().__init__(reason)
-        self.row = row
+        super().__init__(f"Row {row + 1} (row 1 is the first) {reason}")
+        self.row, self.reason = row, reason
 
 
 class Guard:
@@ -120,6 +122,7 @@ class OnlineLinearModel(SelectingModel):
     # -- parameters -----------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        check_common(self)
         check_number(self.alpha, "alpha", low=0, closed=True)
         if not self._automatic:
             check_number(self.gamma, "gamma", low=0, closed=True)
@@ -127,14 +130,12 @@ class OnlineLinearModel(SelectingModel):
             raise ValueError(f"The 'gamma' parameter must be 'auto' or a number >= 0; got {self.gamma!r}.")
         check_number(self.l2, "l2", low=0, closed=True)
         check_number(self.enhanced, "enhanced", low=0, closed=True)
-        check_number(self.max_iter, "max_iter", low=1, closed=True, integer=True)
         if not self._automatic and self.gamma == 0 and self.l2 == 0:
             raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.missing, "missing", MISSING)
         check_choice(self.loss, "loss", self._losses)
-        if self.average not in (True, False, "auto"):
-            raise ValueError(f"The 'average' parameter must be True, False or 'auto'; got {self.average!r}.")
+        check_choice(self.average, "average", (True, False, "auto"))
         check_l1(self.l1)
         if self.hash_features is not None:
             check_number(self.hash_features, "hash_features", low=1, closed=True, integer=True)
@@ -170,7 +171,7 @@ class OnlineLinearModel(SelectingModel):
         self._learner.set_l1(np.ascontiguousarray(self.l1, dtype=np.float64))
 
     @locked
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; a model that has begun to learn goes on with the new ones.
 
         Parameters
@@ -281,9 +282,9 @@ class OnlineLinearModel(SelectingModel):
                 learned = self._learner.learn_dense(part, y, codes, weights)
             done += learned
             if learned < len(y):
-                raise RefusedRow(done, self._refusal(f"Row {done}"))
+                raise RefusedRow(done if order is None else int(order[done]), self._refusal())
 
-    def _refusal(self, which: str) -> str:
+    def _refusal(self) -> str:
         """Why a row was not learned; what to do depends on who chose gamma."""
         advice = (
             "The row itself must be the cause: look for a mistake in it, or for other units"
@@ -292,7 +293,7 @@ class OnlineLinearModel(SelectingModel):
             "begun to diverge: use gamma='auto', or raise gamma"
         )
         return (
-            f"{which} was not learned: with it the iterates would grow without bound (beyond what 64-bit numbers can "
+            "was not learned: with it the iterates would grow without bound (beyond what 64-bit numbers can "
             f"tell apart). The model is as it was before that row. {advice}."
         )
 
@@ -328,7 +329,7 @@ class OnlineLinearModel(SelectingModel):
         self._single = False
         self._cache.clear()
         if learned < len(y):
-            raise ValueError(self._refusal(f"Row {learned}"))
+            raise RefusedRow(learned, self._refusal())
         return True
 
     @locked
@@ -349,7 +350,7 @@ class OnlineLinearModel(SelectingModel):
                     first = batch.first(error.row)
                     self._take_in(X, first, classes)
                     self._learn(first)
-            raise ValueError(str(error)) from None
+            raise
         except BaseException:
             if before is not None:
                 self._go_back(before)
@@ -383,7 +384,7 @@ class OnlineLinearModel(SelectingModel):
         self.__setstate__(before)
 
     @locked
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
         With ``missing="rounds"`` every pass is arranged in rounds of one row per task, as in the paper.
@@ -404,20 +405,20 @@ class OnlineLinearModel(SelectingModel):
         -------
         self
         """
+        if isinstance(X, Mapping):
+            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         self._check_parameters()
         goes_on = self.warm_start and hasattr(self, "_learner")
         batch = self._read_rows(X, y, task, sample_weight, known=goes_on)
         before = self._snapshot() if goes_on else dict(self.__dict__)
         try:
             self._fit(X, batch, goes_on)
-        except BaseException as error:
+        except BaseException:
             if goes_on:
                 self._go_back(before)
             else:
                 self.__dict__.clear()
                 self.__dict__.update(before)
-            if isinstance(error, RefusedRow):
-                raise ValueError(str(error)) from None
             raise
         return self
 
@@ -426,7 +427,7 @@ class OnlineLinearModel(SelectingModel):
             self.__dict__.pop("_learner", None)
         self._take_in(X, batch)
         self._check_batch(batch)
-        rng = check_random_state(self.random_state)
+        rng = random_numbers(self.random_state)
         if batch.weights is not None:  # rows without a label take no part in rounds
             kept = np.flatnonzero(batch.weights > 0)
         else:
@@ -509,7 +510,7 @@ class OnlineLinearModel(SelectingModel):
             ok = learner.learn_dict(x, self._vocabulary, y, code, w)
             self.n_features_in_ = learner.features
         if not ok:
-            raise ValueError(self._refusal("The row"))
+            raise ValueError(f"The row {self._refusal()}")
 
     def _score_one(self, x: Any, task: Any) -> float:
         """x . w + b; 0 for a task, or a model, that has learned nothing. The caller has the lock."""

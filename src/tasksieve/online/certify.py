@@ -154,7 +154,7 @@ class CertifyMixin:
             data.tasks,
         )
 
-    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def certificate(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Certificate:
         """Refused: what an online model proves is told by `certify`, and a file of it is the batch problem's.
 
         Parameters

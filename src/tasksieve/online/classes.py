@@ -54,10 +54,11 @@ class ClassRegister:
         try:
             self.all.sort()
         except TypeError as error:
-            if len(self.all) == 2:
-                raise ValueError(
-                    f"The classes {self.all[0]!r} and {self.all[1]!r} cannot be ordered."
-                ) from error
+            self.all.remove(label)
+            raise ValueError(
+                f"y mixes labels of different kinds: {label!r} beside {self.all[0]!r}. Write all of them one way, as "
+                "words say."
+            ) from error
         return True
 
     def learn(self, task: int, label: Any) -> list[int]:
@@ -73,12 +74,9 @@ class ClassRegister:
                 f"Only binary classification is supported: task number {task} has met {known[0]!r}, {known[1]!r} and "
                 f"now {label!r}."
             )
-        known.append(label)
-        try:
-            known.sort()
-        except TypeError as error:
-            raise ValueError(f"The classes {known[0]!r} and {known[1]!r} cannot be ordered.") from error
         changed = range(len(self.of_task)) if self._meet(label) else [task]
+        known.append(label)
+        known.sort()
         return [t for t in changed if self._assign(t)]
 
     def _assign(self, task: int) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 
+from ..fitted.answers import available_if
 from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
@@ -175,7 +175,7 @@ class OnlineMultiTaskRegressor(TaskRegression, CertifyMixin, StreamMixin, Online
     ) -> None:
         keep_parameters(self, locals())
 
-    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
 
         Parameters
@@ -336,7 +336,7 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
 
     def partial_fit(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, classes: Any = None
-    ) -> Any:
+    ) -> Self:
         """Learn from some more rows, in the order given; how rows are cut into calls changes nothing.
 
         Parameters

@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..atomic import write_atomically
 from ..fitted.progress import reporter
+from .base import RefusedRow
 
 Chunk = tuple[Any, Any, Any, Any]  # X, y, task, sample_weight
 
@@ -57,13 +58,11 @@ def read_iterable(source: Iterable[Any], chunk_rows: int) -> Iterator[Chunk]:
 
 
 def learn_chunk(model: Any, X: Any, y: Any, task: Any, weight: Any, before: int) -> None:
-    """Learn a chunk; of a row that cannot be learned, say where in the stream its chunk is."""
+    """Learn a chunk; of a row that cannot be learned, say where in the stream it is."""
     try:
         model.partial_fit(X, y, task, weight)
-    except ValueError as error:
-        if "was not learned" not in str(error):
-            raise
-        raise ValueError(f"{error} (Counted from 0 in the chunk of rows {before + 1} to {before + len(y)}.)") from None
+    except RefusedRow as error:
+        raise RefusedRow(before + error.row, error.reason) from None
 
 
 def skipped(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
@@ -113,7 +112,7 @@ class StreamMixin:
         checkpoint_every: int = 1_000_000,
         resume: bool = True,
         progress: Callable[[int, float], None] | None = None,
-    ) -> Any:
+    ) -> Self:
         """Learn from a file or an iterator larger than memory, a chunk at a time, once through.
 
         The model goes on from what it has learned. With a ``checkpoint`` that exists (and ``resume``), it first takes
@@ -256,7 +255,7 @@ class StreamMixin:
         write_atomically(Path(path), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
     @classmethod
-    def load(cls, path: Any) -> Any:
+    def load(cls, path: Any) -> Self:
         """Read a model that `save` or a checkpoint has written, also one of version 0.1.
 
         Parameters

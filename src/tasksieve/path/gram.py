@@ -29,7 +29,6 @@ from ..design.moments import (
     gather,
     panel_diagonal,
     shifted_columns,
-    subtract_outer,
 )
 from ..losses import TargetLoss, gamma
 from ..penalties import L11, L21, SparseGroup
@@ -83,6 +82,10 @@ class Frame:
     totals: Array
     scale: Array | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("shifts", "nuisance_shifts", "label_shifts"):  # which kernels read
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)))
+
 
 class GramWalk:
     """Strengths one after the other, on the statistics of the data.
@@ -110,10 +113,11 @@ class GramWalk:
         n_threads: int,
         patience: int | None = _PATIENCE,
     ) -> None:
-        self._patience = patience
+        self._patience, self._n_threads = patience, n_threads
         self.frame = frame
         self._own = own = penalty.restrict(frame.features)
         gram, matrices, n_tasks = moments.gram, len(moments.gram), len(moments.labels)
+        moments.beside = np.ascontiguousarray(moments.beside)  # as the kernels read it
         count = len(frame.features)
         self._of_task = np.zeros(n_tasks, dtype=np.int64) if matrices == 1 else np.arange(n_tasks)
         squares = np.maximum(panel_diagonal(gram, count), 0.0)
@@ -190,7 +194,8 @@ class GramWalk:
             right = np.hstack([moments.beside[m], moments.explained[tasks].T]) / sizes[:, None]
             solved = np.linalg.solve(normal, right) / sizes[:, None]
             self._coefficients[m], self._fit[tasks] = solved[:, : -len(tasks)], solved[:, -len(tasks) :].T
-            subtract_outer(moments.gram[m], moments.beside[m], self._coefficients[m])
+            own = slice(m, m + 1)
+            kernels.subtract_outer(moments.beside[own], self._coefficients[own], self._n_threads, moments.gram[own])
             moments.cross[tasks] -= moments.explained[tasks] @ self._coefficients[m]
             moments.labels[tasks] -= np.einsum("tz,tz->t", moments.explained[tasks], self._fit[tasks])
         np.maximum(moments.labels, 0.0, out=moments.labels)
@@ -203,8 +208,7 @@ class GramWalk:
         inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)  # 0: a task without rows
         np.multiply(moments.beside, inverse[:, None, None], out=self._coefficients)
         np.multiply(moments.explained, inverse[self._of_task, None], out=self._fit)
-        for gram, beside, coefficients in zip(moments.gram, moments.beside, self._coefficients, strict=True):
-            subtract_outer(gram, beside, coefficients)
+        kernels.subtract_outer(moments.beside, self._coefficients, self._n_threads, moments.gram)
         moments.cross -= moments.explained * self._coefficients[self._of_task, 0]
         moments.labels -= moments.explained[:, 0] * self._fit[:, 0]
 
@@ -220,31 +224,29 @@ class GramWalk:
         self._ended = stop not in (_DONE, _PAUSED) and not (stop == _SPENT and allowed == max_iter)
         if not found:
             return []
-        counts = np.array([value[6] for value in found])
-        rows = rows.reshape(len(places), len(self._label_sizes))
-        numbers = self._numbers(counts, places, rows)
-        values: list[Value] = []
-        features, free = self.frame.features[places], len(self.frame.unpenalised)
-        # by plain numbers: a path of small values must not spend its time here
-        given = zip(lams.tolist(), goals.tolist(), numbers.added.tolist(), numbers.lost.tolist(), strict=False)
-        low = 0
-        for k, ((objective, _, gap, seconds, epochs, rejected, count, _), (lam, goal, added, lost)) in enumerate(
-            zip(found, given, strict=False)
-        ):
-            part = slice(low, low + count)
-            low += count
-            gap += lost
-            if not gap <= goal and epochs < max_iter:
+        # Columns of plain numbers: a path of small values must not spend its time here.
+        objective, _, gap, seconds, epochs, rejected, count, _ = zip(*found, strict=True)
+        counts = np.array(count)
+        numbers = self._numbers(counts, places, rows.reshape(len(places), len(self._label_sizes)))
+        gaps = (np.array(gap) + numbers.lost).tolist()
+        reached = [gap <= goal for gap, goal in zip(gaps, goals.tolist(), strict=False)]
+        ends = np.cumsum(counts).tolist()
+        features, raw, unpenalised = self.frame.features[places], numbers.raw, self.frame.unpenalised
+        columns = zip(
+            lams.tolist(), [0, *ends], ends, numbers.intercept, (np.array(objective) + numbers.added).tolist(),
+            gaps, epochs, rejected, seconds, reached, strict=False,
+        )  # fmt: skip
+        values = [
+            Value(lam, features[low:high], raw[low:high], intercept, value, gap, epoch, zero, 0, second, done)
+            for lam, low, high, intercept, value, gap, epoch, zero, second, done in columns
+        ]
+        if len(unpenalised):
+            for value, own in zip(values, numbers.free, strict=True):
+                value.features, value.rows = np.concatenate([value.features, unpenalised]), np.vstack([value.rows, own])
+        for k, (done, epoch) in enumerate(zip(reached, epochs, strict=True)):
+            if not done and epoch < max_iter:
                 self._ended = True  # too slow, or numbers as they are stored fall short of the goal
-                return values
-            chosen, coefs = features[part], numbers.raw[part]
-            if free:
-                chosen = np.concatenate([chosen, self.frame.unpenalised])
-                coefs = np.vstack([coefs, numbers.free[k]])
-            intercept = numbers.intercept[k]
-            values.append(
-                Value(lam, chosen, coefs, intercept, objective + added, gap, epochs, rejected, 0, seconds, gap <= goal)
-            )
+                return values[:k]
         return values
 
     @property
@@ -261,60 +263,51 @@ class GramWalk:
         frame, n_values, n_tasks = self.frame, len(counts), rows.shape[1]
         raw = rows if frame.scale is None else rows / frame.scale[self._of_task].T[places]
         first = int(frame.fit_intercept)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-
-        def sums(terms: Array) -> Array:
-            """Over the rows of each value: (n_values, ...)."""
-            padded = np.concatenate([terms, np.zeros((1, *terms.shape[1:]))])
-            out = np.add.reduceat(padded, starts, axis=0)
-            out[counts == 0] = 0.0
-            return out
-
-        sizes = self.sizes[self._of_task].T[places]  # (rows, tasks)
-        reach = sums(sizes * np.abs(rows))
         left = np.empty((n_values, self._fit.shape[1], n_tasks))  # coefficients of the nuisance columns
-        for z, part in enumerate(self._coefficients.transpose(1, 0, 2)):
-            left[:, z] = self._fit[:, z] - sums(part[self._of_task].T[places] * rows)
+        facts = np.empty((4, n_values, n_tasks))
+        kernels.stored_values(
+            counts,
+            places,
+            rows,
+            raw,
+            self.sizes,
+            frame.shifts,
+            self._coefficients,
+            self._fit,
+            frame.nuisance_shifts,
+            frame.label_shifts,
+            frame.fit_intercept,
+            left,
+            facts,
+        )
+        intercept, rest, total, reach = facts
         free = left[:, first:]
-        away = self._away(left, rows, places, sums, reach, int(np.max(counts)))
-        intercept, added = np.zeros((n_values, n_tasks)), np.zeros((n_values, n_tasks))
-        if first:
-            # Where large numbers cancel they are summed in twice the precision, task by task and value by value.
-            width = counts + 2 + free.shape[1]
-            ends = np.cumsum(width)
-            one = np.empty((int(ends[-1]), n_tasks))
-            two = np.empty_like(one)
-            head = ends - width
-            one[head], two[head] = left[:, 0], 1.0
-            one[head + 1], two[head + 1] = frame.label_shifts, 1.0
-            for z in range(free.shape[1]):
-                one[head + 2 + z], two[head + 2 + z] = frame.nuisance_shifts[first + z], -free[:, z]
-            inside = np.arange(len(places)) + np.repeat(head + 2 + free.shape[1] - starts, counts)
-            one[inside], two[inside] = frame.shifts[self._of_task].T[places], -raw
-            cuts = np.concatenate([[0], ends])
-            offsets = (cuts[None, :-1] + np.arange(n_tasks)[:, None] * ends[-1]).ravel()
-            offsets = np.append(offsets, n_tasks * ends[-1])
-            exact, rest = np.empty((2, len(offsets) - 1))
-            kernels.exact_products(one.T.ravel(), two.T.ravel(), offsets, exact, rest)
-            total = np.add.reduceat(np.abs(one * two), head, axis=0)
-            intercept, rest = exact.reshape(n_tasks, -1).T.copy(), np.abs(rest.reshape(n_tasks, -1).T)
-            lost = gamma(2) * rest + np.square(gamma(1) * (2 * width + 8))[:, None] * total
-            root = np.sqrt(frame.totals)
-            added = 0.5 * np.square(root * rest)
-            away = away + root * (rest + lost)
-        dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
+        away = self._away(left, rows, places, counts, reach)
+        if not first:
+            dropped = 0.5 * np.square(away) * (1.0 + gamma(16))
+            return _Numbers(raw, intercept, free, np.zeros(n_values), dropped.sum(axis=1))
+        # Where large numbers cancel the intercept was summed in twice the precision.
+        width = counts + 2 + free.shape[1]
+        rest = np.abs(rest)
+        lost = gamma(2) * rest + np.square(gamma(1) * (2 * width + 8))[:, None] * total
+        root = np.sqrt(frame.totals)
+        added = 0.5 * np.square(root * rest)
+        dropped = 0.5 * np.square(away + root * (rest + lost)) * (1.0 + gamma(16))
         return _Numbers(raw, intercept, free, added.sum(axis=1), dropped.sum(axis=1))
 
-    def _away(self, left: Array, rows: Array, places: Array, sums: Any, reach: Array, most: int) -> Array:
+    def _away(self, left: Array, rows: Array, places: Array, counts: Array, reach: Array) -> Array:
         """How far the scores of nuisance coefficients are from those of the best ones: norms, (values, tasks)."""
         n_values, count, n_tasks = left.shape
         if not count:
             return np.zeros((n_values, n_tasks))
-        terms = gamma(most + 2 * count + 16) + self._sums
+        terms = gamma(int(counts.max()) + 2 * count + 16) + self._sums
         if count == 1:  # one column is independent: the best coefficient is a quotient of sums, with their errors
             return np.asarray(2.0 * terms * (self._label_sizes + reach))
         sizes = self._nuisance_sizes[self._of_task]  # (tasks, nuisance)
-        seen = np.stack([sums(part[self._of_task].T[places] * rows) for part in self._beside.transpose(1, 0, 2)], 1)
+        value = np.repeat(np.arange(n_values), counts)
+        seen = np.zeros((n_values, count, n_tasks))
+        for z, part in enumerate(self._beside.transpose(1, 0, 2)):
+            np.add.at(seen[:, z], value, part[self._of_task].T[places] * rows)
         fitted = np.einsum("tyz,vzt->vyt", self._nuisance[self._of_task], left)
         open_ = self._explained.T[None] - seen - fitted
         known = self._label_sizes + reach + np.einsum("vzt,tz->vt", np.abs(left), sizes)

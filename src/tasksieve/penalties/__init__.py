@@ -27,3 +27,7 @@ __all__ = [
     "slope_weights",
     "tied_rows",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -337,12 +337,16 @@ def read_feature_groups(groups: Any) -> tuple[Array, Array]:
     labels = np.asarray(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if labels.ndim != 1 or any(isinstance(label, list | tuple | set | np.ndarray) for label in labels[:1]):
         raise ValueError(
-            "Feature groups must be one label per feature, or a mapping from names to lists of features; got "
+            "Feature groups (feature_groups, or labels of Groups) must be one label per feature, or a mapping from "
+            "names to lists of features; got "
             f"{'an array of shape ' + str(labels.shape) if labels.ndim != 1 else 'a list of lists'}."
         )
     missing = np.flatnonzero([label is None or label != label for label in labels.tolist()])
     if len(missing):
-        raise ValueError(f"Feature {missing[0]} has no group: its label is {labels[missing[0]]!r}.")
+        raise ValueError(
+            f"Feature {missing[0]} has no group: feature_groups[{missing[0]}] (or the label of Groups) is "
+            f"{labels[missing[0]]!r}. Give every feature a label."
+        )
     try:
         names, code = np.unique(np.array(labels.tolist()) if labels.dtype == object else labels, return_inverse=True)
     except TypeError as error:

@@ -46,3 +46,7 @@ def write_report(model: Any, path: str | os.PathLike[str], **about: Any) -> Path
             raise TypeError(f"a ReportContent says everything itself; got also {', '.join(sorted(about))}")
         return write_page(model, path)
     return write_page(content_from_model(model, **about), path)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

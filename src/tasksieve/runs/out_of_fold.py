@@ -44,7 +44,8 @@ def write_out_of_fold(folder: RunFolder, model: Any, problem: TableProblem) -> N
     found = model.cv_predictions_
     if isinstance(found, list):  # different classes, and more than two: there is no table of them
         return
-    columns: dict[str, Any] = {"row": [row_number(row) for row in problem.rows.tolist()]}
+    rows = problem.rows if problem.in_file is None else problem.in_file
+    columns: dict[str, Any] = {"row": [row_number(row) for row in rows.tolist()]}
     if problem.ids is not None:
         columns[problem.ids[0] if problem.ids[0] not in columns else f"{problem.ids[0]} (id)"] = problem.ids[1]
     if problem.task is not None:

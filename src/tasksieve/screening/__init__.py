@@ -38,3 +38,7 @@ __all__ = [
     "zero_entries",
     "zero_rows",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -181,7 +181,7 @@ class ChunkedTable:
             raise TableError(f"{self.path}: no row is left after those with missing values are dropped")
         if holes and self.missing == "mean":
             places = [(name, np.array(column.holes), column.n_missing) for name, column in holes]
-            notes.append(told_missing(places))
+            notes.append(told_missing(self.path, places))
         notes += counts.notes(seen.n_rows, len(targets))
         folds = None if n_folds is None else self._folds(counts, labels, n_folds, seed)
         moments = TaskMoments(n_folds, fit_intercept=fit_intercept, random_state=seed, n_jobs=n_jobs)

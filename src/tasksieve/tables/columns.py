@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .dates import DateParts, date_ways
+from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
 from .encode import Encoding
-from .ids import why_id
+from .ids import FEWEST_NUMBERS, why_id
 from .table import NAMED_PLACES, Table, TableError
+from .wide import WideColumns
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,13 @@ def choose_features(
     as_they_are = {*coded, *(table.match(choice.keep, "--keep", names) if choice.keep else [])}
     left_out = _LeftOut()
     dates: dict[str, DateParts] = {}
-    for name in names:
+    looked = names
+    if isinstance(table.columns, WideColumns):
+        looked = table.columns.worth_a_look(names, FEWEST_NUMBERS, (FIRST_DAY, LAST_DAY))
+    for name in looked:
         if name in as_they_are:
             continue
-        column = table.columns[name]
+        column = table.present(name)
         ways = date_ways(column)
         if ways and choice.date_parts:
             dates[name] = DateParts.of(column, ways, name, table.source)
@@ -99,7 +103,8 @@ def choose_features(
             left_out.dates.append(name)
         elif (why := why_id(name, column)) is not None:
             left_out.ids[name] = why
-    found = [name for name in names if name not in left_out.dates and name not in left_out.ids]
+    out = {*left_out.dates, *left_out.ids}
+    found = [name for name in names if name not in out] if out else names
     notes = left_out.notes()
     if not found:
         raise TableError(
@@ -114,7 +119,7 @@ def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> lis
     """Columns asked for, without those that are something else or dropped: a glob may touch both."""
     every = list(table.columns)
     names = table.match(choice.features, "--features", every) if choice.features else every
-    dropped = table.match(choice.drop, "--drop", every) if choice.drop else []
+    dropped = set(table.match(choice.drop, "--drop", every)) if choice.drop else set()
     for flag, patterns in (("--features", choice.features), ("--drop", choice.drop), ("--keep", choice.keep)):
         both = [name for name in patterns if name in roles]
         if both:

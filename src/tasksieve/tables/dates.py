@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .frames import need
-from .table import Array, Column, TableError, row_number
+from .table import Array, Column, TableError, row_words
 
 PARTS = ("days", "year", "month", "day", "weekday", "hour")
 
@@ -116,7 +116,7 @@ def read_dates(column: Column, way: str, name: str, source: str) -> Array:
         row = int(np.flatnonzero(~holes)[k])
         like = "" if way == ISO else f" ({way})"
         raise TableError(
-            f"{source}: row {row_number(row)}, column {name!r} is {str(words[k])[:60]!r}, which is no date as the "
+            f"{source}: {row_words(source, row)}, column {name!r} is {str(words[k])[:60]!r}, which is no date as the "
             f"others are{like}: correct it or leave it empty"
         )
     return dates

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
-from .table import Array, CodedColumn, Column, Table, TableError, row_number
+from .table import Array, CodedColumn, Column, Table, TableError, row_words
+from .wide import STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
@@ -25,13 +26,13 @@ class Encoding:
 
     Attributes
     ----------
-    columns : list of (name, coding)
+    columns : sequence of (name, coding)
         The coding is None for a number, the words in the order of their indicator columns, or the parts of a date.
     matrix_names : list of names, optional
         Features taken from the matrix of an npz or libsvm file; then there are no columns.
     """
 
-    columns: list[tuple[str, Coding]]
+    columns: Sequence[tuple[str, Coding]]
     matrix_names: list[str] | None = None
 
     @classmethod
@@ -55,10 +56,16 @@ class Encoding:
             More words than this in one column are an error.
         dates : dict of column to DateParts, optional
         """
+        places = table.columns.places(names) if isinstance(table.columns, WideColumns) else None
+        if places is not None and not categorical and not dates and np.all(places >= 0):
+            return cls(PlainColumns(names))
         columns: list[tuple[str, Coding]] = []
-        for name in names:
+        for k, name in enumerate(names):
             if dates and name in dates:
                 columns.append((name, dates[name]))
+                continue
+            if places is not None and places[k] >= 0 and name not in categorical:
+                columns.append((name, None))
                 continue
             column = table.require(name, "--features")
             if column.kind == "date":
@@ -90,6 +97,8 @@ class Encoding:
     def feature_names(self) -> list[str]:
         if self.matrix_names is not None:
             return list(self.matrix_names)
+        if isinstance(self.columns, PlainColumns):
+            return list(self.columns.names)
         names: list[str] = []
         for name, coding in self.columns:
             if isinstance(coding, DateParts):
@@ -120,19 +129,66 @@ class Encoding:
             return self._from_matrix(table)
         if table.matrix is not None:
             raise TableError(f"{table.source} holds a matrix, but the model was fitted to named columns")
-        names = self.feature_names
-        X = np.empty((table.n_rows, len(names)), dtype=self._type(table), order="F")
+        if isinstance(table.columns, WideColumns):
+            return self._from_wide(table, table.columns, unknown)
+        X = np.empty((table.n_rows, len(self.feature_names)), dtype=self._type(table), order="F")
         k = 0
         for name, coding in self.columns:
-            column = table.require(name, "the model's features")
-            if coding is None:
-                block = self._numbers(column, name, table)[:, None]
-            elif isinstance(coding, DateParts):
-                block = coding.matrix(column, name, table.source)
-            else:
-                block = self._indicators(column, name, coding, table, unknown)
+            block = self._encoded(name, coding, table, unknown)
             X[:, k : k + block.shape[1]] = block
             k += block.shape[1]
+        return X
+
+    def _encoded(self, name: str, coding: Coding, table: Table, unknown: str) -> Array:
+        """The features that one column becomes."""
+        if name in table.absent and table.absent[name].all():
+            width = 1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding)
+            return np.zeros((table.n_rows, width))
+        column = table.require(name, "the model's features")
+        if coding is None:
+            block = self._numbers(column, name, table)[:, None]
+        elif isinstance(coding, DateParts):
+            block = coding.matrix(column, name, table.source)
+        else:
+            block = self._indicators(column, name, coding, table, unknown)
+        if name in table.absent:
+            block = np.where(table.absent[name][:, None], block.dtype.type(0), block)
+        return block
+
+    def n_absent(self, table: Table, rows: Array) -> Array:
+        """For each feature how many of some rows are of tasks that do not have it."""
+        if not table.absent:
+            return np.zeros(len(self.feature_names), dtype=np.int64)
+        counts = {name: int(np.count_nonzero(own[rows])) for name, own in table.absent.items()}
+        return np.array([counts.get(name, 0) for name in self.sources], dtype=np.int64)
+
+    def _places(self, wide: WideColumns) -> tuple[Sequence[str], Array]:
+        """Names of the columns, and where their numbers are in a wide table; -1 for those that are more than that."""
+        if isinstance(self.columns, PlainColumns):
+            return self.columns.names, wide.places(self.columns.names)
+        names = [name for name, _ in self.columns]
+        places = wide.places(names)
+        places[[k for k, (_, coding) in enumerate(self.columns) if coding is not None]] = -1
+        return names, places
+
+    def _from_wide(self, table: Table, wide: WideColumns, unknown: str) -> Array:
+        names, places = self._places(wide)
+        direct = np.flatnonzero(places >= 0)
+        for k, rows in wide.infinite(places[direct])[:1]:
+            _refuse_infinite(table, int(rows[0]), names[direct[k]])
+        if len(direct) == len(places):
+            X = wide.numbers(places)
+            return X if X.dtype.type in KEPT else X.astype(np.float64)
+        blocks = {k: self._encoded(*self.columns[k], table, unknown) for k in np.flatnonzero(places < 0).tolist()}
+        widths = np.ones(len(places), dtype=np.int64)
+        widths[list(blocks)] = [block.shape[1] for block in blocks.values()]
+        starts = np.cumsum(widths) - widths
+        X = np.empty((table.n_rows, int(widths.sum())), order="F")
+        for low in range(0, len(direct), STEP):
+            some = direct[low : low + STEP]
+            X[:, starts[some]] = wide.block[:, places[some]]
+        for k, block in blocks.items():
+            X[:, starts[k] : starts[k] + block.shape[1]] = block
         return X
 
     def complete_columns(self, table: Table) -> list[Array] | None:
@@ -170,11 +226,7 @@ class Encoding:
             raise TableError(f"column {name!r} of {table.source} must hold numbers")
         values = column.values
         if values.dtype.kind == "f" and np.isinf(values).any():
-            row = int(np.flatnonzero(np.isinf(values))[0])
-            raise TableError(
-                f"{table.source}: row {row_number(table.first + row)}, column {name!r} is infinite: correct it or drop "
-                "the row"
-            )
+            _refuse_infinite(table, int(np.flatnonzero(np.isinf(values))[0]), name)
         return values
 
     def _indicators(self, column: Column, name: str, words: list[str], table: Table, unknown: str) -> Array:
@@ -184,7 +236,7 @@ class Encoding:
         strange = np.flatnonzero(codes == -1)
         if len(strange) and unknown == "error":
             raise TableError(
-                f"{table.source}: row {row_number(table.first + strange[0])}, column {name!r} is "
+                f"{table.source}: {row_words(table.source, table.first + strange[0])}, column {name!r} is "
                 f"{found[strange[0]]!r}, a word that was not there when the model was fitted; --unknown zero leaves "
                 "such words out"
             )
@@ -215,16 +267,29 @@ class Encoding:
         """Columns with missing values, and the rows."""
         if self.matrix_names is not None:
             return _missing_in_matrix(self._from_matrix(table), self.matrix_names)
+        if isinstance(table.columns, WideColumns):
+            names, places = self._places(table.columns)
+            direct = np.flatnonzero(places >= 0)
+            holes = {int(direct[k]): rows for k, rows in table.columns.holes(places[direct])}
+            others = np.flatnonzero(places < 0).tolist()
+            holes |= {k: self._holes(names[k], table) for k in others}
+            return [(names[k], holes[k]) for k in sorted(holes) if len(holes[k])]
         found = []
         for name, _ in self.columns:
-            rows = np.flatnonzero(table.require(name, "the model's features").missing)
+            rows = self._holes(name, table)
             if len(rows):
                 found.append((name, rows))
         return found
 
+    def _holes(self, name: str, table: Table) -> Array:
+        holes = table.require(name, "the model's features").missing
+        return np.flatnonzero(holes & ~table.absent[name] if name in table.absent else holes)
+
     def to_json(self) -> dict[str, Any]:
         if self.matrix_names is not None:
             return {"matrix": True}
+        if isinstance(self.columns, PlainColumns):
+            return {"numbers": True}
         return {"columns": [[name, _plain(coding)] for name, coding in self.columns]}
 
     @classmethod
@@ -232,6 +297,8 @@ class Encoding:
         """The encoding that `to_json` has written; `names` are the model's features."""
         if content.get("matrix") is True:
             return cls([], list(names))
+        if content.get("numbers") is True:
+            return cls(PlainColumns(list(names)))
         columns: list[tuple[str, Coding]] = []
         for name, coding in content["columns"]:
             if not isinstance(name, str):
@@ -241,6 +308,13 @@ class Encoding:
         if encoding.feature_names != names:
             raise ValueError("columns of the encoding do not give the model's features")
         return encoding
+
+
+def _refuse_infinite(table: Table, row: int, name: str) -> None:
+    raise TableError(
+        f"{table.source}: {row_words(table.source, table.first + row)}, column {name!r} is infinite: correct it or "
+        "drop the row"
+    )
 
 
 def _plain(coding: Coding) -> Any:
@@ -298,8 +372,8 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
     if first is not None and (all_numbers or 2 * n_others <= n_present):
         row, word = first
         raise TableError(
-            f"{source}: row {row_number(row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: correct "
-            "it, leave it empty, or say --categorical if these numbers are names"
+            f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: "
+            "correct it, leave it empty, or say --categorical if these numbers are names"
         )
 
 

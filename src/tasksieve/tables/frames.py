@@ -27,6 +27,11 @@ ENDINGS = {
 }  # fmt: skip
 FORMATS = ("csv", "parquet", "arrow", "npz", "libsvm")
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+#: what pandas reads as no value (`read_csv`, na_values)
+MISSING_WORDS = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
 # Of a Parquet file that is read in chunks: of each column so many bytes at a time, and nothing kept. Otherwise all
 # groups of rows that were read stay in memory until the last one is.
 BUFFER_BYTES = 1 << 20

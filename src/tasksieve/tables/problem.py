@@ -12,7 +12,7 @@ import scipy.sparse
 from .columns import FeatureChoice, choose_features
 from .encode import Encoding, refuse_spoilt_numbers
 from .ids import row_names
-from .table import NAMED_PLACES, Array, Column, Table, TableError, places, row_number
+from .table import NAMED_PLACES, Array, Column, StackedFiles, Table, TableError, places, row_words
 
 Missing = Literal["error", "drop", "mean"]
 
@@ -45,6 +45,10 @@ class TableProblem:
         What is added to every prediction before anything is learned.
     ids : (str, list), optional
         The column that names the rows, and their names.
+    in_file : int array of shape (n,), optional
+        Places of the rows in their files, where the table is several files.
+    lacking : dict of task to columns
+        That the task does not have: their features are zero in its rows.
     """
 
     X: Any
@@ -61,6 +65,8 @@ class TableProblem:
     classes: bool = False
     offset: Array | None = None
     ids: tuple[str, list[Any]] | None = None
+    in_file: Array | None = None
+    lacking: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def n_used(self) -> int:
@@ -149,11 +155,10 @@ def prepare(
     if len(rows) == 0:
         raise TableError(f"{table.source}: no row is left after those with missing values are dropped")
     X = encoding.matrix(table)
-    whole = len(rows) == table.n_rows
-    X = X if whole else X[rows]
+    X = X if len(rows) == table.n_rows else X[rows]
     fill = None
     if missing == "mean":
-        X, fill = fill_with_means(X, encoding.feature_names)
+        X, fill = fill_with_means(X, encoding.feature_names, absent=encoding.n_absent(table, rows))
     labels = [read_target(table.columns[name], name, table.source, classes)[rows] for name in targets]
     weight = None if weights is None else read_weights(table, weights)[rows]
     y = labels[0] if len(labels) == 1 else np.stack(labels, axis=1)
@@ -176,6 +181,7 @@ def prepare(
         classes,
         None if offset is None else read_offsets(table, offset)[rows],
         None if id is None else (id, np.array(row_names(table.columns[id]), dtype=object)[rows].tolist()),
+        table.source.rows()[rows] if isinstance(table.source, StackedFiles) else None,
     )
 
 
@@ -247,13 +253,15 @@ def _find_missing(
         for _, rows in in_features:
             unusable[rows] = True
     elif in_features:
-        notes.append(told_missing([(name, rows, len(rows)) for name, rows in in_features]))
+        notes.append(told_missing(table.source, [(name, rows, len(rows)) for name, rows in in_features]))
     n_dropped = int(np.count_nonzero(unusable))
     if n_dropped:
-        shown = ", ".join(str(row_number(row)) for row in np.flatnonzero(unusable)[:NAMED_PLACES])
+        shown = ", ".join(row_words(table.source, row) for row in np.flatnonzero(unusable)[:NAMED_PLACES].tolist())
+        if not isinstance(table.source, StackedFiles):  # row 3, 7, 12
+            shown = shown.replace(", row ", ", ")
         notes.append(
             f"{n_dropped} of {table.n_rows} rows left out for missing values: "
-            f"row {shown}{', ...' if n_dropped > NAMED_PLACES else ''}"
+            f"{shown}{', ...' if n_dropped > NAMED_PLACES else ''}"
         )
     return unusable, notes
 
@@ -262,16 +270,17 @@ def _find_missing(
 Holes = list[tuple[str, Array, int]]
 
 
-def _listed(found: Holes) -> str:
-    named = [place for name, rows, _ in found for place in places(rows, name)][:NAMED_PLACES]
+def _listed(source: str, found: Holes) -> str:
+    named = [place for name, rows, _ in found[:NAMED_PLACES] for place in places(source, rows, name)][:NAMED_PLACES]
     count = sum(count for _, _, count in found)
     return "; ".join(named) + (f"; and {count - len(named)} more" if count > len(named) else "")
 
 
-def told_missing(found: Holes) -> str:
+def told_missing(source: str, found: Holes) -> str:
     """A note about missing values that were filled in."""
     count = sum(count for _, _, count in found)
-    return f"{count} missing value(s) in {len(found)} column(s) filled with the column's mean: " + _listed(found)
+    listed = _listed(source, found)
+    return f"{count} missing value(s) in {len(found)} column(s) filled with the column's mean: {listed}"
 
 
 def refuse_missing(source: str, found: Holes, *, mean: bool) -> None:
@@ -279,7 +288,7 @@ def refuse_missing(source: str, found: Holes, *, mean: bool) -> None:
     count = sum(count for _, _, count in found)
     filled = ", --missing mean puts the column's mean there" if mean else ""
     raise TableError(
-        f"{source}: {count} missing value(s): {_listed(found)}. --missing drop leaves such rows out{filled}."
+        f"{source}: {count} missing value(s): {_listed(source, found)}. --missing drop leaves such rows out{filled}."
     )
 
 
@@ -287,15 +296,20 @@ def _refuse(source: str, found: list[tuple[str, Array]], *, mean: bool) -> None:
     refuse_missing(source, [(name, rows, len(rows)) for name, rows in found], mean=mean)
 
 
-def fill_with_means(X: Any, names: Sequence[str], fill: Array | None = None) -> tuple[Any, Array]:
-    """X with its NaN replaced by the means of the columns (or by those given), and the means."""
+def fill_with_means(
+    X: Any, names: Sequence[str], fill: Array | None = None, absent: Array | int = 0
+) -> tuple[Any, Array]:
+    """X with its NaN replaced by the means of the columns (or by those given), and the means.
+
+    Of each column so many rows are `absent`: zeros that stand for nothing.
+    """
     if scipy.sparse.issparse(X):
         if X.dtype.kind == "f" and np.isnan(X.data).any():
             raise TableError("--missing mean: a sparse matrix cannot be filled; use --missing drop")
         return X, np.zeros(X.shape[1])
     holes = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), dtype=bool)
     if fill is None:
-        counts = X.shape[0] - (np.count_nonzero(holes, axis=0) if len(holes) else np.zeros(X.shape[1]))
+        counts = X.shape[0] - (np.count_nonzero(holes, axis=0) if len(holes) else np.zeros(X.shape[1])) - absent
         if np.any(counts == 0):
             raise TableError(
                 f"--missing mean: column {names[int(np.argmin(counts))]!r} has no value at all; leave it out"
@@ -323,7 +337,7 @@ def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
         )
     if np.isinf(column.values).any():
         row = int(np.flatnonzero(np.isinf(column.values))[0])
-        raise TableError(f"{source}: row {row_number(row)}, column {name!r} is infinite")
+        raise TableError(f"{source}: {row_words(source, row)}, column {name!r} is infinite")
     return column.values.astype(np.float64)
 
 
@@ -371,6 +385,6 @@ def _refuse_row(table: Table, name: str, values: Array, good: Array, flag: str, 
     bad = np.flatnonzero(~np.isnan(values) & ~(good & np.isfinite(values)))
     if len(bad):
         raise TableError(
-            f"{flag}: {table.source}: row {row_number(table.first + bad[0])}, column {name!r} is "
+            f"{flag}: {table.source}: {row_words(table.source, table.first + bad[0])}, column {name!r} is "
             f"{values[bad[0]]:g}; {rule}"
         )

@@ -10,9 +10,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .frames import FORMATS, need, read_frames, read_libsvm_rows, table_format
+from .frames import (
+    FORMATS,
+    broken_file,
+    check_header,
+    csv_separator,
+    need,
+    read_frames,
+    read_header,
+    read_libsvm_rows,
+    table_format,
+)
 from .npz import read_arrays
 from .table import CodedColumn, Column, Table, TableError
+from .wide import WIDE, WideColumns
+from .wide_arrow import read_wide_arrow
+from .wide_csv import NotPlain, read_odd_columns, read_wide_csv
 
 # A feature number beyond this is taken for a mistake: names are kept, and coefficients are dense.
 LARGEST_INDEX = 1 << 24
@@ -55,11 +68,37 @@ def read_table(
     elif format == "libsvm":
         table = read_libsvm(path)
     else:
-        [frame] = read_frames(path, format, separator=separator)
-        table = from_frame(frame, str(path))
+        wide = _read_wide(path, format, separator)
+        if wide is None:
+            [frame] = read_frames(path, format, separator=separator)
+            wide = from_frame(frame, str(path))
+        table = wide
     if table.n_rows == 0:
         raise TableError(f"{path} has no rows")
     return table
+
+
+def _read_wide(path: Path, format: str, separator: str | None) -> Table | None:
+    """A file of very many columns; None where it is narrow, or hardly any of them are numbers."""
+    if format == "csv":
+        sign = csv_separator(str(path), separator)
+        with broken_file(str(path), format):
+            header = read_header(path, sign)
+        if len(header) <= WIDE:
+            return None
+        names = check_header(header, str(path))
+        try:
+            block, whole, odd = read_wide_csv(path, sign, len(names))
+        except NotPlain:
+            return None
+        frame = read_odd_columns(path, sign, names, odd) if len(odd) else None
+    else:
+        found = read_wide_arrow(path, format)
+        if found is None:
+            return None
+        names, block, whole, frame = found
+    others = {} if frame is None else from_frame(frame, str(path)).columns
+    return Table(str(path), len(block), WideColumns(names, block, whole, others))
 
 
 # --- data frames -----------------------------------------------------------------------------------------------

@@ -9,15 +9,10 @@ from typing import Any
 
 from .dates import DateParts
 from .encode import is_number
-from .frames import PACKED, csv_separator
+from .frames import MISSING_WORDS, PACKED, csv_separator
 from .problem import TableProblem
 
 _TRUE = ("True", "TRUE", "true")
-#: what pandas reads as no value (`read_csv`, na_values)
-MISSING_WORDS = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
 
 
 def table_recipe(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -13,6 +13,38 @@ Array = np.ndarray[Any, Any]
 
 # Places named in a message about missing values; the rest are counted.
 NAMED_PLACES = 5
+NAMED_FILES = 3
+# Names that one which is not there is compared with.
+MOST_COMPARED = 5000
+
+
+class StackedFiles(str):
+    """The name of a table that is several files, one after another; it knows in which of them a row is.
+
+    Parameters
+    ----------
+    files : names of the files
+    sizes : rows of each
+    """
+
+    files: list[str]
+    sizes: list[int]
+
+    def __new__(cls, files: Sequence[str], sizes: Sequence[int]) -> StackedFiles:
+        shown = ", ".join(files[:NAMED_FILES]) + (", ..." if len(files) > NAMED_FILES else "")
+        self = super().__new__(cls, f"{len(files)} file{'s' if len(files) > 1 else ''} ({shown})")
+        self.files, self.sizes = list(files), list(sizes)
+        return self
+
+    def place(self, row: int) -> tuple[str, int]:
+        """The file that a row is in, and its place there, counted from 0."""
+        ends = np.cumsum(self.sizes)
+        k = int(np.searchsorted(ends, row, side="right"))
+        return self.files[k], int(row) - int(ends[k] - self.sizes[k])
+
+    def rows(self) -> Array:
+        """For every row its place in its file."""
+        return np.concatenate([np.arange(size) for size in self.sizes])
 
 
 class TableError(ValueError):
@@ -81,8 +113,8 @@ class Table:
     source : str
         Name of the file, for messages.
     n_rows : int
-    columns : dict of name to Column
-        In the order of the file.
+    columns : mapping of name to Column
+        In the order of the file; of very many columns a `wide.WideColumns`.
     matrix : array or CSR matrix of shape (n, d), optional
         Features that have no columns of their own.
     matrix_names : sequence of d names
@@ -90,21 +122,31 @@ class Table:
         A name that stands for several columns (the columns of a 2-D array in an npz file).
     first : int
         Rows of the file before these, where this is a chunk of it.
+    absent : dict of column to bool array of shape (n,)
+        Rows of tasks that do not have the column: their features are zero, and nothing is missing there.
     """
 
     source: str
     n_rows: int
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     matrix: Any = None
     matrix_names: Sequence[str] = ()
     groups: dict[str, list[str]] = field(default_factory=dict)
     first: int = 0
+    absent: Mapping[str, Array] = field(default_factory=dict)
 
     def require(self, name: str, role: str) -> Column:
         """The column of that name; `role` says in an error what it was wanted for."""
         if name not in self.columns:
             raise TableError(f"{role}: {self.source} has no column {name!r}{self._hint(name)}")
         return self.columns[name]
+
+    def present(self, name: str) -> Column:
+        """A column without the rows of tasks that do not have it."""
+        column = self.columns[name]
+        if name not in self.absent:
+            return column
+        return Column(column.kind, column.values[~self.absent[name]], column.seen)
 
     def match(self, patterns: Iterable[str], role: str, among: Sequence[str]) -> list[str]:
         """Names that are given or match a glob, in the order of the patterns; each pattern must find something."""
@@ -129,7 +171,7 @@ class Table:
         from difflib import get_close_matches
 
         names = [*self.columns, *self.groups]
-        close = get_close_matches(name, names, n=1)
+        close = get_close_matches(name, names[:MOST_COMPARED], n=1)
         shown = ", ".join(repr(other) for other in names[:8]) + (", ..." if len(names) > 8 else "")
         return f"; did you mean {close[0]!r}?" if close else f"; it has {shown}" if names else ""
 
@@ -139,5 +181,13 @@ def row_number(row: int) -> int:
     return int(row) + 1
 
 
-def places(rows: Array, column: str) -> list[str]:
-    return [f"row {row_number(row)}, column {column!r}" for row in rows[:NAMED_PLACES].tolist()]
+def row_words(source: str, row: int) -> str:
+    """What a message calls a row of a table; the place of the row is counted from 0."""
+    if isinstance(source, StackedFiles):
+        name, own = source.place(row)
+        return f"row {row_number(own)} of {name}"
+    return f"row {row_number(row)}"
+
+
+def places(source: str, rows: Array, column: str) -> list[str]:
+    return [f"{row_words(source, row)}, column {column!r}" for row in rows[:NAMED_PLACES].tolist()]

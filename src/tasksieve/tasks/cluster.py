@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..places import cell_name
+
 Array = np.ndarray[Any, Any]
 
 _BLOCK_BYTES = 64 << 20  # of columns that were cut anew
@@ -101,7 +103,8 @@ class ClusterMatrix:
         for low in range(0, self.shape[1], step):
             bad = np.argwhere(~np.isfinite(np.asarray(self.lazy[:, low : low + step])))
             if len(bad):
-                raise ValueError(f"Input {name} contains NaN or infinity: row {bad[0][0]}, feature {low + bad[0][1]}.")
+                where = cell_name(bad[0][0], low + bad[0][1], name)
+                raise ValueError(f"Input {name} contains NaN or infinity: {where}. Impute it or drop the row.")
 
 
 def is_dask(X: Any) -> bool:

@@ -79,12 +79,12 @@ class TaskData(TaskLabels):
         source = self.source
         return self.storage.take(features) if source is None or source.stored else source.cut(features)
 
-    def fills(self, features: np.ndarray) -> Fills | None:
-        """What stands for missing calls of some features, where calls can be missing (`read_plink`)."""
+    def fills(self, *features: np.ndarray) -> Fills | None:
+        """What stands for missing calls of the features in these arrays, where calls can be missing (`read_plink`)."""
         source = self.source
         if source is None or not isinstance(source.matrices[0], Storage) or not hasattr(self.storage, "fills"):
             return None
-        chosen = np.unique(np.asarray(features, dtype=np.int64))
+        chosen = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *features]))
         means = self.storage.fills(chosen)
         return Fills(chosen, np.broadcast_to(means, (len(chosen), self.n_tasks)).copy())
 

@@ -36,7 +36,7 @@ class Fills:
     def tasks(self, tasks: slice) -> Fills:
         return Fills(self.features, self.means[:, tasks])
 
-    def fills(self, features: Array) -> Fills:
-        """These for some features only."""
-        chosen = np.unique(np.asarray(features, dtype=np.int64))
+    def fills(self, *features: Array) -> Fills:
+        """These for the features in some arrays only."""
+        chosen = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *features]))
         return Fills(chosen, self.of(chosen))

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
+from ..places import row_name
 from .masked import mask_of, refuse_masked
 from .sample_space import Form, TaskLabels
 from .tensors import to_numpy
 from .weights import read_sample_weights
+
+# What the labels of rows are for, in messages.
+MEANING = {
+    "task": "task says which task each row of X belongs to, one label (a school, a patient, a site) per row",
+    "groups": "groups says which rows of X belong together, one label (a family, a patient) per row: rows of one group "
+    "are held out together",
+}
 
 
 def read_labels(
@@ -80,10 +89,10 @@ def read_labels(
         """The place of a flat index in the words of the one who passed y."""
         t = int(np.searchsorted(offsets, i, side="right")) - 1
         if form == "list":
-            return f"y[{t}], row {i - offsets[t]}"
+            return f"y[{t}], {row_name(i - offsets[t])}"
         if form == "shared":
-            return f"row {i - offsets[t]}, task {t}"
-        return f"row {i if order is None else order[i]}"
+            return f"{row_name(i - offsets[t])}, task {t}"
+        return row_name(i if order is None else order[i])
 
     read = _read_values if targets == "values" else _read_classes
     values, observed = read(raw, hidden, where)
@@ -109,6 +118,9 @@ def _as_array(y: Any) -> np.ndarray:
             "y is a list of arrays of different lengths, but X is one matrix. "
             "With one matrix per task, X is a list of matrices."
         ) from error
+    if array.dtype.kind in "US" and isinstance(y, list | tuple):
+        array = np.asarray(y, dtype=object)  # NumPy writes numbers beside words as words, and NaN as the word 'nan'
+        array = array.astype(str) if all(isinstance(item, str) for item in array.ravel()) else array
     if array.ndim not in (1, 2):
         raise ValueError(
             f"y should be a 1d array or an array of shape (n, T), got an array of shape {array.shape}."
@@ -198,18 +210,25 @@ def task_array(task: Any, n_rows: int) -> np.ndarray:
 def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
     """One label per row of X and none missing, as a 1-D array."""
     refuse_masked(values, name)
+    if isinstance(values, str | bytes):
+        raise ValueError(
+            f"{name}={values!r} is a word, not the name of a column that would be looked up: {MEANING[name]}. Pass the "
+            f"column itself, {name}=frame[{values!r}], and leave it out of X."
+        )
     labels = np.asarray(to_numpy(values))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or len(labels) != n_rows:
         raise ValueError(
-            f"{name} must have one label per row of X: X has {n_rows} rows, {name} has shape {labels.shape}."
+            f"{name} must have one label per row of X: X has {n_rows} rows, {name} has shape {labels.shape}. "
+            f"{MEANING[name].capitalize()}."
         )
     missing = _missing(labels)
     if missing is not None:
         row = int(np.argmax(missing))
         raise ValueError(
-            f"{name} has no label in row {row}: every row belongs to a {name.removesuffix('s')}. Label it or drop it."
+            f"{name} has no label in {row_name(row)}: every row belongs to a {name.removesuffix('s')}. Label it or "
+            "drop it."
         )
     return labels
 
@@ -243,7 +262,7 @@ def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     if np.any(codes < 0):
         row = int(np.argmax(codes[inverse] < 0))
         raise ValueError(
-            f"task {labels[row : row + 1].tolist()[0]!r} in row {row} is unknown: the model was fitted on the "
+            f"task {labels[row : row + 1].tolist()[0]!r} in {row_name(row)} is unknown: the model was fitted on the "
             f"{len(tasks)} task(s) {some_of(tasks.tolist())} (see tasks_)."
         )
     return codes[inverse]
@@ -280,6 +299,11 @@ def _read_values(
     """Targets as float64, and the mask of those observed (None: all)."""
     if raw.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex.")
+    if raw.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds {'dates' if raw.dtype.kind == 'M' else 'durations'}: turn them into numbers, days since some day "
+            "say."
+        )
     missing = _unobserved(raw, hidden)
     values = raw
     if missing is not None:
@@ -288,7 +312,9 @@ def _read_values(
     try:
         values = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers: {error}") from error
+        wrong = _first_no_number(values)
+        place = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
+        raise ValueError(f"y must hold numbers: {place}. Classes are for classifiers.") from error
     if not np.isfinite(np.add.reduce(values)):
         infinite = np.isinf(values)
         if infinite.any():
@@ -299,11 +325,43 @@ def _read_values(
     return values, None if missing is None else ~missing
 
 
+def _first_no_number(values: np.ndarray) -> int | None:
+    for i, value in enumerate(values.tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return i
+    return None
+
+
+def _kind(label: Any) -> str:
+    """Of a class label, in words: labels of one kind can be compared."""
+    if isinstance(label, str):
+        return "text"
+    return "a number" if isinstance(label, Real | np.bool_) else type(label).__name__
+
+
+def _refuse_mixed(raw: np.ndarray, missing: np.ndarray | None, where: Callable[[int], str]) -> None:
+    """Refuse class labels of different kinds: 1 and '1' would be two classes, and which is the larger nobody knows."""
+    first: dict[str, int] = {}
+    for i, label in enumerate(raw.tolist()):
+        if missing is None or not missing[i]:
+            first.setdefault(_kind(label), i)
+        if len(first) == 2:
+            one, other = (f"{raw[k]!r} in {where(k)} is {kind}" for kind, k in first.items())
+            raise ValueError(
+                f"y mixes labels of different kinds: {one}, {other}. Write all of them one way, for example "
+                "[str(label) for label in y]."
+            )
+
+
 def _read_classes(
     raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Class labels as they are, and the mask of those observed (None: all)."""
     missing = _unobserved(raw, hidden)
+    if raw.dtype.kind == "O":
+        _refuse_mixed(raw, missing, where)
     if raw.dtype.kind == "f":
         infinite = np.isinf(raw) if missing is None else np.isinf(raw) & ~missing
         if infinite.any():

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..places import row_name
+
 
 def mask_of(values: Any) -> np.ndarray | None:
     """The mask of a masked array, or of a list that holds some; None where nothing is masked."""
@@ -25,8 +27,10 @@ def refuse_masked(values: Any, name: str, places: tuple[str, ...] = ("row",)) ->
     mask = mask_of(values)
     if mask is None:
         return
+    words = {"row": row_name, "task": "task {}".format}
     where = ", ".join(
-        f"{place} {index}" for place, index in zip(places, np.argwhere(mask)[0].tolist(), strict=False)
+        words[place](index) if place in words else f"{'column ' * axis}{name}[{':, ' * axis}{index}]"
+        for axis, (place, index) in enumerate(zip(places, np.argwhere(mask)[0].tolist(), strict=False))
     )
     raise ValueError(
         f"{name} is masked{' in ' + where if where else ''}: only labels in y may be masked, which means not observed. "

@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage, compressed
+from ..places import cell_name
 from .cluster import in_cluster
 from .masked import refuse_masked
 from .strangers import refuse_strangers
@@ -132,7 +133,8 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
         for feature in range(matrix.n_features):
             rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
             if len(rows):
-                raise ValueError(f"Input {name} contains NaN or infinity: row {rows[0]}, feature {feature}.")
+                where = cell_name(rows[0], feature, name)
+                raise ValueError(f"Input {name} contains NaN or infinity: {where}. Impute it or drop the row.")
         return
     if matrix.dtype.kind != "f":
         return
@@ -181,9 +183,9 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
         refuse_strangers(X, matrix, name)
     try:
         return matrix.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         refuse_strangers(X, matrix, name)
-        raise
+        raise type(error)(f"{name} must hold numbers: {error}") from error
 
 
 def _is_sparse_frame(X: Any) -> bool:
@@ -248,6 +250,6 @@ def _raise_not_finite(matrix: Any, index: tuple[int, ...], name: str) -> None:
 def _raise_not_finite_at(row: int, feature: int, value: float, name: str) -> None:
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     raise ValueError(
-        f"Input {name} contains {kind}: row {row}, feature {feature}. "
+        f"Input {name} contains {kind}: {cell_name(row, feature, name)}. "
         "Impute it (for example sklearn.impute.SimpleImputer) or drop the row."
     )

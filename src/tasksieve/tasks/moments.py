@@ -11,6 +11,7 @@ import scipy.sparse
 from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
 from ..design.sums import Gathered, RowSums, SharedSums
+from ..places import row_name
 from .fold_dealer import FoldDealer
 from .gather import GatheredFolds
 from .labels import label_array, read_labels
@@ -227,7 +228,9 @@ class TaskMoments:
         wrong = (found < NEVER) | (found >= self.n_folds)
         if wrong.any():
             row = int(np.argwhere(wrong)[0][0])
-            raise ValueError(f"fold {found[row]} in row {row}: from 0 to {self.n_folds - 1}, or -1 for never held out.")
+            raise ValueError(
+                f"fold is {found[row]} in {row_name(row)}: give 0 to {self.n_folds - 1}, or -1 for never held out."
+            )
         self.folds_in_words = self.folds_in_words or f"{self.n_folds} folds as given"
         return np.where(found == NEVER, self.n_folds, found).astype(np.int64)
 

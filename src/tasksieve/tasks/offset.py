@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..places import row_name
 from .cluster import is_dask
 from .labels import matching_list
 from .masked import refuse_masked
@@ -44,7 +45,8 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
         t = int(np.searchsorted(labels.offsets, i, side="right")) - 1
         row = i - labels.offsets[t] if labels.form in ("list", "shared") else i
         row = row if labels.order is None else labels.order[row]
-        place = {"list": f"offset[{t}], row {row}", "shared": f"row {row}, task {t}"}.get(labels.form, f"row {row}")
+        place = row_name(row)
+        place = {"list": f"offset[{t}], {place}", "shared": f"{place}, task {t}"}.get(labels.form, place)
         raise ValueError(f"offset is {flat[i]} in {place}: offsets must be finite numbers.")
     return flat
 
@@ -84,7 +86,7 @@ def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
                 f"{name} has shape {values.shape}, expected {scores.shape}: one number per prediction{more}."
             )
     if not np.all(np.isfinite(values)):
-        row = f" in row {int(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
+        row = f" in {row_name(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
         raise ValueError(f"{name} is not finite{row}: offsets must be finite numbers.")
     found = scores + values
     return found if is_dask(found) else np.asarray(found)

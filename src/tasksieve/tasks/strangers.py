@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..places import row_name
+
 
 def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
     """Raise a ValueError that names the first column of text or dates, if there is one.
@@ -20,24 +22,30 @@ def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
     name : str
         What to call X in the message.
     """
-    names = list(getattr(X, "columns", range(matrix.shape[1])))
+    columns = getattr(X, "columns", None)
+    names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]
     for j, column in enumerate(matrix.T):
         for i, value in enumerate(column):
-            if isinstance(value, str | bytes) and not _is_number(value):
+            found = _stranger(value)
+            if found is not None:
+                (kind, remedy), word = found, str(value)[:60]
+                shown = repr(word) if kind == "text" else word
                 raise ValueError(
-                    f"{name}: column {names[j]!r} holds text: {str(value)[:60]!r} in row {i}. Encode it as numbers "
-                    "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies) or drop the column."
+                    f"{name}: column {names[j]} holds {kind}: {shown} in {row_name(i)}. {remedy} or drop the column."
                 ) from None
-            if isinstance(value, datetime.date | np.datetime64) or type(value).__name__ == "Period":
-                raise ValueError(
-                    f"{name}: column {names[j]!r} holds dates: {str(value)[:60]} in row {i}. Turn them into numbers "
-                    "(days since some day, the month, the hour) or drop the column."
-                ) from None
-            if isinstance(value, datetime.timedelta | np.timedelta64):
-                raise ValueError(
-                    f"{name}: column {names[j]!r} holds durations: {str(value)[:60]} in row {i}. Turn them into "
-                    "numbers (seconds, days) or drop the column."
-                ) from None
+
+
+def _stranger(value: Any) -> tuple[str, str] | None:
+    """What a value is that is no number, and what to do about it."""
+    if isinstance(value, str | bytes):
+        if _is_number(value):
+            return None
+        return "text", "Encode it as numbers (sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)"
+    if isinstance(value, datetime.date | datetime.time | np.datetime64) or type(value).__name__ == "Period":
+        return "dates", "Turn them into numbers (days since some day, the month, the hour)"
+    if isinstance(value, datetime.timedelta | np.timedelta64):
+        return "durations", "Turn them into numbers (seconds, days)"
+    return None
 
 
 def _is_number(word: str | bytes) -> bool:

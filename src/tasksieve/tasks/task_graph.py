@@ -48,14 +48,16 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
     if (weights < 0).any():
         row, column = np.argwhere(weights < 0)[0]
         raise ValueError(
-            f"{argument} has the negative weight {weights[row, column]:g} at ({row}, {column}): weights are >= 0."
+            f"{argument} has the negative weight {weights[row, column]:g} in row {row + 1}, column {column + 1} "
+            "(counted from 1): weights are >= 0."
         )
     skew = np.abs(weights - weights.T)
     if skew.max() > 1e-10 * max(weights.max(), 1e-300):
         row, column = np.unravel_index(int(np.argmax(skew)), skew.shape)
         raise ValueError(
-            f"{argument} is not symmetric: {weights[row, column]:g} at ({row}, {column}), {weights[column, row]:g} at "
-            f"({column}, {row}). To symmetrise it pass ({argument} + {argument}.T) / 2."
+            f"{argument} is not symmetric: {weights[row, column]:g} in row {row + 1}, column {column + 1}, but "
+            f"{weights[column, row]:g} in row {column + 1}, column {row + 1} (counted from 1). To symmetrise it pass "
+            f"({argument} + {argument}.T) / 2."
         )
     return (weights + weights.T) / 2, names
 

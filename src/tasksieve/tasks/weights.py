@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..places import row_name
 from .masked import refuse_masked
 from .sample_space import TaskLabels
 from .tensors import to_numpy
@@ -34,7 +35,7 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
         raise ValueError(
-            f"sample_weight must be finite and >= 0, got {weights[row]} in row {row}. 0 leaves a row out."
+            f"sample_weight must be finite and >= 0, got {weights[row]} in {row_name(row)}. 0 leaves a row out."
         )
     return weights
 
@@ -88,7 +89,7 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
     if wrong.any():
         j = int(np.argmax(wrong))
         raise ValueError(
-            f"feature_weights must be finite and >= 0, got {weights[j]} for feature {j}. "
+            f"feature_weights must be finite and >= 0, got feature_weights[{j}] = {weights[j]}. "
             "0 means never penalised; to leave a feature out, drop its column."
         )
     return weights

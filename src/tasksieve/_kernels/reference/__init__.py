@@ -16,7 +16,7 @@ from .algebra import (
     whiten_each,
 )
 from .anchors import anchored_ratios, ball_maximum, express, largest_magnitude, moment_bounds, store_single
-from .centring import centre, exact_columns, exact_products, measure_against, stored_rows
+from .centring import centre, exact_columns, exact_products, measure_against, stored_rows, stored_values
 from .coordinate import coordinate_descent, pick_rows, row_gauge, row_gauges, row_norms, solve_row, solve_rows
 from .dual_averaging import DualAveraging
 from .dual_coordinate import (
@@ -39,7 +39,7 @@ from .genotypes import (
     genotype_shared_products,
 )
 from .gram import extend_grams, gram_factor, gram_normal
-from .gram_path import GramPath, add_grams, panel_cells
+from .gram_path import GramPath, add_grams, panel_cells, subtract_outer
 from .graph_rows import count_hashed, dense_rows, hash_rows, row_squares, sparse_rows, string_rows
 from .passes import many_products, row_products, segment_products, shared_products, sparse_products
 from .sorted_columns import sorted_columns

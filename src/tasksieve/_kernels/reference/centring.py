@@ -90,6 +90,25 @@ def stored_rows(
     facts[3] = np.sum(sizes * np.abs(rows), axis=0)
 
 
+def stored_values(
+    counts, places, rows, raw, sizes, shifts, coefficients, fit, nuisance_shifts, label_shifts, intercept, left, facts
+):
+    """The same for many values at once, whose rows come one value after the other; coefficients of nuisance columns are
+    ``left = fit - sum_k coefficients_k rows_k``, and the `facts` as those of `stored_rows`."""
+    tasks = rows.shape[1]
+    of_task = np.zeros(tasks, dtype=np.int64) if len(sizes) == 1 else np.arange(tasks)
+    facts[:] = 0.0
+    for v, (low, high) in enumerate(zip(np.cumsum(counts) - counts, np.cumsum(counts), strict=True)):
+        own, at = slice(low, high), places[low:high]
+        pulled = np.einsum("tzk,kt->zt", coefficients[of_task][:, :, at], rows[own])
+        left[v] = fit.T - pulled
+        if intercept:
+            first = np.concatenate([nuisance_shifts[1:], shifts[of_task][:, at].T])
+            second = -np.concatenate([left[v, 1:], raw[own]])
+            exact_columns(np.array([left[v, 0], label_shifts]), first, second, *facts[:3, v])
+        facts[3, v] = np.sum(sizes[of_task][:, at].T * np.abs(rows[own]), axis=0)
+
+
 def measure_against(z, r, offsets, inverse, slack, products, norms):
     """``|<z_k, r>| inverse[k, t] + slack[k, t] ||r||`` over the rows of task t, the inner product in twice the
     precision, and the norms of r."""

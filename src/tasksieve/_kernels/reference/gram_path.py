@@ -35,6 +35,16 @@ def add_grams(x, offsets, threads, gram):
         gram[m] += whole.reshape(tall, PANEL_ROWS, across, PANEL_COLUMNS).transpose(0, 2, 1, 3).ravel()
 
 
+def subtract_outer(first, second, threads, gram):
+    """``gram[m] -= first[m]' second[m]`` of (matrices, count, features) factors, in place."""
+    features = first.shape[2]
+    tall, across = -(-features // PANEL_ROWS), -(-features // PANEL_COLUMNS)
+    for panels, u, v in zip(gram, first, second, strict=True):
+        whole = np.zeros((tall * PANEL_ROWS, across * PANEL_COLUMNS))
+        whole[:features, :features] = u.T @ v
+        panels -= whole.reshape(tall, PANEL_ROWS, across, PANEL_COLUMNS).transpose(0, 2, 1, 3).ravel()
+
+
 def _gamma(operations):
     return 1.01 * _UNIT * operations
 

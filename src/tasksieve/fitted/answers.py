@@ -1,0 +1,23 @@
+"""The types of what estimators answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+from sklearn.utils import metaestimators
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from pandas import DataFrame as DataFrame
+
+#: An array; but a list for a list of tasks, a tensor for a tensor, a dask array for a dask array.
+Answer: TypeAlias = "np.ndarray[Any, Any] | Any"
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """scikit-learn's decorator of methods that not every model has; here they keep their type."""
+    return cast("Callable[[Method], Method]", metaestimators.available_if(check))

@@ -1,0 +1,78 @@
+"""How estimators show themselves in a notebook: scikit-learn's diagram, a link to their page, and their certificate."""
+
+from __future__ import annotations
+
+import math
+import os
+from html import escape
+from typing import Any, ClassVar
+
+import numpy as np
+
+#: Where the documentation is, ending in a slash: the address planned for it, or that of a copy of one's own; empty: no
+#: links. Each class has a page there (docs/api).
+_DOCUMENTATION = os.environ.get("TASKSIEVE_DOCUMENTATION", "https://tasksieve.readthedocs.io/")
+
+_STYLE = "margin:.5em 0;border-collapse:collapse;font-size:.9em"
+_CELL = "padding:.15em .8em .15em 0;text-align:left;border-bottom:1px solid currentColor"
+
+
+class Shown:
+    """Mixed into estimators, before `sklearn.base.BaseEstimator`."""
+
+    _doc_link_module: ClassVar[str] = "tasksieve"
+    _doc_link_template: ClassVar[str] = "{address}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        address = f"{_DOCUMENTATION}api/generated/tasksieve.{type(self).__name__}.html" if _DOCUMENTATION else ""
+        return {"address": escape(address)}
+
+    def _repr_html_inner(self) -> str:
+        shown: str = super()._repr_html_inner()  # type: ignore[misc]
+        return shown + certificate_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += certificate_html(self)
+        return bundle
+
+
+def certificate_html(model: Any) -> str:
+    """What is proved of a fitted model, as a table; nothing where nothing is."""
+    rows = certificate_rows(model)
+    if not rows:
+        return ""
+    body = "".join(
+        f'<tr><th scope="row" style="{_CELL};font-weight:normal">{escape(name)}</th>'
+        f'<td style="{_CELL}">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    caption = f"Certificate of {type(model).__name__}"
+    return (
+        f'<table class="tasksieve-certificate" style="{_STYLE}">'
+        f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def certificate_rows(model: Any) -> list[tuple[str, str]]:
+    """(what, how much) of a fitted model that has a duality gap."""
+    known = vars(model)
+    if "dual_gap_" not in known or "coef_" not in known:
+        return []
+    gap, null = float(np.max(known["dual_gap_"])), known.get("null_objective_")
+    rows = [("objective", f"{float(np.sum(known['objective_'])):.6g}")] if "objective_" in known else []
+    rows.append(("duality gap: at most so far from the optimum", f"{gap:.3g}"))
+    tol = getattr(model, "tol", None)
+    if null is not None and tol is not None and float(np.max(null)) > 0.0:
+        goal = float(tol) * float(np.max(null))
+        reached = "reached" if gap <= goal * (1.0 + 1e-12) else "not reached"
+        rows.append((f"goal: tol = {tol:g} of the objective at W = 0", f"{goal:.3g}, {reached}"))
+    if hasattr(model, "get_support"):
+        support = model.get_support()
+        rows.append(("features selected", f"{int(np.count_nonzero(support)):,} of {len(support):,}"))
+    if "alpha_" in known and math.isfinite(known["alpha_"]):
+        rows.append(("alpha chosen", f"{known['alpha_']:.6g}"))
+    rows.append(("tasks", f"{len(known['tasks_']):,}"))
+    return rows

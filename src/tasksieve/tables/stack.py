@@ -1,0 +1,346 @@
+"""Several files as one table: rows under rows, columns matched by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from .encode import as_words
+from .table import NAMED_FILES, NAMED_PLACES, Array, Column, StackedFiles, Table, TableError
+from .wide import STEP, WideColumns
+
+Rule = Literal["same", "intersection", "union"]
+
+# The column that says which file, and so which task, a row is from.
+FILE_TASK = "file name"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Columns that are asked for, by name or glob.
+
+    Attributes
+    ----------
+    needed : list of (flag, name or glob)
+        Columns that every file must have: the target, weights, ...
+    features : names or globs
+        Columns to learn from; by default all that are nothing else.
+    drop : names or globs
+        Columns that nobody looks at.
+    rule : {"same", "intersection", "union"}
+        What becomes of a feature that some files lack: an error, left out, or no feature of these files' rows.
+    fitted : bool
+        The features are those of a fitted model: all of them are needed, but for those that a task may lack.
+    lacking : dict of task to names
+        Features that a task had not when the model was fitted.
+    """
+
+    needed: Sequence[tuple[str, str]] = ()
+    features: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    rule: Rule = "same"
+    fitted: bool = False
+    lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Stacked:
+    """Several files as one table.
+
+    Attributes
+    ----------
+    table : Table
+    lacking : dict of file's task to names
+        Features that are not in the file.
+    notes : list of str
+    """
+
+    table: Table
+    lacking: dict[str, list[str]]
+    notes: list[str]
+
+
+def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) -> Stacked:
+    """Put tables under each other.
+
+    Parameters
+    ----------
+    tables : tables of columns
+    tasks : names, optional
+        One for each table: they become the column `FILE_TASK`.
+    wanted : Wanted
+
+    Raises
+    ------
+    TableError
+        For files that differ in their columns; it says which file lacks what.
+    """
+    files = _file_names([table.source for table in tables])
+    for table in tables:
+        if table.matrix is not None:
+            raise TableError(
+                f"{table.source} holds a matrix: several files are put together by the names of their columns, as CSV, "
+                "Parquet and Arrow have them"
+            )
+        if tasks is not None and FILE_TASK in table.columns:
+            raise TableError(
+                f"{table.source} has a column {FILE_TASK!r}, as the task of each row is to be called: rename it, or "
+                f"name the column with the task: --task"
+            )
+    roles = _roles(tables, files, wanted.needed)
+    features = [_features(table, roles, wanted) for table in tables]
+    if wanted.fitted:
+        kept, lacking = _fitted(features, files, tasks, wanted)
+    else:
+        kept, lacking = _agree(tables[0], features, files, wanted)
+    sizes = [table.n_rows for table in tables]
+    source = StackedFiles(files, sizes)
+    more = _dropped(tables, wanted.drop, {*roles, *kept}, int(np.sum(sizes)))
+    if tasks is not None:
+        more[FILE_TASK] = Column("text", np.repeat(np.array(tasks, dtype=object), sizes))
+    absent = {name: [name not in own for own in features] for name in _lacked(lacking)}
+    names = _in_order(tables, [*roles, *kept])
+    columns = _concatenated(tables, files, names, absent, more)
+    masks = {name: np.repeat(np.array(holes), sizes) for name, holes in absent.items()}
+    by_task = {} if tasks is None else {tasks[k]: names for k, names in lacking.items()}
+    notes = [] if wanted.fitted else _notes(features, kept, lacking, files, wanted.rule)
+    return Stacked(Table(source, int(np.sum(sizes)), columns, absent=masks), by_task, notes)
+
+
+def _file_names(sources: Sequence[str]) -> list[str]:
+    """Names of files for messages: as short as tells them apart."""
+    short = [Path(source).name for source in sources]
+    return short if len(set(short)) == len(short) else list(sources)
+
+
+def _matches(pattern: str, names: Iterable[str]) -> list[str]:
+    if pattern in names:
+        return [pattern]
+    return [name for name in names if fnmatchcase(name, pattern)] if set("*?[") & set(pattern) else []
+
+
+def _roles(tables: Sequence[Table], files: Sequence[str], needed: Sequence[tuple[str, str]]) -> list[str]:
+    """Columns that every file must have."""
+    found: dict[str, None] = {}
+    for flag, pattern in needed:
+        own = [_matches(pattern, table.columns) for table in tables]
+        every = dict.fromkeys(name for names in own for name in names)
+        if not every:
+            tables[0].match([pattern], flag, list(tables[0].columns))  # says what there is instead
+        for name in every:
+            without = [file for file, names in zip(files, own, strict=True) if name not in names]
+            if without:
+                raise TableError(
+                    f"{flag}: column {name!r} is not in {_few(without)}; every file needs it (it is in "
+                    f"{len(files) - len(without)} of {len(files)}): rename the column there, or leave the file out"
+                )
+        found.update(every)
+    return list(found)
+
+
+def _features(table: Table, roles: Sequence[str], wanted: Wanted) -> dict[str, None]:
+    """Columns of a table that would be learned from."""
+    names: Iterable[str] = table.columns
+    if wanted.features:
+        names = dict.fromkeys(name for pattern in wanted.features for name in _matches(pattern, table.columns))
+    out = {*roles, *(name for pattern in wanted.drop for name in _matches(pattern, table.columns))}
+    return dict.fromkeys(name for name in names if name not in out)
+
+
+def _fitted(
+    features: Sequence[dict[str, None]], files: Sequence[str], tasks: Sequence[str] | None, wanted: Wanted
+) -> tuple[list[str], dict[int, list[str]]]:
+    """The features of a model, and of each file those that it lacks, which its task must have lacked before."""
+    lacking, lines = {}, []
+    for k, own in enumerate(features):
+        allowed = [] if tasks is None else list(wanted.lacking.get(tasks[k], ()))
+        for name in allowed:  # which the file may have by now, but not the model
+            own.pop(name, None)
+        lacking[k] = [name for name in wanted.features if name not in own]
+        missing = [name for name in lacking[k] if name not in allowed]
+        lines += [f"{files[k]} lacks {_quoted(missing)}"] if missing else []
+    if lines:
+        raise TableError(
+            f"the model was fitted to columns that are not there: {'; '.join(lines[:10])}"
+            + (f"; and {len(lines) - 10} more files" if len(lines) > 10 else "")
+        )
+    return list(dict.fromkeys(wanted.features)), {k: names for k, names in lacking.items() if names}
+
+
+def _agree(
+    table: Table, features: Sequence[dict[str, None]], files: Sequence[str], wanted: Wanted
+) -> tuple[list[str], dict[int, list[str]]]:
+    """Features that are kept, and of each file those of them that it lacks."""
+    every = dict.fromkeys(name for own in features for name in own)
+    for pattern in wanted.features:
+        if not _matches(pattern, every):
+            table.match([pattern], "--features", list(every))  # says that there is none
+    shared = [name for name in every if all(name in own for own in features)]
+    if len(shared) == len(every):
+        return shared, {}
+    if wanted.rule == "intersection":
+        if not shared:
+            raise TableError(f"--columns intersection: no column to learn from is in all of {_few(files)}")
+        return shared, {}
+    if wanted.rule == "same":
+        raise TableError(_mismatches(features, every, shared, files))
+    lacking = {k: [name for name in every if name not in own] for k, own in enumerate(features)}
+    return list(every), {k: names for k, names in lacking.items() if names}
+
+
+def _mismatches(
+    features: Sequence[dict[str, None]], every: Iterable[str], shared: Sequence[str], files: Sequence[str]
+) -> str:
+    """What is wrong in each file, against the columns that most of them have."""
+    counts = {name: sum(name in own for own in features) for name in every}
+    usual = [name for name, count in counts.items() if 2 * count >= len(files)]
+    lines = []
+    for file, own in zip(files, features, strict=True):
+        lacks = [name for name in usual if name not in own]
+        more = [name for name in own if 2 * counts[name] < len(files)]
+        words = [f"lacks {_quoted(lacks)}"] if lacks else []
+        words += [f"has {_quoted(more)}, which most others have not"] if more else []
+        if words:
+            lines.append(f"  {file} {' and '.join(words)}")
+    shown = lines[:10] + ([f"  and {len(lines) - 10} more files"] if len(lines) > 10 else [])
+    remedy = (
+        f"--columns intersection learns from the {len(shared)} columns that all files have; --columns union from all "
+        f"{len(counts)}, and a column that a file lacks is then no feature of its rows; --drop leaves columns out"
+    )
+    return "\n".join(["the files have different columns:", *shown, remedy])
+
+
+def _in_order(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
+    """As the first file has them, then what it lacks."""
+    wanted = set(names)
+    first = [name for name in tables[0].columns if name in wanted]
+    known = set(first)
+    return first + [name for name in names if name not in known]
+
+
+def _lacked(lacking: Mapping[int, Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(name for names in lacking.values() for name in names))
+
+
+# --- columns under columns -----------------------------------------------------------------------------------------
+
+
+def _concatenated(
+    tables: Sequence[Table],
+    files: Sequence[str],
+    names: list[str],
+    absent: Mapping[str, Sequence[bool]],
+    more: Mapping[str, Column],
+) -> Mapping[str, Column]:
+    """Columns by name, and `more` of them that are there already."""
+    wide = [table.columns for table in tables if isinstance(table.columns, WideColumns)]
+    if len(wide) == len(tables):
+        return _wide(wide, tables, files, names, absent, more)
+    return {**{name: _joined(tables, files, name, absent.get(name)) for name in names}, **more}
+
+
+def _wide(
+    wide: Sequence[WideColumns],
+    tables: Sequence[Table],
+    files: Sequence[str],
+    names: list[str],
+    absent: Mapping[str, Sequence[bool]],
+    more: Mapping[str, Column],
+) -> WideColumns:
+    """Blocks under blocks; columns that are words anywhere are joined one by one."""
+    sizes = [table.n_rows for table in tables]
+    words = {name for part in wide for name in part.others}
+    apart = np.array([name in words for name in names])
+    kind = np.result_type(*[part.block.dtype for part in wide])
+    block = np.empty((int(np.sum(sizes)), len(names) + len(more)), dtype=kind, order="F")
+    whole, start = np.ones(len(names) + len(more), dtype=bool), 0
+    for t, (part, size) in enumerate(zip(wide, sizes, strict=True)):
+        places = part.places(names)
+        places[[k for k, name in enumerate(names) if name in absent and absent[name][t]] if absent else []] = -1
+        for low in range(0, len(names), STEP):
+            here, own = slice(low, min(low + STEP, len(names))), places[low : low + STEP]
+            block[start : start + size, here] = np.where(own >= 0, part.block[:, np.maximum(own, 0)], 0)
+            whole[here] &= (own < 0) | part.whole[np.maximum(own, 0)]
+        start += size
+    others = {names[k]: _joined(tables, files, names[k], absent.get(names[k])) for k in np.flatnonzero(apart).tolist()}
+    whole[: len(names)] &= ~apart
+    whole[len(names) :] = False
+    return WideColumns([*names, *more], block, whole, {**others, **more})
+
+
+def _joined(tables: Sequence[Table], files: Sequence[str], name: str, absent: Sequence[bool] | None) -> Column:
+    parts = [None if absent is not None and absent[k] else table.columns[name] for k, table in enumerate(tables)]
+    known = [(k, part) for k, part in enumerate(parts) if part is not None]
+    # nothing at all is read as numbers, all of them missing: that says nothing about the kind
+    telling = [(k, part) for k, part in known if part.kind != "number" or not part.missing.all()] or known
+    kinds = dict.fromkeys(part.kind for _, part in telling) or {"number": None}
+    if len(kinds) > 1 and set(kinds) != {"number", "text"}:
+        said = "; ".join(
+            f"{_KINDS[kind]} in {_few([files[k] for k, part in telling if part.kind == kind])}" for kind in kinds
+        )
+        raise TableError(f"column {name!r} holds different things: {said}. Make it the same everywhere, or --drop it")
+    kind = "text" if "text" in kinds else next(iter(kinds))
+    sizes = [table.n_rows for table in tables]
+    values = [_values(part, kind, size) for part, size in zip(parts, sizes, strict=True)]
+    return Column(kind, np.concatenate(values))
+
+
+_KINDS = {"number": "numbers", "text": "words", "date": "dates", "other": "something else"}
+
+
+def _values(part: Column | None, kind: str, size: int) -> Array:
+    """The values of one file as those of the kind of all files; zero, or nothing, where it has no such column."""
+    if kind == "number":
+        return np.zeros(size, dtype=np.int8) if part is None else part.values
+    if part is None or (part.kind != kind and part.missing.all()):
+        if kind == "date":
+            return np.full(size, "NaT", dtype="datetime64[us]")
+        return np.full(size, None, dtype=object)
+    if kind == "text":
+        return np.array(as_words(part), dtype=object)
+    return part.values
+
+
+def _dropped(tables: Sequence[Table], drop: Sequence[str], known: set[str], n_rows: int) -> dict[str, Column]:
+    """Columns that nobody looks at, so that their names can be asked for; they take no memory."""
+    names = dict.fromkeys(name for table in tables for pattern in drop for name in _matches(pattern, table.columns))
+    nothing = Column("number", np.broadcast_to(np.float64(0.0), (n_rows,)))
+    return {name: nothing for name in names if name not in known}
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _quoted(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:NAMED_PLACES])
+    return shown + (f" and {len(names) - NAMED_PLACES} more" if len(names) > NAMED_PLACES else "")
+
+
+def _few(files: Sequence[str]) -> str:
+    more = f" and {len(files) - NAMED_FILES} more" if len(files) > NAMED_FILES else ""
+    return ", ".join(files[:NAMED_FILES]) + more
+
+
+def _notes(
+    features: Sequence[dict[str, None]], kept: Sequence[str], lacking: Mapping[int, Sequence[str]],
+    files: Sequence[str], rule: Rule,
+) -> list[str]:  # fmt: skip
+    notes = []
+    every = dict.fromkeys(name for own in features for name in own)
+    if rule == "intersection" and len(every) > len(kept):
+        known = set(kept)
+        out = [name for name in every if name not in known]
+        notes.append(f"{len(out)} column(s) that not all files have are left out: {_quoted(out)}")
+    for k, names in list(lacking.items())[: 2 * NAMED_PLACES]:
+        notes.append(
+            f"{files[k]} lacks {len(names)} of {len(kept)} columns, which are no features of its rows (zero there): "
+            f"{_quoted(list(names))}"
+        )
+    if len(lacking) > 2 * NAMED_PLACES:
+        notes.append(f"{len(lacking) - 2 * NAMED_PLACES} more files lack columns, too")
+    return notes

@@ -1,0 +1,142 @@
+"""Columns of very wide tables: numbers lie in one matrix, and a column is made when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .table import Array, Column
+
+# Tables of more columns are read into one matrix: thousands of small arrays take more memory than their numbers.
+WIDE = 2000
+# Columns copied at a time where a matrix is put together from places all over another.
+STEP = 4096
+# Whole numbers beyond this are not all numbers of a float64.
+LARGEST_WHOLE = 2.0**53
+
+
+class WideColumns(Mapping[str, Column]):
+    """All columns of a wide table, by name, in the order of the file.
+
+    Parameters
+    ----------
+    names : list of str
+    block : array of shape (n, len(names))
+        The numbers, NaN where missing, in Fortran order; what it holds in the places of `others` means nothing.
+    whole : bool array of shape (len(names),)
+        Columns whose numbers were written as whole ones.
+    others : dict of name to Column
+        Columns that hold something else.
+    """
+
+    def __init__(self, names: list[str], block: Array, whole: Array, others: Mapping[str, Column]) -> None:
+        self.names, self.block, self.whole, self.others = names, block, whole, dict(others)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
+    def __getitem__(self, name: str) -> Column:
+        if name in self.others:
+            return self.others[name]
+        j = self._place[name]
+        values = self.block[:, j]
+        if self.whole[j] and values.dtype.kind == "f":
+            values = values.astype(np.int64)
+        return Column("number", values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._place
+
+    def places(self, names: Sequence[str]) -> Array:
+        """Where the numbers of columns are; -1 for columns that hold something else, or that are not there."""
+        if names is self.names:
+            found = np.arange(len(names))
+        else:
+            get = self._place.get
+            found = np.fromiter((get(name, -1) for name in names), dtype=np.int64, count=len(names))
+        if self.others:
+            apart = np.array([self._place[name] for name in self.others])
+            found[np.isin(found, apart)] = -1
+        return found
+
+    def numbers(self, places: Array) -> Array:
+        """Some columns of the block, as they lie where they lie together, else a copy."""
+        if len(places) and np.array_equal(places, np.arange(places[0], places[0] + len(places))):
+            return self.block[:, places[0] : places[0] + len(places)]
+        out = np.empty((len(self.block), len(places)), dtype=self.block.dtype, order="F")
+        for low in range(0, len(places), STEP):
+            out[:, low : low + STEP] = self.block[:, places[low : low + STEP]]
+        return out
+
+    def worth_a_look(self, names: Sequence[str], fewest: int, days: tuple[int, int]) -> list[str]:
+        """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ.
+
+        Parameters
+        ----------
+        names : sequence of str
+        fewest : int
+            Rows in which whole numbers that all differ are no coincidence.
+        days : (int, int)
+            Numbers between these may be days of the calendar.
+        """
+        places = self.places(names)
+        suspects = places < 0
+        candidates = np.flatnonzero(self.whole)
+        if len(candidates) and len(self.block):
+            low, high = self._extremes(candidates)
+            n = len(self.block)
+            own = ((high - low >= n - 1) & (n >= fewest)) | ((low >= days[0]) & (high <= days[1]))
+            odd = np.zeros(len(self.names), dtype=bool)
+            odd[candidates] = own
+            suspects |= odd[places] & (places >= 0)
+        return [names[k] for k in np.flatnonzero(suspects).tolist()]
+
+    def _extremes(self, places: Array) -> tuple[Array, Array]:
+        parts = [self.block[:, places[low : low + STEP]] for low in range(0, len(places), STEP)]
+        return np.concatenate([part.min(axis=0) for part in parts]), np.concatenate([p.max(axis=0) for p in parts])
+
+    def holes(self, places: Array) -> list[tuple[int, Array]]:
+        """Of some columns of the block those with missing values, by their place in `places`, and the rows."""
+        return self._where(np.isnan, places)
+
+    def infinite(self, places: Array) -> list[tuple[int, Array]]:
+        """The same of infinite values."""
+        return self._where(np.isinf, places)
+
+    def _where(self, test: Any, places: Array) -> list[tuple[int, Array]]:
+        if self.block.dtype.kind != "f":
+            return []
+        found = []
+        for low in range(0, len(places), STEP):
+            bad = test(self.block[:, places[low : low + STEP]])
+            for k in np.flatnonzero(bad.any(axis=0)).tolist():
+                found.append((low + k, np.flatnonzero(bad[:, k])))
+        return found
+
+
+class PlainColumns(Sequence[tuple[str, None]]):
+    """(name, None) for each of many columns that are numbers as they are."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def __getitem__(self, k: Any) -> Any:
+        return [(name, None) for name in self.names[k]] if isinstance(k, slice) else (self.names[k], None)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]

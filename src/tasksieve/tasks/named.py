@@ -1,0 +1,192 @@
+"""Tasks by name: ``{task: (X, y)}``, which is stacked rows with their tasks in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .labels import label_array
+from .tensors import to_host, to_numpy
+
+# Columns named in a message; the rest are counted.
+_NAMED = 5
+_NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
+
+
+def by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
+    """What a method of a model answers for the rows of each task, given ``{task: X}``.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    method : one of its methods
+    X : dict of task to X, or to (X, y)
+    task : None
+    options : dicts with the same keys, or the same for all tasks
+    """
+    if task is not None:
+        raise ValueError(_NO_TASK)
+    given = {name: value for name, value in options.items() if value is not None}
+    _refuse_other_keys(X, given)
+    known, found = getattr(model, "feature_names_in_", None), {}
+    for label, rows in X.items():
+        matrix = rows[0] if isinstance(rows, tuple) else rows
+        own = {name: value[label] if isinstance(value, Mapping) else value for name, value in given.items()}
+        if known is not None and _columns(matrix) is not None:
+            matrix = _in_order(matrix, list(known), f"X[{label!r}]")
+        n_rows = matrix.shape[0] if hasattr(matrix, "shape") else len(matrix)
+        found[label] = method(matrix, task=label_array([label] * n_rows), **own)
+    return found
+
+
+def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict[str, Any]:
+    """Keyword arguments X, y and task of stacked rows, and what else is said of them.
+
+    Parameters
+    ----------
+    X : dict of task to (X, y), or to X where `y` is a dict, too
+        Arrays, sparse matrices, or data frames: their columns are matched by name, in the order of the first one.
+    y : None, or dict of task to y
+    task : None
+    options : sample_weight, offset, groups
+        Dicts with the same keys are stacked, too; None is left out.
+    """
+    if task is not None:
+        raise ValueError(_NO_TASK)
+    options = {name: value for name, value in options.items() if value is not None}
+    if not X:
+        raise ValueError("X is an empty dict: it needs an entry for each task.")
+    labels = list(X)
+    if y is None:
+        for label in labels:
+            if not isinstance(X[label], tuple | list) or len(X[label]) != 2:
+                raise ValueError(
+                    f"X[{label!r}] must be a pair (X, y), the rows of that task and their targets; or pass y, a dict "
+                    "with the same keys."
+                )
+        y = {label: X[label][1] for label in labels}
+        X = {label: X[label][0] for label in labels}
+    elif not isinstance(y, Mapping):
+        raise ValueError("X is a dict of tasks, so y must be a dict with the same keys, or None where X holds pairs.")
+    _refuse_other_keys(X, {"y": y, **options})
+    matrices = _matched(X)
+    sizes = [matrix.shape[0] for matrix in matrices]
+    stacked = {
+        name: np.concatenate([_one_per_row(value[label], size, f"{name}[{label!r}]")
+                              for label, size in zip(labels, sizes, strict=True)])
+        for name, value in {"y": y, **options}.items() if isinstance(value, Mapping)
+    }  # fmt: skip
+    return {**options, **stacked, "X": _stack(matrices), "task": np.repeat(label_array(labels), sizes)}
+
+
+def _refuse_other_keys(X: Mapping[Any, Any], others: Mapping[str, Any]) -> None:
+    for name, value in others.items():
+        if not isinstance(value, Mapping):
+            continue
+        odd = [label for label in (*X, *value) if label not in X or label not in value]
+        if odd:
+            where = "X" if odd[0] in X else name
+            raise ValueError(f"{name} and X must have the same keys: {odd[0]!r} is in {where} only.")
+
+
+def _one_per_row(values: Any, n_rows: int, name: str) -> np.ndarray:
+    array = np.asarray(to_numpy(values))
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != n_rows:
+        raise ValueError(f"{name} must be 1-D, one entry per row of X: {n_rows} rows, shape {array.shape}.")
+    return array
+
+
+def _columns(matrix: Any) -> list[Any] | None:
+    """The names of a data frame's columns."""
+    found = getattr(matrix, "columns", None)
+    return None if found is None else list(found)
+
+
+def _matched(X: Mapping[Any, Any]) -> list[Any]:
+    """The matrices of all tasks, with the same features in the same order."""
+    matrices = {label: to_host(matrix) for label, matrix in X.items()}
+    columns = {label: _columns(matrix) for label, matrix in matrices.items()}
+    framed = [label for label, names in columns.items() if names is not None]
+    if not framed:
+        plain = [m if scipy.sparse.issparse(m) else np.asarray(m) for m in matrices.values()]
+        for label, matrix in zip(X, plain, strict=True):
+            if matrix.ndim != 2 or matrix.shape[1] != plain[0].shape[-1]:
+                raise ValueError(
+                    f"X[{label!r}] has shape {matrix.shape}, X[{next(iter(X))!r}] has shape {plain[0].shape}: all "
+                    "tasks need the same features in the same order (data frames are matched by the names of their "
+                    "columns)."
+                )
+        return plain
+    for label, names in columns.items():
+        if names is None:
+            raise ValueError(
+                f"X[{label!r}] has no names of columns, X[{framed[0]!r}] has: make all of them data frames, or none."
+            )
+    first = columns[framed[0]] or []
+    _refuse_other_columns({label: names or [] for label, names in columns.items()}, first)
+    return [_in_order(matrix, first, f"X[{label!r}]") for label, matrix in matrices.items()]
+
+
+def _refuse_other_columns(columns: Mapping[Any, list[Any]], first: list[Any]) -> None:
+    """Name what each task's frame lacks, or has beyond the first one's."""
+    known, origin, lines = set(first), next(iter(columns)), []
+    for label, names in columns.items():
+        lacks, more = [name for name in first if name not in set(names)], [name for name in names if name not in known]
+        words = [f"lacks {_few(lacks)}"] if lacks else []
+        words += [f"has {_few(more)}, which X[{origin!r}] has not"] if more else []
+        lines += [f"X[{label!r}] {' and '.join(words)}"] if words else []
+    if lines:
+        raise ValueError(
+            f"The data frames of the tasks have different columns: {'; '.join(lines[:_NAMED])}"
+            + (f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else "")
+            + ". Take those that all have (frame[shared]), or fill in what a task lacks with zeros "
+            "(frame.reindex(columns=every, fill_value=0.0)): a column of zeros is no feature of that task."
+        )
+
+
+def _in_order(frame: Any, names: Sequence[Any], name: str) -> Any:
+    """A frame with its columns in another order; as it is where they lie so already."""
+    own = _columns(frame) or []
+    if own == list(names):
+        return frame
+    absent = [column for column in names if column not in own]
+    if absent:
+        raise ValueError(f"{name} lacks {_few(absent)}.")
+    return frame[list(names)]
+
+
+def _few(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_NAMED])
+    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def _stack(matrices: list[Any]) -> Any:
+    """Rows under rows, in the kind of the first one."""
+    if len(matrices) == 1:
+        return matrices[0]
+    if any(map(scipy.sparse.issparse, matrices)):
+        return scipy.sparse.vstack(matrices, format="csr")
+    names = _columns(matrices[0])
+    if names is None:
+        return np.concatenate(matrices)
+    kind = type(matrices[0])
+    if kind.__module__.partition(".")[0] == "pandas":
+        from pandas import concat
+
+        return concat(matrices, ignore_index=True)
+    return _concat_elsewhere(kind.__module__.partition(".")[0], matrices)
+
+
+def _concat_elsewhere(library: str, frames: list[Any]) -> Any:
+    """Frames of another library than pandas."""
+    from importlib import import_module
+
+    concat = getattr(import_module(library), "concat", None)
+    if concat is None:
+        raise ValueError(f"X: frames of {library} cannot be stacked here; pass pandas' or polars', or arrays.")
+    return concat(frames)
