@@ -460,6 +460,11 @@ def test_the_commands_of_the_documentation_work(
     assert later is not None
     (tmp_path / "later.csv").write_text(later[1])
     (tmp_path / "another.csv").write_text(table[1].replace("9.9", "9.8"))  # as the page does, with sed
+    header, *rows = table[1].strip().split("\n")
+    (tmp_path / "hospitals").mkdir()
+    for name in "AB":  # the same rows, a file for each task
+        own = [line.partition(",")[2] for line in (header, *rows) if line.startswith(("hospital,", name))]
+        (tmp_path / "hospitals" / f"{name}.csv").write_text("\n".join(own) + "\n")
     commands = re.findall(r"^\$ tasksieve (.*)$", page, re.MULTILINE)
     assert len(commands) >= 8
     for line in commands:

@@ -265,6 +265,12 @@ def test_what_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_stream_takes_one_table(cli: CommandLine, tmp_path: Path) -> None:
+    folder = write(tmp_path / "places", frames())
+    said = cli("stream", folder, "--target", "y", "--out", tmp_path / "run", code=2).err
+    assert "is a folder" in said
+
+
 def test_names_of_tasks() -> None:
     files = ["/data/run_a/x.csv", "/data/run_b/x.csv.gz"]
     with pytest.raises(UsageError, match="two files are task 'x'"):

@@ -110,6 +110,14 @@ def test_sparse_matrices_and_findings() -> None:
     assert test.pvalue == again.pvalue
 
 
+def test_a_sparse_matrix_that_is_a_dict_is_a_matrix() -> None:
+    X, y, task = stacked(rows())
+    known = ts.MultiTaskLasso(alpha=0.1).fit(scipy.sparse.csr_array(X), y, task=task)
+    found = ts.MultiTaskLasso(alpha=0.1).fit(scipy.sparse.dok_array(X), y, task=task)
+    np.testing.assert_array_equal(found.coef_, known.coef_)
+    np.testing.assert_array_equal(found.predict(scipy.sparse.dok_array(X), task=task), known.predict(X, task=task))
+
+
 def test_what_is_refused() -> None:
     tasks: dict[Any, Any] = dict(rows())
     frames = {name: (pd.DataFrame(pair[0], columns=list("abcdef")), pair[1]) for name, pair in tasks.items()}

@@ -109,6 +109,11 @@ def open_reader(config: dict[str, Any]) -> ChunkReader:
         if format != "csv":
             raise UsageError("standard input is read as CSV")
     else:
+        if Path(table).is_dir():
+            raise UsageError(
+                f"{table} is a folder: a stream learns in the order of the rows, and task after task is a bad order; "
+                "give it one table, with a column for the task (--task)"
+            )
         source, format = table, config["format"] or table_format(table)
         if not Path(table).is_file():
             raise TableError(f"there is no file {table}")

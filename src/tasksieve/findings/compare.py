@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import pairwise
@@ -17,7 +17,7 @@ from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
 from ..tasks import TaskData, placed, read_tasks, some_of
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
@@ -116,7 +116,7 @@ def compare(
     >>> found.to_frame()["task"].tolist()
     ['a', 'b', 'c', 'd', 'all tasks']
     """
-    if isinstance(X, Mapping):
+    if is_named(X):
         rows = stack_named(X, y, task, sample_weight=sample_weight, groups=groups)
         return compare(model, **rows, cv=cv, level=level, pooled=pooled, random_state=random_state, n_jobs=n_jobs)
     check_number(cv, "cv", low=3, closed=True, integer=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +19,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -130,7 +129,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model = clone(path_model(self.model, type(self).__name__))
         check_common(self)

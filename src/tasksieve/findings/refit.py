@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..fitted.arguments import check_number
 from ..fitted.restore import set_state
 from ..tasks import TaskData, is_task_list, some_of
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .unpenalised import NoFit, TaskFit, fit_task
 
 Array = np.ndarray[Any, Any]
@@ -73,7 +73,7 @@ def refit(
     >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task).coef_[:, 0].round(2)
     (array([1.63, 1.74]), array([2.  , 1.98]))
     """
-    if isinstance(X, Mapping):
+    if is_named(X):
         return refit(model, **stack_named(X, y, task, sample_weight=sample_weight, offset=offset), ridge=ridge)
     _refuse_foreign(model)
     check_number(ridge, "ridge", low=0, closed=True)

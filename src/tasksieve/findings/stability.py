@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +22,7 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
 from ..tasks import is_task_list
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
@@ -201,7 +200,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self
             After Ctrl-C with the pairs finished until then (``interrupted_``), if there are any.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         model = _path_model(self.estimator)
         self._check_parameters()

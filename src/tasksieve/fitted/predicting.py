@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..losses import Loss
 from ..tasks import TaskData, like
-from ..tasks.named import by_task, stack_named
+from ..tasks.named import by_task, is_named, stack_named
 from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
 from .model import LossName
@@ -45,7 +44,7 @@ class TaskRegression(RegressorMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
@@ -63,7 +62,7 @@ class TaskRegression(RegressorMixin):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 
@@ -104,7 +103,7 @@ class TaskClassification(ClassifierMixin):
             As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
             a list by task, as `predict_proba`.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.decision_function, X, task)
         return like(X, self._scores(X, task))
 
@@ -125,7 +124,7 @@ class TaskClassification(ClassifierMixin):
             (n, 2) where the model was fitted to a 1-D y without task. More than two classes, and different ones per
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict_proba, X, task)
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state)))
@@ -146,7 +145,7 @@ class TaskClassification(ClassifierMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
@@ -163,7 +162,7 @@ class TaskClassification(ClassifierMixin):
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..proof.certificate import Certificate
 from ..proof.claims import Answer, certify
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from ..verify import Task
 from .solver import LOSSES
 
@@ -35,7 +34,7 @@ class CertifiedMachine:
         Certificate
             Its ``save`` writes the file.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight))
         model: Any = self
         state = model._learned()

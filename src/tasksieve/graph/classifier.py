@@ -11,7 +11,7 @@ from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -173,7 +173,7 @@ class GraphSVC(TaskClassification, GraphModel):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         if task is None:
             warn_column(y)

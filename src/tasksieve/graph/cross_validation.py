@@ -7,7 +7,7 @@ graph follow one another, so that of the out-of-fold scores no more is kept than
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,7 +26,7 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -121,7 +121,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         self._check_parameters()
         if task is None and self._targets == "classes":

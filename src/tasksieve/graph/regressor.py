@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -119,7 +118,7 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result

@@ -7,7 +7,7 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -38,7 +38,7 @@ from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
@@ -139,7 +139,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_alpha()
         self._check_parameters()
@@ -200,7 +200,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         RegularizationPath
             After Ctrl-C it holds the values solved until then (``interrupted`` is True).
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
             return self.path(**rows, alphas=alphas, n_alphas=n_alphas, eps=eps)
         self._check_parameters()
@@ -234,7 +234,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         float
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.alpha_max(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)

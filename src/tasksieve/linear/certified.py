@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import by_task
 from ..tasks import count_rows, read_labels
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from ..verify import Task
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +44,7 @@ class CertifiedModel:
         Certificate
             Its ``save`` writes the file. About three passes over X.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model: Any = self
         state = model._learned()

@@ -8,7 +8,7 @@ stopping they walk in step too, so that all stop at the same value. Otherwise ea
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +34,7 @@ from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .base import (
     PathEstimator,
     TaskLinearModel,
@@ -170,7 +170,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups, offset=offset))
         self._check_parameters()
         if offset is None and self._fit_tall(X, y, task, sample_weight, groups):

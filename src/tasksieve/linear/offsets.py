@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..fitted import predicting
 from ..fitted.answers import Answer, available_if
 from ..fitted.predicting import gives_probabilities
 from ..tasks import like
-from ..tasks.named import by_task, stack_named
+from ..tasks.named import by_task, is_named, stack_named
 
 
 class TaskRegression(predicting.TaskRegression):
@@ -33,7 +32,7 @@ class TaskRegression(predicting.TaskRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
@@ -53,7 +52,7 @@ class TaskRegression(predicting.TaskRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
@@ -77,7 +76,7 @@ class TaskClassification(predicting.TaskClassification):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
@@ -98,7 +97,7 @@ class TaskClassification(predicting.TaskClassification):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             The last axis follows ``classes_``. (n, 2) where the model was fitted to a 1-D y without task.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict_proba, X, task, offset=offset)
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state, offset)))
@@ -121,7 +120,7 @@ class TaskClassification(predicting.TaskClassification):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
@@ -140,6 +139,6 @@ class TaskClassification(predicting.TaskClassification):
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..fitted.answers import Answer
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
-from ..tasks.named import by_task, stack_named
+from ..tasks.named import by_task, is_named, stack_named
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -38,7 +37,7 @@ class _PoissonLoss(LinkedRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
@@ -58,7 +57,7 @@ class _PoissonLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Quantile
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -37,7 +36,7 @@ class _QuantileLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's quantile. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 

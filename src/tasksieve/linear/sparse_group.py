@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
-from ..tasks.named import by_task, stack_named
+from ..tasks.named import by_task, is_named, stack_named
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -91,7 +90,7 @@ class _EitherLoss(TaskLinearModel):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict, X, task, offset=offset)
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
@@ -110,7 +109,7 @@ class _EitherLoss(TaskLinearModel):
         -------
         float
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
@@ -131,7 +130,7 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
@@ -151,7 +150,7 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             More than two classes: as in `MultiTaskClassifier`.
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return by_task(self, self.predict_proba, X, task, offset=offset)
         kind: Any = TaskClassification
         return kind.predict_proba(self, X, task, offset=offset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -20,7 +20,7 @@ from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
-from ..tasks.named import stack_named
+from ..tasks.named import is_named, stack_named
 from .memory import completed
 from .progress import Progress
 from .river import register
@@ -405,7 +405,7 @@ class OnlineLinearModel(SelectingModel):
         -------
         self
         """
-        if isinstance(X, Mapping):
+        if is_named(X):
             return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         self._check_parameters()
         goes_on = self.warm_start and hasattr(self, "_learner")

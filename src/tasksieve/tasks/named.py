@@ -16,6 +16,11 @@ _NAMED = 5
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
 
 
+def is_named(X: Any) -> bool:
+    """Whether X is a dict of tasks; one kind of sparse matrices is a dict by birth."""
+    return isinstance(X, Mapping) and not scipy.sparse.issparse(X)
+
+
 def by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
     """What a method of a model answers for the rows of each task, given ``{task: X}``.
 
