@@ -15,6 +15,7 @@ from ..runs.folder import CERTIFICATE, CONFIG, PROOF, STREAM
 from ..tables import TableError, read_table, table_format
 from ..tables.frames import PACKED
 from .config import check_config
+from .cluster import is_store, read_store
 from .data import prepare_problem, row_arguments
 from .exits import OK, say
 from .progress import working
@@ -117,6 +118,10 @@ def _read(cert: verifier.Certificate, table: str, config: dict[str, Any]) -> dic
             return {name: values for name, values in found.items() if name in ("X", "y") or name in kept}
     if not config:
         raise verifier.Unreadable("the certificate does not say how a table is read: give the run, or an npz file")
+    if is_store({"table": table}):
+        problem, _ = read_store({**config, "table": table}, check_config(config))
+        found = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
+        return {"X": np.asarray(problem.X.array[...]), "y": problem.y, **found}
     content = read_table(table, config.get("format") if table == config["table"] else table_format(table),
                          config.get("separator"))  # fmt: skip
     problem, _ = prepare_problem(check_config(config), config, content)
