@@ -203,7 +203,7 @@ def test_a_block_that_kills_again_and_again(client: Any, tmp_path: Path) -> None
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        with pytest.raises(DataLost, match="Features 0 to .* 4 times in a row"):
+        with pytest.raises(DataLost, match=r"Features 0 to .* 4 times in a row"):
             _ = ClusterStorage(Deadly(store(tmp_path, stacked(16)[0])), None).fleet
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])

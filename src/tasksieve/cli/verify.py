@@ -14,8 +14,8 @@ from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, CONFIG, PROOF, STREAM
 from ..tables import TableError, read_table, table_format
 from ..tables.frames import PACKED
-from .config import check_config
 from .cluster import is_store, read_store
+from .config import check_config
 from .data import prepare_problem, row_arguments
 from .exits import OK, say
 from .progress import working
