@@ -50,6 +50,14 @@ def doom(crew: Any, place: int, seconds: float) -> None:
     crew.client.run(die_soon, seconds, workers=[holder(crew, place)], wait=False)
 
 
+def all_there(client: Any, n_workers: int) -> None:
+    try:
+        client.wait_for_workers(n_workers, timeout=20)
+    except TimeoutError:  # one that was killed was not started again
+        client.cluster.scale(len(client.cluster.workers) + 1)
+        client.wait_for_workers(n_workers, timeout=60)
+
+
 def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_workers: int = 2) -> list[int]:
     """At these messages something else happens first, when there are all workers again."""
     said, send, happened = [0], fleet.Fleet._send, list[int]()
@@ -58,7 +66,7 @@ def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_worker
         said[0] += 1
         due = [moment for moment in moments if moment <= said[0]]
         if due:
-            self.client.wait_for_workers(n_workers, timeout=100)
+            all_there(self.client, n_workers)
             with self._lock:  # columns that were lost are held again first
                 self._place([k for k in range(self.n_shards) if self._where[k] is None])
             happened.append(due[0])
