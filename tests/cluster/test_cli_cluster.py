@@ -37,6 +37,8 @@ def test_fit_on_a_cluster(
     assert f"{int(here.get_support().sum())} features selected" in done.out
     told = json.loads((tmp_path / "run" / "certificate.json").read_text(encoding="utf-8"))
     assert told["relative_gap"] <= 1e-6
+    assert (tmp_path / "run" / "certificate.npz").is_file()
+    assert "proved" in tasksieve("verify", tmp_path / "run").out
     rows = (tmp_path / "run" / "coefficients.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) > 1
     assert rows[1].split(",")[1] in {f"x{j}" for j in np.flatnonzero(here.get_support())}

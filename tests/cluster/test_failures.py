@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,20 +50,28 @@ def doom(crew: Any, place: int, seconds: float) -> None:
     crew.client.run(die_soon, seconds, workers=[holder(crew, place)], wait=False)
 
 
-def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any]) -> list[int]:
-    """At these messages something else happens first, when there are two workers again."""
+def all_there(client: Any, n_workers: int) -> None:
+    try:
+        client.wait_for_workers(n_workers, timeout=20)
+    except TimeoutError:  # one that was killed was not started again
+        client.cluster.scale(len(client.cluster.workers) + 1)
+        client.wait_for_workers(n_workers, timeout=60)
+
+
+def interfere(monkeypatch: pytest.MonkeyPatch, moments: dict[int, Any], n_workers: int = 2) -> list[int]:
+    """At these messages something else happens first, when there are all workers again."""
     said, send, happened = [0], fleet.Fleet._send, list[int]()
 
-    def disturbed(self: Any, log: Any, shards: Any, questions: Any, start: Any) -> Any:
+    def disturbed(self: Any, log: Any, shards: Any, *said_to_them: Any) -> Any:
         said[0] += 1
         due = [moment for moment in moments if moment <= said[0]]
         if due:
-            self.client.wait_for_workers(2, timeout=100)
+            all_there(self.client, n_workers)
             with self._lock:  # columns that were lost are held again first
                 self._place([k for k in range(self.n_shards) if self._where[k] is None])
             happened.append(due[0])
             moments.pop(due[0])(self)
-        return send(self, log, shards, questions, start)
+        return send(self, log, shards, *said_to_them)
 
     monkeypatch.setattr(fleet.Fleet, "_send", disturbed)
     return happened
@@ -91,6 +100,7 @@ def killed_at(
 
 
 def test_workers_killed_on_the_way(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tasksieve.design.cluster.replay._LONG", 2)  # rejected rows are written down at every value
     killed, again = killed_at(client, monkeypatch, tmp_path, [2, 8, 14], 11)
     assert killed == 3
     assert again >= 3
@@ -101,7 +111,7 @@ def test_workers_killed_on_the_way(client: Any, monkeypatch: pytest.MonkeyPatch,
 def test_workers_killed_at_many_moments(
     client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: int
 ) -> None:
-    moments = np.sort(np.random.default_rng(100 + seed).choice(np.arange(1, 24), size=2, replace=False))
+    moments = np.sort(np.random.default_rng(100 + seed).choice(np.arange(1, 12), size=2, replace=False))
     killed, again = killed_at(client, monkeypatch, tmp_path, moments.tolist(), seed)
     assert killed == 2
     assert again >= 2
@@ -159,44 +169,70 @@ def test_an_answer_that_was_not_heard(client: Any, monkeypatch: pytest.MonkeyPat
     same_bits(far, near)
 
 
-def test_a_worker_that_never_comes_back(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_worker_that_never_comes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import dask
+    from distributed import Client, LocalCluster
 
     X, y, task = stacked(15)
     model = ts.MultiTaskLasso()
     grid = model.alpha_max(X, y, task=task) * np.geomspace(1, 0.1, 8)
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as alone,
+        Client(alone) as client,
+        dask.config.set({"tasksieve.patience": 0.2}),
+    ):
 
-    def gone(_: Any) -> None:
-        monkeypatch.setattr(fleet.Fleet, "_workers", lambda self: {})
+        def gone(_: Any) -> None:
+            alone.scale(0)
+            while client.nthreads():
+                pass
 
-    interfere(monkeypatch, {16: gone})
-    with dask.config.set({"tasksieve.patience": 0.2}), pytest.warns(UserWarning, match="values are solved.*No worker"):
-        path = model.path(store(tmp_path, X), y, task=task, alphas=grid)
+        interfere(monkeypatch, {8: gone}, n_workers=1)
+        with pytest.warns(UserWarning, match="values are solved.*No worker"):
+            path = model.path(store(tmp_path, X), y, task=task, alphas=grid)
     assert path.interrupted
     assert 0 < len(path.alphas) < 8
     whole = model.path(X, y, task=task, alphas=grid)
     np.testing.assert_array_equal(path.n_selected, whole.n_selected[: len(path.alphas)])
 
 
-def test_a_block_that_kills_again_and_again(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    X, y, task = stacked(16)
-    run = fleet.Fleet._run
+class Deadly(ZarrSource):
+    """A range of its columns takes its worker down."""
 
-    def deadly(self: Any, addresses: Any, function: Any, *arguments: Any) -> Any:
-        if function is worker.serve:
-            return {address: OSError("the worker died") for address in addresses}
-        return run(self, addresses, function, *arguments)
-
-    monkeypatch.setattr(fleet.Fleet, "_run", deadly)
-    with pytest.raises(DataLost, match="4 times in a row"):
-        ts.MultiTaskLasso(alpha=0.1).fit(store(tmp_path, X), y, task=task)
+    def read(self, low: int, high: int) -> Any:
+        if low == 0:
+            os._exit(1)
+        return super().read(low, high)
 
 
-def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_block_that_kills_again_and_again(client: Any, tmp_path: Path) -> None:
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        with pytest.raises(DataLost, match=r"Features 0 to .* 4 times in a row"):
+            _ = ClusterStorage(Deadly(store(tmp_path, stacked(16)[0])), None).fleet
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def test_workers_with_other_versions_are_refused(tmp_path: Path) -> None:
+    from distributed import Client, LocalCluster
+
     X, y, task = stacked(17)
-    own = worker.own_versions()
-    monkeypatch.setattr(fleet, "versions_here", lambda: {**own, "numpy": "1.0"})
-    with pytest.raises(RuntimeError, match=f"numpy is 1.0 here and {own['numpy']} on worker"):
+    own = worker.own_versions()["kernels"]
+    other = {"compiled": "reference"}.get(own)
+    if other is None:
+        pytest.skip("the kernels are the reference here")
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50,
+            env={"TASKSIEVE_KERNELS": "reference"},
+        ) as old,
+        Client(old),
+        pytest.raises(RuntimeError, match=f"kernels is {own} here and {other} on worker"),
+    ):  # fmt: skip
         ts.MultiTaskLasso(alpha=0.1).fit(store(tmp_path, X), y, task=task)
 
 

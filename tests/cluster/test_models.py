@@ -64,13 +64,6 @@ def test_cross_validation(client: Any, early_stopping: bool) -> None:
     assert there.passes_ > 0
 
 
-def test_a_certificate_needs_all_of_x(client: Any) -> None:
-    X, y, task = stacked(26, d=300)
-    model = ts.MultiTaskLasso(alpha=0.5).fit(X, y, task=task)
-    with pytest.raises(ValueError, match="X is in a cluster"):
-        model.certificate(da.from_array(X, chunks=(-1, 100)), y, task=task)
-
-
 def test_stability(client: Any) -> None:
     X, y, task = stacked(25, d=600)
     options = {"n_pairs": 3, "q": 4, "assumption": "none"}
@@ -78,3 +71,12 @@ def test_stability(client: Any) -> None:
     there = ts.StabilitySelection(ts.MultiTaskLasso(), **options).fit(da.from_array(X, chunks=(-1, 200)), y, task=task)
     np.testing.assert_array_equal(there.selection_probabilities_, here.selection_probabilities_)
     np.testing.assert_array_equal(there.get_support(), here.get_support())
+
+
+def test_compare(client: Any) -> None:
+    X, y, task = stacked(26, n_tasks=2, n=18, d=40)
+    model = ts.MultiTaskLassoCV(cv=2, n_alphas=2, eps=0.3)
+    here = ts.compare(model, X, y, task=task, cv=3, pooled=False).to_frame()
+    there = ts.compare(model, da.from_array(X, chunks=(-1, 20)), y, task=task, cv=3, pooled=False).to_frame()
+    for name in ("loss_shared", "loss_own", "loss_mean"):
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-2)

@@ -109,17 +109,17 @@ def test_without_a_client() -> None:
         ts.MultiTaskLasso(alpha=0.2).fit(da.from_array(X, chunks=(-1, 300)), y, task=task)
 
 
-def test_what_crosses_hardly_grows_with_the_features(client: Any) -> None:
+def test_what_crosses_does_not_grow_with_the_features(client: Any) -> None:
+    """Beside the columns that are taken: there are no vectors over features in what workers say."""
     received, trips, n_values = {}, {}, 25
-    for d in (1500, 6000):
+    for d in (1500, 12_000):
         X, y, task = stacked(8, d=1500)
-        X = np.hstack([X, np.random.default_rng(9).standard_normal((len(X), d - 1500))])
+        X = np.hstack([X, 0.2 * np.random.default_rng(9).standard_normal((len(X), d - 1500))])
         model = ts.MultiTaskLasso()
-        data = model._read_with(da.from_array(X, chunks=(-1, 500)), y, task, None, None)
-        problem = model._problem(data)
+        data = model._read_with(da.from_array(X, chunks=(-1, 1500)), y, task, None, None)
         traffic = data.storage.fleet.traffic
-        before = traffic.received, traffic.trips
+        problem = model._problem(data)
         model._solve(data, problem, model._alpha_max(problem, data) * np.geomspace(1, 0.2, n_values))
-        received[d], trips[d] = traffic.received - before[0], (traffic.trips - before[1]) / n_values
-    assert received[6000] < 2.0 * received[1500]
-    assert max(trips.values()) < 2.7
+        received[d], trips[d] = traffic.received, traffic.trips / n_values
+    assert received[12_000] < 1.2 * received[1500]
+    assert max(trips.values()) <= 2.0

@@ -222,8 +222,9 @@ def rejects(problem, engine, lam, test):
     """Rows that the rules reject at lam from the engine's pair."""
     rules = [GapSafe(), DPC()] if problem.loss.squared else [GapSafe()]
     problem.anchors.follow(engine.pair.dual.at.residual, engine.pair.dual.at.leak)
-    sieve = Sieve(problem, rules, engine.columns)
-    return sieve.before(engine.pair, lam, problem.penalty.with_test(test).at(lam))
+    sieve = Sieve(problem, rules, engine.columns, engine.ledger)
+    sieve.before(engine.pair, lam, problem.penalty.with_test(test).at(lam), np.empty(0, dtype=int), (lam, lam, 1))
+    return engine.ledger.rejected
 
 
 def wrong_rejections(seed):

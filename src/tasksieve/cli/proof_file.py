@@ -14,7 +14,7 @@ from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
-from ..tasks.cluster import ClusterMatrix
+from .cluster import is_store
 from .data import row_arguments
 from .files import title
 from .genotypes import GenotypeProblem
@@ -25,6 +25,8 @@ from .run import Job
 TRIED_BYTES = 1 << 25
 # Rows times values up to which all values of a path are certified: a few seconds, as long as verifying them takes.
 MOST_NUMBERS = 500_000
+# Bytes of X that are brought here from a cluster for it.
+MOST_FETCHED = 1 << 30
 
 
 def write_proof(job: Job, fitted: Fitted) -> None:
@@ -40,8 +42,10 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     if isinstance(problem, GenotypeProblem):
         job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
         return
-    if isinstance(problem.X, ClusterMatrix):
-        job.display.log(f"no {PROOF}: X is in a cluster, and a certificate is checked against all of it")
+    if getattr(problem.X, "elsewhere", False) and problem.X.nbytes > MOST_FETCHED:
+        job.display.log(
+            f"no {PROOF}: all of X would have to come here once more; model.certificate in Python writes it"
+        )
         return
     given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None
@@ -73,7 +77,7 @@ def _add_recipe(job: Job, certificate: Certificate) -> None:
         job.display.log(f"{PROOF} does not say how several files were read; tasksieve verify reads them as the fit did")
         return
     table = Path(config["table"])
-    if (config.get("format") or table_format(table)) != "csv":
+    if is_store(config) or (config.get("format") or table_format(table)) != "csv":
         return
     recipe = table_recipe(
         job.problem,

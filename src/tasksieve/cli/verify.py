@@ -14,6 +14,7 @@ from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, CONFIG, PROOF, STREAM
 from ..tables import TableError
 from ..tables.frames import PACKED
+from .cluster import is_store, read_store
 from .config import check_config
 from .data import read_problem, row_arguments
 from .exits import OK, say
@@ -128,9 +129,10 @@ def _read(cert: verifier.Certificate, table: Tables, config: dict[str, Any]) -> 
 
 
 def _as_fitted(config: dict[str, Any]) -> dict[str, Any]:
-    problem, _ = read_problem(check_config(config), config)
+    kind, store = check_config(config), is_store(config)
+    problem, _ = read_store(config, kind) if store else read_problem(kind, config)
     found = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
-    return {"X": problem.X, "y": problem.y, **found}
+    return {"X": np.asarray(problem.X.array[...]) if store else problem.X, "y": problem.y, **found}
 
 
 class _Lines:

@@ -5,6 +5,7 @@ that is features x tasks. Nothing above this layer sees a data matrix. `Storage`
 """
 
 from .design import Design
+from .ledger import Ahead, Gauges, Ledger, Reach
 from .lost import ClusterError, DataLost
 from .packed import ColumnBlock, PackedColumns
 from .samples import Samples
@@ -28,16 +29,20 @@ from .threads import one_blas_thread, thread_count
 
 __all__ = [
     "NOISE",
+    "Ahead",
     "BesideStorage",
     "ClusterError",
     "ColumnBlock",
     "DataLost",
     "DenseStorage",
     "Design",
+    "Gauges",
+    "Ledger",
     "LocalShard",
     "MappedRowStorage",
     "PackedColumns",
     "PlinkStorage",
+    "Reach",
     "RepeatedStorage",
     "RowVectors",
     "Samples",

@@ -153,7 +153,7 @@ class Design:
     @property
     def finite(self) -> bool:
         """Whether all norms are finite: not so if X holds NaN, infinity or numbers whose squares overflow."""
-        return math.isfinite(np.maximum.reduce(self.longest(), initial=0.0))
+        return math.isfinite(self.norm_range()[1])
 
     def norms(self, features: Array | None = None) -> Array:
         """Norms of the columns of ``X~``, all or some, by tasks."""
@@ -161,11 +161,18 @@ class Design:
             return self._everywhere(lambda shard, _: shard.norms())
         return self._gather(features, self.n_tasks, lambda shard, here: shard.norms(here))
 
-    def longest(self) -> Array:
-        """Largest norm of each feature over the tasks."""
+    def longest(self, features: Array | None = None) -> Array:
+        """Largest norm of each feature, or of some, over the tasks."""
+        if len(self.shards) == 1:
+            return np.asarray(self.shards[0].longest(features))
         if self._longest is None:
             self._longest = self._everywhere(lambda shard, _: shard.longest())
-        return self._longest
+        return self._longest if features is None else self._longest[features]
+
+    def norm_range(self) -> tuple[float, float]:
+        """The least and the largest of these."""
+        least, largest = np.array([shard.norm_range() for shard in self.shards]).T
+        return float(np.min(least)), float(np.max(largest))
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""
@@ -174,14 +181,15 @@ class Design:
         return self._gather(features, self.n_tasks, lambda shard, here: shard.correlate(r, here))
 
     def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
-        """`correlate` and `norms` for some features; one question where shards are far away."""
-        if len(self.shards) == 1 and hasattr(self.shards[0], "touch"):
-            return self.shards[0].touch(r, features)
+        """`correlate` and `norms` for some features."""
         return self.correlate(r, features), self.norms(features)
 
-    def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Array:
+    def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Any:
         """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task."""
+        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a home far away
+        has instead (`FarGauges`)."""
+        if len(self.shards) == 1:
+            return self.shards[0].remember(vector, penalty, errors)
         return self._everywhere(lambda shard, own: shard.remember(vector, self._of(penalty, own), errors))
 
     def error_gauges(self, errors: Array, penalty: Any) -> Array:
@@ -247,11 +255,6 @@ class Design:
         if not self.standardize:
             return rows
         return rows * self._gather(features, self.n_tasks, lambda shard, here: shard.scale(here))
-
-    @property
-    def far(self) -> Any:
-        """The shard, where it is so far away that questions should be few and answers short (`ClusterShard`)."""
-        return self.shards[0] if getattr(self.shards[0], "far", False) else None
 
     @property
     def note(self) -> str:

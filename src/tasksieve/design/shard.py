@@ -88,6 +88,7 @@ class LocalShard:
         self.passes = 0.0
         self._scale: Array | None = None
         self._norms: Array | None = None
+        self._largest: Array | None = None
         self._fragile = np.empty(0, dtype=np.int64)
         self._shelf: AnchorShelf | None = None
         self._unshelved: list[Array] = []
@@ -119,9 +120,20 @@ class LocalShard:
         norms = self.norms()
         return np.ascontiguousarray(norms[:, :1] if self.samples.uniform else norms)
 
-    def longest(self) -> Array:
-        """Largest norm of each feature over the tasks."""
-        return np.maximum.reduce(self._distinct_norms, axis=1)
+    def longest(self, features: Array | None = None) -> Array:
+        """Largest norm of each feature, or of some, over the tasks."""
+        if self._largest is None:
+            self._largest = np.maximum.reduce(self._distinct_norms, axis=1)
+        return self._largest if features is None else self._largest[features]
+
+    def norm_range(self) -> tuple[float, float]:
+        """The least and the largest of these; not numbers if one of them is none."""
+        longest = self.longest()
+        return float(longest.min(initial=np.inf)), float(longest.max(initial=0.0))
+
+    def touch(self, r: Array, features: Array) -> tuple[Array, Array]:
+        """`correlate` and `norms` for some features."""
+        return self.correlate(r, features), self.norms(features)
 
     def correlate(self, r: Array, features: Array | None = None) -> Array:
         """``<x~_jt, r_t>`` for all features or for some: (n_features or len(features), n_tasks)."""

@@ -271,7 +271,7 @@ class HalfPaths:
                     numbers += fresh.tolist()
                     alphas += [alpha] * len(fresh)
                 ahead = ahead[len(points) :]
-        if problem.design.far is not None:
+        if training.storage.home is not None:
             self._elsewhere += problem.design.passes
         return Entries(np.array(numbers, dtype=np.int64), np.array(alphas), n_open)
 

@@ -61,7 +61,7 @@ def warn_scales(
     stacklevel : int
         As of `warnings.warn`, counted from here.
     """
-    if storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(design.longest()):
+    if storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range()):
         return
     counted = np.ones(design.n_features, dtype=bool)
     counted[design.unpenalised] = False
@@ -70,14 +70,14 @@ def warn_scales(
     warn_norms(design.longest(), counted, names, stacklevel + 1)
 
 
-def _comparable(norms: np.ndarray) -> bool:
-    """Whether all of them are, as in most data."""
-    return bool(norms.max(initial=0.0) <= COMPARABLE * norms.min(initial=np.inf))
+def _comparable(least: float, largest: float) -> bool:
+    """Whether all norms are, as in most data."""
+    return bool(largest <= COMPARABLE * least)
 
 
 def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None, stacklevel: int) -> None:
     """The same for norms of columns about their means, of which some count."""
-    if _comparable(norms):
+    if _comparable(norms.min(initial=np.inf), norms.max(initial=0.0)):
         return
     features = np.flatnonzero(counted & (norms > 0.0))
     if len(features) < 2:

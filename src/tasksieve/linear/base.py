@@ -289,7 +289,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                     blocks=layout.blocks,
                 )
                 found = self._state(design, data, layout.y, feature_weights, units.on(exponent, self.standardize))
-                found.null_levels()  # norms come along in the same reading of the data
+                found.lambda_max()  # norms come along in the same reading of the data
             return found
 
         try:

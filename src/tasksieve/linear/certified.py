@@ -96,11 +96,6 @@ class Statement:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has said it
             self.data = data = model._read_with(X, y, task, sample_weight, offset)
-            if data.source.elsewhere:
-                raise ValueError(
-                    "X is in a cluster, and a certificate is checked against all of it: pass it as an array, "
-                    "X.compute(), where it fits into memory."
-                )
             self.problem = model._problem(data)
         self.model = model
         raw = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)

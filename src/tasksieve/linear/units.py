@@ -111,7 +111,7 @@ def exponent_of(storage: Any) -> int:
 
 def measured_exponent(design: Design, storage: Any) -> int:
     """The same where the columns' lengths, as they were measured, may have left the range; else 0."""
-    longest = float(np.maximum.reduce(design.longest(), initial=0.0))
+    longest = design.norm_range()[1]
     if len(design.unpenalised):
         longest = max(longest, float(np.max(design.samples.nuisance_lengths[int(design.fit_intercept) :])))
     ordinary = math.isfinite(longest) and 2.0**-_ORDINARY < longest < 2.0**_ORDINARY
@@ -120,6 +120,8 @@ def measured_exponent(design: Design, storage: Any) -> int:
 
 def refuse_vanished(design: Design, storage: Any) -> None:
     """Refuse columns that are nothing beside the largest entry of X, but not constant."""
+    if design.norm_range()[0] > 0.0:
+        return
     for j in np.flatnonzero(design.longest() == 0.0):
         column = storage.take(np.array([j]))[:, 0]
         if np.any(column != column[0]):

@@ -38,19 +38,18 @@ class Anchors:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def remember(
-        self, vector: Array, penalty: RowPenalty, errors: Array | None = None, floor: float | None = None
-    ) -> Array:
-        """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task; of shards far away, given a floor,
-        only those that reach it (`ClusterShard.remember`)."""
+    def remember(self, vector: Array, penalty: RowPenalty) -> Any:
+        """A full pass: the vector becomes an anchor, and `current`. Returns the gauges of all features, an array, or
+        something that becomes one when it is asked to (`Design.remember`)."""
+        self.add(vector)
+        return self._design.remember(vector, penalty)
+
+    def add(self, vector: Array) -> None:
+        """A vector that the shards are about to remember."""
         if len(self) == self._capacity:
             self._remove(1 + self._pinned)
         self.vectors = np.vstack([self.vectors, vector]) if len(self) else vector[None, :]
         self.stand_at(len(self) - 1)
-        if floor is not None:
-            return np.asarray(self._design.far.remember(vector, penalty, errors, floor))
-        return self._design.remember(vector, penalty, errors)
 
     def _grams(self) -> Array:
         """Inner products of the anchors, task by task; made when they are first needed."""
@@ -154,15 +153,12 @@ class Anchors:
             self._judged = vector
         return self._design.bound(vector, penalty, radius=radius, stretch=stretch, note=note)
 
-    def judge(
-        self, followed: Anchored, penalty: RowPenalty, floor: float, vector: Array, working: Array
-    ) -> tuple[Array, Array]:
-        """`bound` at a vector that is followed, by shards far away: short answers (`ClusterShard.judge`)."""
-        note = self._can_note(penalty)
+    def judge(self, vector: Array, leak: Array, penalty: RowPenalty) -> tuple[Anchored, bool]:
+        """`follow` a vector that is about to be judged, and whether the shards are to note its moments."""
+        followed, note = self.follow(vector, leak), self._can_note(penalty)
         if note:
             self._judged = followed
-        found: tuple[Array, Array] = self._design.far.judge(followed, penalty, note, floor, vector, working)
-        return found
+        return followed, note
 
     def ball_bound(self, current_coef: float, first_coef: float, penalty: RowPenalty, radius: float) -> Array:
         """The upper bound of `bound` for the ball around ``current_coef * current + first_coef * first anchor``."""

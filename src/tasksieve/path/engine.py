@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._kernels import kernels
-from ..losses import Evaluation
+from ..design import Ahead, Gauges
 from ..penalties import RowPenalty, live_rows, row_norms
 from ..screening.rules import Rule
 from ..solvers import Solution, WorkingProblem
+from ..solvers.working import duality_gap
 from .certificate import (
     NOT_FINITE,
     Numbers,
@@ -30,7 +31,7 @@ from .certificate import (
     product_errors,
     standing_of,
 )
-from .pair import Pair, Point, merged, point_gap
+from .pair import Pair, Point, merged
 from .problem import Problem
 from .sieve import Sieve
 from .strategies import Strategy
@@ -41,8 +42,6 @@ _FEW_FEATURES = 256  # so few features are all taken into the working set at onc
 _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make a full pass
 _ROUNDING = 1e-14  # of the target's size
 _ENOUGH = 0.95  # of the goal: where solving stops, so that what storing the numbers adds still fits
-_MOST_EXPECTED = 1024  # columns that are worth sending before they are asked for
-_CLOSER = 0.98  # of the last step: the next one may be a little longer
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
 
 
@@ -133,25 +132,21 @@ class Engine:
         self.max_iter = max_iter
         self.wrong_rejections = 0
         self._lazy, self._single, self._guess = lazy, single, start
-        #: at which strength each feature reaches its threshold, an estimate
-        self.levels = problem.null_levels().copy()
         self.lam_max = problem.lambda_max()
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))
         few = self.design.n_features <= _FEW_FEATURES
         self._all_in = few or not working_set or strategy.whole
         problem.anchors.restart()
-        self._sieve: Sieve | None = None
-        if rules and self.lam_max > 0.0 and (not single or strategy.screens_single):
-            self._sieve = Sieve(problem, rules, self.columns)
-        self._bounds_all = not few or self._sieve is not None
-        # Shards far away tell of gauges near 1 and above only, where nobody needs the others.
-        self._far = self.design.far if lazy and self._bounds_all and problem.penalty.by_threshold else None
-        self._known_from = 0.0  # levels below are not known
-        self._measured: Array | None = None  # features known before the full pass that the last certificate needed
+        screens = bool(rules) and self.lam_max > 0.0 and (not single or strategy.screens_single)
+        self._bounds_all = not few or screens
+        #: the vectors over features; summaries of them suffice where nobody asks about each one
+        self.ledger = problem.ledger(
+            summaries=lazy and self._bounds_all and not self._all_in and all(rule.safe for rule in rules)
+        )
+        self._sieve = Sieve(problem, rules, self.columns, self.ledger) if screens else None
         self.pair = self._null_pair(self.lam_max)
+        self.ledger.stand_at_null(self.lam_max)
         self.previous: Pair | None = None
-        #: without screening nothing is rejected, ever
-        self._none = np.zeros(self.design.n_features, dtype=bool)
 
     def resume(self, value: Value) -> None:
         """Go on from a value that somebody else has solved."""
@@ -160,31 +155,29 @@ class Engine:
         penalty = self.problem.penalty.at(value.lam)
         features, rows = _with_whole_blocks(penalty, features, rows)
         own, solved = penalty.restrict(features), Solution(rows, 0, np.inf)
-        self.pair, _, _ = self._certify(value.lam, penalty, own, features, solved, None, -np.inf, 0.0)
+        self.pair, _ = self._certify(value.lam, penalty, own, features, solved, False, -np.inf, 0.0)
 
     # -- one value ------------------------------------------------------------------------------------------------
 
-    def step(self, lam: float, goal: float) -> Value:
-        """Solve at a strength until the gap over all features is at most `goal`."""
+    def step(self, lam: float, goal: float, ahead: float | None = None) -> Value:
+        """Solve at a strength until the gap over all features is at most `goal`; `ahead` is the strength after it."""
         began = time.perf_counter()
-        penalty = self._penalty_at(lam)
-        rejected = self._none
-        if self._far is not None:
-            self._look_ahead(lam, penalty)
-        if self._sieve is not None:
-            rejected = self._sieve.before(self.pair, lam, penalty)
-            predicted = self._predicted_pair(lam)
-            if predicted is not None:
-                rejected |= self._sieve.during(predicted, penalty)
-        tally = _Tally(rejected=0 if rejected is self._none else int(np.count_nonzero(rejected)))
+        penalty, tally = self._penalty_at(lam), _Tally()
         if lam >= self.lam_max:
-            pair = best = self._null_pair(lam)
-            pair.gauges, near = self._null_bounds(lam, penalty)
-            pair.source = None if pair.source is None else ("first with errors", near)
+            if self._sieve is not None:
+                tally.rejected = self._n_penalised
+            pair = best = self._null_pair(lam, self._null_bounds(lam, penalty))
             pair.gap, _ = pair.dual_gap(self.loss, penalty, lam)
             self.problem.anchors.stand_at(0)
         else:
-            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, rejected, tally)
+            guess = self._predict(lam)
+            if self._sieve is not None:
+                promising = self.pair.lam, lam, self._room(self.pair)
+                tally.rejected = self._sieve.before(self.pair, lam, penalty, guess[0], promising)
+                predicted = self._predicted_pair(lam)
+                if predicted is not None:
+                    tally.rejected += self._sieve.during(predicted, penalty)
+            pair, best = self._solve_value(lam, penalty, _ENOUGH * goal, guess, tally, ahead)
         self.previous, self.pair = self.pair, pair
         return self._value(best, penalty, goal, tally, began)
 
@@ -193,11 +186,17 @@ class Engine:
         return self.problem.penalty.at(lam)
 
     def _solve_value(
-        self, lam: float, penalty: RowPenalty, goal: float, rejected: Array, tally: _Tally
+        self,
+        lam: float,
+        penalty: RowPenalty,
+        goal: float,
+        guess: tuple[Array, Array],
+        tally: _Tally,
+        ahead: float | None,
     ) -> tuple[Pair, Pair]:
         """The last pair, whose dual point the anchors know, and the best one: the lowest primal point that was seen,
         with the highest dual one."""
-        working, rows = self._first_working_set(lam, penalty, rejected)
+        working, rows = self._first_working_set(lam, penalty, *guess)
         safe = self._sieve is not None and self._sieve.safe
         cold = not len(self.pair.primal.features) and not self._all_in
         pair, gap, best_dual, inner = self.pair, np.inf, -np.inf, 0.8 * goal
@@ -208,10 +207,9 @@ class Engine:
             own = penalty.restrict(working)
             solved = self._solve(pair, lam, penalty, own, working, rows, asked, allowed, tally)
             if solved.alive is not None:
-                working, solved = self._without_dropped(working, solved, rejected, tally)
+                working, solved = self._without_dropped(working, solved, tally)
                 own = penalty.restrict(working)
-            hidden = rejected if safe else None
-            pair, dual_value, violators = self._certify(lam, penalty, own, working, solved, hidden, best_dual, goal)
+            pair, dual_value = self._certify(lam, penalty, own, working, solved, safe, best_dual, goal, ahead)
             gap = pair.gap
             if not math.isfinite(gap):
                 raise ValueError(NOT_FINITE)
@@ -224,15 +222,12 @@ class Engine:
             rows = solved.rows
             if safe:
                 assert self._sieve is not None
-                fresh = self._sieve.during(pair, penalty) & ~rejected
-                tally.dynamic += int(np.count_nonzero(fresh))
-                rejected |= fresh
-                violators = violators[~rejected[violators]]
-                kept = ~rejected[working]
+                tally.dynamic += self._sieve.during(pair, penalty, working)
+                kept = self.ledger.kept(working)
                 working, rows = working[kept], rows[kept]
-            elif len(violators):
-                self.wrong_rejections += int(np.count_nonzero(rejected[violators]))
-                rejected[violators] = False  # counted once
+            elif self._sieve is not None:
+                self.wrong_rejections += self.ledger.bring_back()  # counted once
+            violators = self._violators(max(100, int(np.count_nonzero(rows.any(axis=1)))))
             if len(violators):
                 working, rows = _grown(penalty, working, rows, violators)
                 continue
@@ -249,9 +244,7 @@ class Engine:
         elif lowest.objective > self.loss.null.value:  # never worse than W = 0
             lowest = self._null_pair(lam)
         found = min(gap, lowest.objective - best_dual)
-        best = replace(
-            highest, primal=lowest.primal, objective=lowest.objective, gauges=highest.counted, gap=found, known=None
-        )
+        best = replace(highest, primal=lowest.primal, objective=lowest.objective, gap=found).where_it_counts()
         return pair, best
 
     def _predicted_pair(self, lam: float) -> Pair | None:
@@ -267,28 +260,26 @@ class Engine:
         at = self.loss.evaluate(self.columns.combine(places, rows), self.pair.primal.at.nuisance)
         point = Point(features, rows, at, self.columns.correlate(at.residual, places))
         gauges = self.problem.anchors.remember(at.residual, self.problem.penalty) / lam
+        self.ledger.gauges = gauges
         return Pair(lam, point, np.inf, point, gauges)
 
-    def _null_pair(self, lam: float) -> Pair:
+    def _null_pair(self, lam: float, gauges: Gauges | None = None) -> Pair:
         """W = 0 at a strength."""
         empty, none = np.empty((0, self.design.n_tasks)), np.empty(0, dtype=np.int64)
         point = Point(none, empty, self.loss.null, empty)
-        gauges = self.problem.null_levels() / lam if lam > 0.0 else self.problem.null_levels()
-        source = ("first", none) if lam > 0.0 and self._far is not None and self.problem.null_remembered else None
-        return Pair(lam, point, self.loss.null.value, point, gauges, source=source)
+        values, judged, rest = self.ledger.at_null(lam) if gauges is None else gauges
+        return Pair(lam, point, self.loss.null.value, point, values, judged=judged, rest=rest)
 
-    def _null_bounds(self, lam: float, penalty: RowPenalty) -> tuple[Array, Array]:
-        """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts, and
-        for which features."""
-        bounds = (self.problem.null_levels() + self.problem.null_errors()) / lam
-        near = np.flatnonzero(bounds > 1.0)
-        if 0 < len(near) <= _FEW_FEATURES:
-            places, null = self.columns.places(near), self.loss.null
+    def _null_bounds(self, lam: float, penalty: RowPenalty) -> Gauges:
+        """Upper bounds of the gauges of W = 0, by products of packed columns where those of a pass leave doubts."""
+        null = self.loss.null
+        near = self.ledger.null_bounds(lam, pass_errors(self.loss, null), _FEW_FEATURES)
+        if len(near):
+            places = self.columns.places(near)
             products = self.columns.correlate(null.residual, places)
             errors = product_errors(self.loss, self.columns, places, null)
-            bounds[near] = penalty.restrict(near).upper_gauges(products, errors)
-            return bounds, near
-        return bounds, near[:0]
+            self.ledger.correct(near, penalty.restrict(near).upper_gauges(products, errors))
+        return self.ledger.standing()
 
     def _value(self, pair: Pair, penalty: RowPenalty, goal: float, tally: _Tally, began: float) -> Value:
         """A finished value in the units of the raw columns, and the certificate of these very numbers."""
@@ -344,43 +335,24 @@ class Engine:
 
     # -- working sets ---------------------------------------------------------------------------------------------
 
-    def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
-        guessed, guess = self._predict(lam)
+    def _first_working_set(
+        self, lam: float, penalty: RowPenalty, guessed: Array, guess: Array
+    ) -> tuple[Array, Array]:
         if self._all_in:
-            working = (~rejected & penalty.penalised).nonzero()[0]
-            return working, rows_of(working, guessed, guess)
-        levels = self.levels if penalty.separable else np.where(rejected, 0.0, self.levels)
-        chosen = penalty.promising(levels, self.pair.lam, lam)
-        chosen = chosen[~rejected[chosen]]
-        room = max(500, 2 * len(self.pair.primal.features))
-        if len(chosen) > room:
-            chosen = chosen[np.argpartition(levels[chosen], -room)[-room:]]
-        inside = np.zeros(self.design.n_features, dtype=bool)
-        inside[chosen] = True
-        inside[guessed] = ~rejected[guessed]
-        working = penalty.whole(inside.nonzero()[0])
+            working = self.ledger.all_left(penalty)
+        else:
+            chosen = self.ledger.promising(penalty, self.pair.lam, lam, self._room(self.pair))
+            working = penalty.whole(merged(chosen, guessed[self.ledger.kept(guessed)]))
         return working, rows_of(working, guessed, guess)
 
-    def _look_ahead(self, lam: float, penalty: RowPenalty) -> None:
-        """Of shards far away: levels as far down as they will be needed, and columns that will be, with their next
-        answer."""
-        assert self._far is not None
-        last = self.pair.lam
-        needed = last - penalty.rate * (last - lam)
-        if needed < self._known_from:
-            features, estimates = self._far.levels(max(needed, 0.0) / last * (1.0 - 1e-9))
-            unknown = self.levels[features] == 0.0
-            self.levels[features[unknown]] = estimates[unknown] * last
-            self._known_from = needed
-        if self._sieve is not None and not self._all_in and lam < self.lam_max:
-            chosen = penalty.promising(self.levels, last, lam)
-            if len(chosen) <= _MOST_EXPECTED:
-                self._far.expect(self.columns.unread(chosen))
+    @staticmethod
+    def _room(pair: Pair) -> int:
+        """How many features a pair's successor begins with."""
+        return max(500, 2 * len(pair.primal.features))
 
-    def _floor(self, lam: float) -> float:
-        """Gauges at a strength that will matter at the next one, if that is as far away as the last one."""
-        step = min(lam / self.pair.lam, 1.0) if self.pair.lam > 0.0 else 1.0
-        return 1.0 - self.problem.penalty.rate * (1.0 - _CLOSER * step)
+    def _violators(self, room: int) -> Array:
+        """Features outside the working set that stand in the way, worst first."""
+        return self.ledger.violators(room)
 
     def _predict(self, lam: float) -> tuple[Array, Array]:
         """Start of a value: the secant of the last two solutions, linear in lam.
@@ -409,7 +381,7 @@ class Engine:
         return features, ahead
 
     def _without_dropped(
-        self, working: Array, solved: Solution, rejected: Array, tally: _Tally
+        self, working: Array, solved: Solution, tally: _Tally
     ) -> tuple[Array, Solution]:
         """Rows that dynamic screening dropped inside the solver are rejected for good.
 
@@ -418,7 +390,7 @@ class Engine:
         """
         dropped = np.ones(len(working), dtype=bool)
         dropped[solved.alive] = False
-        rejected[working[dropped]] = True
+        self.ledger.drop(working[dropped])
         tally.dynamic += int(np.count_nonzero(dropped))
         if not self._single:
             return working, solved
@@ -480,15 +452,16 @@ class Engine:
         own: RowPenalty,
         working: Array,
         solved: Solution,
-        rejected: Array | None,
+        hidden: bool,
         best_dual: float,
         goal: float,
-    ) -> tuple[Pair, float, Array]:
-        """The pair over all features that are not certainly zero, its dual value, and the features that stand in its
-        way, worst first.
+        ahead: float | None = None,
+    ) -> tuple[Pair, float]:
+        """The pair over all features that are not certainly zero, and its dual value.
 
-        `rejected` are the features that certainly are; `best_dual` is the largest dual value known at this strength.
+        `hidden`: those that are rejected certainly are; `best_dual` is the largest dual value known at this strength.
         """
+        ledger = self.ledger
         places = self.columns.places(working)
         primal, dual, products, errors = self._points(working, places, own, solved)
         primal_penalty = dual_penalty = penalty.restrict(primal.features)
@@ -496,58 +469,57 @@ class Engine:
         if dual is not primal:
             dual_penalty = penalty.restrict(dual.features)
             dual_objective = dual.at.value + dual_penalty.total(dual.rows)
-        self._measured = None
-        # gauges of the dual point: bounds, errors included, and exact but for these where they are known
-        if self._bounds_all:
-            assert dual.at.leak is not None
-            followed = self.problem.anchors.follow(dual.at.residual, dual.at.leak)
-            if self._far is None:
-                estimate, gauges = self.problem.anchors.bound(followed, penalty)  # ours until the next bounds
-            else:
-                floor = self._floor(lam)
-                estimate, gauges = self.problem.anchors.judge(followed, penalty, floor, dual.at.residual, working)
-                self._known_from = floor * lam
-            np.multiply(estimate, lam, out=self.levels)
-        else:
-            gauges = np.zeros(self.design.n_features)
-        known = np.full(self.design.n_features, len(working) == self._n_penalised)
-        known[working] = True
-        upper = own.upper_gauges(products, errors)
-        gauges[working] = upper
-        self.levels[working] = upper * lam
-        if not self._lazy and self._bounds_all:
-            self._measure(dual.at, penalty, lam, np.flatnonzero(~known), gauges, known, everything=True)
-        elif penalty.separable and not known.all():  # each row by itself: what is open stands in the way
-            open_ = penalty.open(gauges, known if rejected is None else known | rejected)
-            self._measure(dual.at, penalty, lam, open_, gauges, known)
-        while True:
-            sure = penalty.certified(gauges, known)
-            counted = sure
-            if rejected is not None and (not penalty.separable or (rejected & (gauges > 1.0)).any()):
-                counted = np.where(rejected, 0.0, sure)
-            gap, _ = point_gap(self.loss, penalty, dual, counted, dual_penalty)
+
+        def found(gauges: Gauges, counted: Gauges) -> tuple[Pair, float]:
+            pair = Pair(lam, primal, objective, dual, gauges.values, np.inf, counted, gauges.judged, gauges.rest)
+            whole = pair.where_it_counts().whole(penalty, dual.features)
+            gap, _ = duality_gap(self.loss, dual_penalty, dual.rows, dual.at, dual.products, whole)
             dual_value = dual_objective - gap
             if dual is not primal:
                 gap = max(objective - dual_value, 0.0)
             if best_dual > dual_value:
                 gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
-            if gap <= goal:
+            pair.gap = gap
+            return pair, dual_value
+
+        def next_question(rest: float) -> Ahead | None:
+            """What the next step will ask, if no other gauge turns out to be larger."""
+            if not ledger.foresees or ahead is None or self._sieve is None:
+                return None
+            likely = Gauges(upper, working, rest)
+            pair, _ = found(likely, likely)
+            return self._ahead(pair, ahead) if pair.gap <= goal else None
+
+        # gauges of the dual point: bounds, errors included, and exact but for these where they are known
+        followed, note = None, False
+        upper, off = own.upper_gauges(products, errors), pass_errors(self.loss, dual.at)
+        if self._bounds_all:
+            assert dual.at.leak is not None
+            followed, note = self.problem.anchors.judge(dual.at.residual, dual.at.leak, penalty)
+        n_open = ledger.judge(
+            followed, note, penalty, lam, working, upper, hidden, dual.at.residual, off, next_question(1.0)
+        )
+        everything = not self._lazy and self._bounds_all
+        if everything or n_open:
+            self._measure(n_open, dual.at.residual, penalty, off, next_question, everything)
+        while True:
+            pair, dual_value = found(*ledger.settle())
+            if pair.gap <= goal or not (n_open := ledger.judge_again()):
                 break
-            open_ = penalty.open(gauges if rejected is None else np.where(rejected, 0.0, gauges), known)
-            if not len(open_):
-                break
-            self._measure(dual.at, penalty, lam, open_, gauges, known)
-        violators = np.empty(0, dtype=np.int64)
-        if gap > goal:
-            levels = self.levels if rejected is None else np.where(rejected, 0.0, self.levels)
-            leading = penalty.leading(levels / lam)
-            inside = np.zeros(self.design.n_features, dtype=bool)
-            inside[working] = True
-            violators = leading[~inside[leading]]
-        source = None
-        if self._far is not None:
-            source = ("ones", np.flatnonzero(sure != 1.0)) if self._measured is None else ("last", self._measured)
-        return Pair(lam, primal, objective, dual, sure, gap, counted, source=source), dual_value, violators
+            self._measure(n_open, dual.at.residual, penalty, off, next_question)
+        if pair.gap > goal:
+            ledger.find_violators()
+        return pair, dual_value
+
+    def _ahead(self, pair: Pair, lam: float) -> Ahead | None:
+        """What the step after this pair will ask, if it is the one that this value ends with."""
+        assert self._sieve is not None
+        penalty = self._penalty_at(lam)
+        reaches = self._sieve.ahead(pair, lam, penalty)
+        if reaches is None:
+            return None
+        promising = pair.lam, lam, self._room(pair)
+        return Ahead(reaches, penalty, self._sieve.kept(pair), pair.primal.features, promising)
 
     def _points(
         self, working: Array, places: Array, own: RowPenalty, solved: Solution
@@ -587,38 +559,24 @@ class Engine:
 
         Of two equal columns a solver may leave one with a coefficient that is nothing but rounding.
         """
-        rows[row_norms(rows) * self.design.longest()[working] <= _ROUNDING * self.loss.size] = 0.0
+        rows[row_norms(rows) * self.design.longest(working) <= _ROUNDING * self.loss.size] = 0.0
 
     def _measure(
         self,
-        dual: Evaluation,
+        n_open: int,
+        vector: Array,
         penalty: RowPenalty,
-        lam: float,
-        features: Array,
-        gauges: Array,
-        known: Array,
+        errors: Array,
+        next_question: Callable[[float], Ahead | None],
         everything: bool = False,
     ) -> None:
-        """Gauges of some features as products give them, or of all in a full pass that is remembered where they are
+        """Gauges of open features as products give them, or of all in a full pass that is remembered where they are
         many; errors included."""
-        if not everything and not len(features):
-            return
-        vector, errors = dual.residual, pass_errors(self.loss, dual)
-        if everything or len(features) > max(64, _TOUCH_FRACTION * self.design.n_features):
-            floor = None if self._far is None else self._floor(lam)
-            exact = self.problem.anchors.remember(vector, penalty, errors, floor)
-            self._measured = np.flatnonzero(known)
-            self._known_from = 0.0 if floor is None else floor * lam
-            gauges[~known] = exact[~known]
-            known[:] = True
-            np.multiply(exact, lam, out=self.levels)
-            if floor is not None:
-                self.levels[exact < floor] = 0.0
+        if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
+            self.problem.anchors.add(vector)
+            self.ledger.measure_all(vector, penalty, errors, next_question(0.0))
         else:
-            products, norms = self.design.touch(vector, features)
-            gauges[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
-            known[features] = True
-            self.levels[features] = gauges[features] * lam
+            self.ledger.measure(vector, penalty, errors)
 
     def _limit(self, numbers: Numbers, pair: Pair, gap: float, goal: float) -> str | None:
         """Why stored numbers are certified less well than the pair they come from, or cannot be certified at all."""
@@ -662,9 +620,8 @@ def rows_of(features: Array, known: Array, rows: Array) -> Array:
 
 
 def _grown(penalty: RowPenalty, working: Array, rows: Array, violators: Array) -> tuple[Array, Array]:
-    """The working set with the worst violators."""
-    room = max(100, int(np.count_nonzero(rows.any(axis=1))))
-    grown = penalty.whole(merged(working, violators[:room]))
+    """The working set with some violators."""
+    grown = penalty.whole(merged(working, violators))
     return grown, rows_of(grown, working, rows)
 
 

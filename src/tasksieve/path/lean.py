@@ -105,15 +105,16 @@ class _AtStrength:
 class LeanEngine(Engine):
     """`Engine` with a full pass in place of bounds; the gauges of all features stay where the columns are."""
 
-    def _first_working_set(self, lam: float, penalty: RowPenalty, rejected: Array) -> tuple[Array, Array]:
-        guessed, guess = self._predict(lam)
+    def _first_working_set(
+        self, lam: float, penalty: RowPenalty, guessed: Array, guess: Array
+    ) -> tuple[Array, Array]:
         if self._all_in:
             working = penalty.penalised.nonzero()[0]
             return working, rows_of(working, guessed, guess)
         last = self.pair.lam
         if self.pair.judged is None:  # W = 0: its gauges are those of the first pass, which are here
-            chosen = penalty.promising(self.levels, last, lam)
-            levels = self.levels[chosen]
+            chosen = penalty.promising(self.ledger.levels, last, lam)
+            levels = self.ledger.levels[chosen]
         else:
             chosen, levels = self._shard.reaching(last - 0.7 * (last - lam))
         room = max(500, 2 * len(self.pair.primal.features))
@@ -136,10 +137,11 @@ class LeanEngine(Engine):
         own: RowPenalty,
         working: Array,
         solved: Solution,
-        rejected: Array | None,
+        hidden: bool,
         best_dual: float,
         goal: float,
-    ) -> tuple[Pair, float, Array]:
+        ahead: float | None = None,
+    ) -> tuple[Pair, float]:
         places = self.columns.places(working)
         primal, dual, products, errors = self._points(working, places, own, solved)
         objective = primal.at.value + penalty.restrict(primal.features).total(primal.rows)
@@ -163,5 +165,8 @@ class LeanEngine(Engine):
         if best_dual > dual_value:
             gap = min(gap, max(objective - best_dual, 0.0) + 4e-16 * abs(objective))
         pair.gap = gap
-        violators = beyond[np.argsort(-over)] if gap > goal else beyond[:0]
-        return pair, dual_value, violators
+        self._beyond = beyond[np.argsort(-over)]
+        return pair, dual_value
+
+    def _violators(self, room: int) -> Array:
+        return self._beyond[:room]

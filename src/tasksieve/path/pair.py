@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..design import Gauges
 from ..losses import DataLoss, Evaluation
 from ..penalties import RowPenalty
 from ..solvers.working import duality_gap
@@ -46,15 +47,15 @@ class Pair:
     dual : Point
         Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
     gauges : array
-        For all features: upper bounds of the gauges of the dual point's correlations at `lam`.
+        Upper bounds of the gauges of the dual point's correlations at `lam`.
     gap : float
         Of the primal and the dual point at `lam`.
-    known : array, optional
-        What `counted` answers, where it is not the gauges.
+    known : Gauges, optional
+        Those of the features that count at `lam`: 0 for those that are certainly zero; by default `gauges`.
     judged : array of int, optional
-        Which features the gauges are of, ascending, where those of all others are at most 1; by default all.
-    source : (kind, features), optional
-        How shards can make up the gauges (`design.cluster.messages.Known`), but for those of these features.
+        Which features the gauges are of, ascending; by default all.
+    rest : float
+        No gauge of the others is larger.
     """
 
     lam: float
@@ -63,28 +64,38 @@ class Pair:
     dual: Point
     gauges: Array
     gap: float = np.inf
-    known: Array | None = None
+    known: Gauges | None = None
     judged: Array | None = None
-    source: tuple[str, Array] | None = None
+    rest: float = 1.0
 
-    def whole(self, penalty: RowPenalty, features: Array) -> tuple[RowPenalty, Array, Array]:
-        """What `duality_gap` has to know of all features: their penalty, their gauges, and which of them some are."""
+    def whole(
+        self, penalty: RowPenalty, features: Array, lam: float | None = None
+    ) -> tuple[RowPenalty, Array, Array]:
+        """What `duality_gap` has to know of all features: their penalty, their gauges at `lam` or at another strength,
+        and which of them some are. Where only some are judged, the largest gauge is all that the penalty may ask for
+        (`RowPenalty.by_threshold`)."""
+        factor = 1.0 if lam is None or lam == self.lam else self.lam / lam
         if self.judged is None:
-            return penalty, self.gauges, features
+            return penalty, self.gauges if factor == 1.0 else self.gauges * factor, features
         everywhere = merged(self.judged, features)
-        gauges = np.ones(len(everywhere) + 1)  # the last one stands for all others
+        gauges = np.full(len(everywhere) + 1, self.rest)  # the last one stands for all others
         gauges[np.searchsorted(everywhere, self.judged)] = self.gauges
-        return penalty.restrict(np.append(everywhere, 0)), gauges, np.searchsorted(everywhere, features)
+        if factor != 1.0:
+            gauges *= factor
+        return penalty, gauges, np.searchsorted(everywhere, features)
 
-    @property
-    def counted(self) -> Array:
-        """Gauges of the features that count at `lam`: 0 for those that are certainly zero."""
-        return self.gauges if self.known is None else self.known
+    def where_it_counts(self) -> Pair:
+        """The same with the gauges of the features that count."""
+        if self.known is None:
+            return self
+        gauges, judged, rest = self.known
+        return replace(self, gauges=gauges, judged=judged, rest=rest, known=None)
 
     def dual_gap(self, loss: DataLoss, penalty: RowPenalty, lam: float) -> tuple[float, float]:
         """At any strength, the gap of the point that gives the dual one, and the scale of the dual point."""
-        gauges = self.gauges if lam == self.lam else self.gauges * (self.lam / lam)
-        return point_gap(loss, penalty, self.dual, gauges)
+        point = self.dual
+        whole = self.whole(penalty, point.features, lam)
+        return duality_gap(loss, penalty.restrict(point.features), point.rows, point.at, point.products, whole)
 
 
 def point_gap(

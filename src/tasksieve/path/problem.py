@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..design import Design
+from ..design import Design, Ledger
 from ..losses import DataLoss, Loss, as_loss
 from ..penalties import L21, RowPenalty
 from ..penalties.coupling import Coupling
 from .anchors import Anchors
-from .certificate import pass_errors
 
 Array = np.ndarray[Any, Any]
 
@@ -85,10 +84,8 @@ class Problem:
         self.units: Any = None
         #: past passes over the data, the first for the residual of W = 0
         self.anchors = Anchors(design)
-        self._null_levels: Array | None = None
-        #: whether the null levels are those that the shards found for their first anchor
-        self.null_remembered = True
-        self._null_errors: Array | None = None
+        self._null_levels: Any = None  # where they are
+        self._null_array: Array | None = None
 
     def _refuse_free(self) -> None:
         free = np.flatnonzero(~self.penalty.penalised)
@@ -105,21 +102,38 @@ class Problem:
         )
         other.penalty.weights = np.where(self.penalty.penalised, feature_weights, 0.0)
         other.penalty = other.penalty.at(1.0)
-        other._null_levels, other._null_errors, other.null_remembered = self.null_levels() * factor, None, False
+        other._null_levels = other._null_array = self.null_levels() * factor
         return other
 
-    def null_levels(self) -> Array:
-        """Gauges of all features at unit strength for the residual of W = 0: one full pass, which is remembered."""
+    def _levels(self) -> Any:
+        """The null levels, where they are: one full pass, which is remembered."""
         if self._null_levels is None:
             self._null_levels = self.anchors.remember(self.loss.null.residual, self.penalty)
         return self._null_levels
 
-    def null_errors(self) -> Array:
-        """What rounding can have taken from these levels."""
-        if self._null_errors is None:
-            self._null_errors = self.design.error_gauges(pass_errors(self.loss, self.loss.null), self.penalty)
-        return self._null_errors
+    def null_levels(self) -> Array:
+        """Gauges of all features at unit strength for the residual of W = 0."""
+        if self._null_array is None:
+            self._null_array = np.asarray(self._levels())
+        return self._null_array
+
+    def hardest(self) -> int:
+        """The feature with the largest of them."""
+        return int(self._levels().argmax())
 
     def lambda_max(self) -> float:
         """The smallest strength whose solution is zero."""
+        if self.penalty.by_threshold:
+            return float(self._levels().max(initial=0.0))
         return self.penalty.polar(self.null_levels())
+
+    def ledger(self, summaries: bool) -> Any:
+        """What is known about all features, for a walk that begins; `summaries`: nobody will ask about each of them."""
+        levels, found = self._levels(), None
+        if summaries and hasattr(levels, "ledger") and self.penalty.by_threshold and self._only_largest():
+            found = levels.ledger(self.penalty)
+        return Ledger(self.design, self.penalty, self.null_levels()) if found is None else found
+
+    def _only_largest(self) -> bool:
+        """Whether gaps depend on the largest gauge alone (`duality_gap`)."""
+        return not self.penalty.ridge or self.loss.squared or self.loss.clipped

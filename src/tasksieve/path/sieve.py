@@ -12,11 +12,12 @@ weight: those are the rows in which a solver spends its time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..design import Reach
 from ..losses import Evaluation
 from ..penalties import RowPenalty
 from ..screening.rules import Rule
@@ -38,13 +39,15 @@ class Sieve:
     rules : sequence of Rule
         Each gives a ball; a feature takes the smallest of its bounds.
     columns : PackedColumns or SparseColumns
+    ledger : Ledger
+        Where rejections are kept. The gauges that stand there are those of the pairs that are asked about.
     """
 
-    def __init__(self, problem: Problem, rules: Sequence[Rule], columns: Any) -> None:
+    def __init__(self, problem: Problem, rules: Sequence[Rule], columns: Any, ledger: Any) -> None:
         self.rules = rules
         self.safe = all(rule.safe for rule in rules)
         self._problem, self._design, self._loss = problem, problem.design, problem.loss
-        self._columns, self._anchors = columns, problem.anchors
+        self._columns, self._anchors, self._ledger = columns, problem.anchors, ledger
         self._lam_max = problem.lambda_max()
         self._targets = np.empty(0, dtype=np.int64), np.empty((0, self._design.n_tasks))
         self._last: tuple[Pair, float, list[Ball]] | None = None
@@ -54,12 +57,10 @@ class Sieve:
         self._target = problem.loss.target if self._clipped else problem.loss.null.residual
         if self._clipped and not all(rule.of_loss for rule in rules):
             problem.anchors.pin(self._target, problem.penalty)
-        self._least: float | None = None
 
     def _first_cut(self) -> Cut | None:
         """At W = 0 the feature that pulls hardest stands in for the solution (mathematics 2.5)."""
-        levels = self._problem.null_levels()
-        hardest = self._problem.penalty.whole(np.array([int(np.argmax(levels))]))
+        hardest = self._problem.penalty.whole(np.array([self._problem.hardest()]))
         penalty = self._problem.penalty.restrict(hardest)
         steepest = penalty.steepest(self._design.correlate(self._loss.null.residual, hardest))
         if steepest is None or not len(steepest[0]):
@@ -70,99 +71,58 @@ class Sieve:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def before(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
-        """Rows that are zero at a new strength, from the pair of the last one."""
-        if lam >= self._lam_max:
-            return penalty.penalised.copy()
-        mask = self._rejects(pair, lam, penalty)
-        self.rules[0].sequential_counts.append(int(np.count_nonzero(mask)))
-        return mask
+    def before(
+        self, pair: Pair, lam: float, penalty: RowPenalty, about: Array, promising: tuple[float, float, int]
+    ) -> int:
+        """Reject rows that are zero at a new strength, from the pair of the last one; returns how many.
 
-    def during(self, pair: Pair, penalty: RowPenalty) -> Array:
-        """Rows that are zero at the strength being solved, from a pair reached on the way."""
-        mask = self._rejects(pair, pair.lam, penalty)
-        self.rules[0].dynamic_counts.append(int(np.count_nonzero(mask)))
-        return mask
+        `about` and `promising` are what the ledger will be asked for next.
+        """
+        reaches = self._reaches(pair, lam, penalty)
+        proven, _ = self._ledger.reject(reaches, penalty, self.kept(pair), about, promising)
+        self.rules[0].sequential_counts.append(proven)
+        return proven
 
-    def _rejects(self, pair: Pair, lam: float, penalty: RowPenalty) -> Array:
-        balls = self._pair_balls(pair, lam, penalty)
-        far = self._design.far
-        # A cut may need one more anchor, of which balls before it do not know.
-        cut = len(balls) > 1 and any(ball.cut_coef for ball in balls)
-        if far is None or pair.source is None or cut:
-            mask = self._rejects_here(pair, balls, lam, penalty)
-        else:
-            mask = self._rejects_there(far, pair, [ball for ball in balls if self._hopeful(ball, lam)], lam, penalty)
-        if mask is None:
-            return np.zeros(self._design.n_features, dtype=bool)
-        if not self.safe:  # the solution itself speaks against it
-            mask[pair.dual.features] = False
-        if len(self._design.unpenalised):
-            mask[self._design.unpenalised] = False
-        return mask
+    def during(self, pair: Pair, penalty: RowPenalty, about: Array | None = None) -> int:
+        """The same at the strength being solved, from a pair reached on the way; returns how many more."""
+        reaches, about = self._reaches(pair, pair.lam, penalty), pair.primal.features if about is None else about
+        proven, fresh = self._ledger.reject(reaches, penalty, self.kept(pair), about, more=True)
+        self.rules[0].dynamic_counts.append(proven)
+        return fresh
 
-    def _rejects_there(
-        self, far: Any, pair: Pair, balls: list[Ball], lam: float, penalty: RowPenalty
-    ) -> Array | None:
-        """The same as `_rejects_here` by shards far away, in one question: bounds do not cross."""
-        from ..design.cluster.messages import Known, Reach
-
-        if not balls:
+    def ahead(self, pair: Pair, lam: float, penalty: RowPenalty) -> list[Reach] | None:
+        """What `before` would ask the ledger; None if that takes a pass first."""
+        if any(ball.cut_coef for ball in self._pair_balls(pair, lam, penalty)):
             return None
-        reaches = []
-        for ball in balls:
-            verb, arguments = self._question(ball, penalty)
-            sharper = None
-            if self._sharper(ball, penalty):
-                moved = ball.radius + self._rounding(ball, pair.dual.at)
-                sharper = ball.residual_coef * (pair.lam / lam), moved
-            reaches.append(Reach(verb, arguments, sharper))
-        assert pair.source is not None
-        kind, features = pair.source
-        return np.asarray(far.rejects(reaches, penalty, Known(kind, pair.lam, features, pair.gauges[features])))
+        return list(self._reaches(pair, lam, penalty))
 
-    @staticmethod
-    def _sharper(ball: Ball, penalty: RowPenalty) -> bool:
-        """Whether what was measured at the centre may be sharper than what the anchors know of it."""
-        return penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None
+    def kept(self, pair: Pair) -> Array:
+        """Features that are not to be rejected, whatever the balls say."""
+        free = self._design.unpenalised
+        if self.safe:
+            return free
+        return np.concatenate([free, pair.dual.features])  # the solution itself speaks against it
 
-    def _rejects_here(self, pair: Pair, balls: list[Ball], lam: float, penalty: RowPenalty) -> Array | None:
-        """Rows that bounds over all hopeful balls prove to be zero; None if there is no such ball."""
-        upper: Array | None = None
-        for ball in balls:
+    def _reaches(self, pair: Pair, lam: float, penalty: RowPenalty) -> Iterator[Reach]:
+        """Balls that could reject something, one after another: a cut may need one more anchor, of which balls before
+        it do not know."""
+        for ball in self._pair_balls(pair, lam, penalty):
             if not self._hopeful(ball, lam):
                 continue
-            if upper is not None:
-                upper = upper.copy()  # the next bounds are written to the same place
-            bound = self._reach(ball, penalty)
-            if self._sharper(ball, penalty):
-                assert penalty.euclid is not None
-                moved = (ball.radius + self._rounding(ball, pair.dual.at)) * self._design.longest() * penalty.euclid
-                bound = np.minimum(bound, ball.residual_coef * (pair.lam / lam) * pair.gauges + moved)
-            upper = bound if upper is None else np.minimum(upper, bound)
-        return None if upper is None else penalty.inactive(upper)
+            verb, arguments = self._question(ball, penalty)
+            sharper = None
+            # What was measured at the centre may be sharper than what the anchors know of it.
+            if penalty.euclid is not None and not ball.y_coef and not ball.cut_coef and ball.vector is None:
+                moved = ball.radius + self._rounding(ball, pair.dual.at)
+                sharper = ball.residual_coef * (pair.lam / lam), moved
+            yield Reach(verb, arguments, sharper)
 
     def _hopeful(self, ball: Ball, lam: float) -> bool:
         """Whether the ball could reject anything if its centre were zero."""
-        if self._least is None:  # the least ratio of column norm to threshold, at unit strength
-            outer, self._least = self._problem.penalty.outer, 0.0
-            if outer is not None:
-                live = outer > 0.0
-                self._least = float(np.min(self._design.longest()[live] / outer[live], initial=np.inf))
         least = 1.0
         if ball.stretch is not None:
             least = float(np.min(ball.stretch if ball.slack is None else ball.stretch[ball.slack == 0.0]))
-        return ball.radius * least * self._least < lam
-
-    def _reach(self, ball: Ball, penalty: RowPenalty) -> Array:
-        """Upper bounds of all gauges over a ball."""
-        anchors = self._anchors
-        verb, arguments = self._question(ball, penalty)
-        if verb == "bound":
-            centre, radius, stretch = arguments
-            return anchors.bound(centre, penalty, radius, stretch)[1]
-        first, centre, coefs, radius = arguments
-        return self._design.ball_bound(first, centre, coefs, penalty, radius)
+        return bool(ball.radius * least * self._ledger.least < lam)
 
     def _question(self, ball: Ball, penalty: RowPenalty) -> tuple[str, tuple[Any, ...]]:
         """What shards are asked for bounds over a ball, and the arguments but for the penalty."""
@@ -175,8 +135,7 @@ class Sieve:
             # W = 0: one more pass, for the image of the cut, which the next solutions are not far from
             place = anchors.place_of(self._cut.image)
             if place is None:
-                # nobody needs its gauges: of shards far away, none of them
-                anchors.remember(self._cut.image, penalty, floor=None if self._design.far is None else np.inf)
+                anchors.remember(self._cut.image, penalty)
                 place = len(anchors) - 1
             anchors.stand_at(0)
             centre = anchors.anchor(0).scaled(ball.residual_coef + ball.y_coef)

@@ -65,7 +65,8 @@ class EngineWalk(Walk):
         )
 
     def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
-        return [self.engine.step(float(lams[0]), float(goals[0]))]
+        ahead = float(lams[1]) if len(lams) > 1 else None
+        return [self.engine.step(float(lams[0]), float(goals[0]), ahead)]
 
 
 class PathWalk(Walk):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class ClusterMatrix:
     """
 
     ndim = 2
+    #: its rows are not here
+    elsewhere = True
 
     def __init__(self, array: Any, name: str = "X") -> None:
         from ..design.cluster.needs import needed
@@ -58,6 +61,11 @@ class ClusterMatrix:
 
     def __getitem__(self, key: Any) -> Array:
         return np.asarray(self.lazy[key])
+
+    def linear_scores(self, coef: Array, intercept: Array, codes: Array | None) -> Any:
+        """As of `scores.linear_scores`: a dask array, computed when somebody wants it."""
+        support = np.flatnonzero(coef.any(axis=0))
+        return by_rows(partial(_block_scores, coef[:, support], intercept), self.lazy[:, support], codes)
 
     @property
     def tall_blocks(self) -> int:
@@ -105,6 +113,12 @@ class ClusterMatrix:
             if len(bad):
                 where = cell_name(bad[0][0], low + bad[0][1], name)
                 raise ValueError(f"Input {name} contains NaN or infinity: {where}. Impute it or drop the row.")
+
+
+def _block_scores(coef: Array, intercept: Array, rows: Array, codes: Any) -> Array:
+    from .scores import linear_scores
+
+    return linear_scores(rows, coef, intercept, codes)
 
 
 def is_dask(X: Any) -> bool:

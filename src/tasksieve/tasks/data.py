@@ -12,7 +12,6 @@ import scipy.sparse
 from sklearn import get_config
 
 from ..design import Storage
-from .cluster import ClusterMatrix
 from .fills import Fills
 from .labels import read_labels
 from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
@@ -158,7 +157,7 @@ def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
     """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
     large = isinstance(X, Storage) or int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
     matrix = read_matrix(X, name, search=not large)
-    large = large or isinstance(matrix, ClusterMatrix)
+    large = large or getattr(matrix, "elsewhere", False)
     if large and not get_config()["assume_finite"] and not getattr(matrix, "finite", False):
         unsearched.append((matrix, name))
     return matrix

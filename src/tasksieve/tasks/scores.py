@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..design import Storage
-from .cluster import ClusterMatrix, by_rows
 
 # Rows times selected features packed at a time for a prediction.
 PACKED_ENTRIES = 1 << 23
@@ -36,11 +34,10 @@ def linear_scores(
     """
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]
-    if isinstance(matrix, ClusterMatrix):  # a dask array, computed when somebody wants it
-        return by_rows(partial(_block_scores, packed, intercept), matrix.lazy[:, support], codes)
     n_rows = matrix.shape[0]
     if hasattr(matrix, "linear_scores"):  # it knows better where its columns lie, and what stands for a missing entry
-        return np.asarray(matrix.linear_scores(coef, intercept, codes))
+        found: np.ndarray = matrix.linear_scores(coef, intercept, codes)
+        return found
     if isinstance(matrix, Storage):  # its columns of the selected features are all that is needed
         matrix, coef = np.asarray(matrix.take(support)), packed
         support = np.arange(len(support))
@@ -60,10 +57,6 @@ def linear_scores(
             scores[rows] = _scores_by_task(columns, packed, codes[rows])
     scores += intercept if codes is None else intercept[codes]
     return scores
-
-
-def _block_scores(coef: np.ndarray, intercept: np.ndarray, rows: np.ndarray, codes: Any) -> np.ndarray:
-    return linear_scores(rows, coef, intercept, codes)
 
 
 def _scores_by_task(columns: Any, coef: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..design import as_storage
 from ..design.device.matrix import DeviceMatrix, OnDevice
-from .cluster import ClusterMatrix
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +43,7 @@ class RowSource:
     @property
     def elsewhere(self) -> bool:
         """Whether the rows are in a cluster."""
-        return any(isinstance(part, ClusterMatrix) for part in self._matrices)
+        return any(getattr(part, "elsewhere", False) for part in self._matrices)
 
     def cut(self, features: Array) -> Array:
         """Some columns of dense rows, in task order."""

@@ -8,6 +8,8 @@ bounds and a few columns back.
 * `worker`: what a worker keeps, and how it answers;
 * `fleet`: which worker holds which range; asks all of them at once, and brings back what was lost;
 * `shard`: the client's side of all ranges, with the interface of a `LocalShard`;
+* `ledger`: what is known about the features, in summaries: vectors over features do not cross;
+* `replay`: what a range that begins again is told;
 * `storage`: the columns as a design is given them.
 
 Nothing here is imported unless X lives in a cluster.

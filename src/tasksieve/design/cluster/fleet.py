@@ -134,14 +134,20 @@ class Fleet:
             with self._lock:
                 self._place([k for k in waiting if self._where[k] is None])
             new = [k for k in waiting if log.at.get(k, (0, 0))[0] != self._epoch[k]]
+            ready = [k for k in waiting if k not in new]
             if new:
-                self._send(log, new, log.replay(), log.start)
-            ready = [k for k in waiting if log.at.get(k, (0, 0))[0] == self._epoch[k]]
-            answers |= self._send(log, ready, questions, None)
+                replay = log.replay()
+                answers |= self._send(log, new, [*replay, *questions], log.start, len(replay))
+            answers |= self._send(log, ready, questions)
         raise DataLost("The workers' shards of X do not stay where they are: see the workers' logs.")
 
     def _send(
-        self, log: FitLog, shards: Sequence[int], questions: list[Question], start: Start | None
+        self,
+        log: FitLog,
+        shards: Sequence[int],
+        questions: list[Question],
+        start: Start | None = None,
+        replayed: int = 0,
     ) -> dict[int, Answer]:
         """One message to the workers of some shards: the answers of those that gave one."""
         from distributed.protocol.pickle import dumps, loads
@@ -152,7 +158,7 @@ class Fleet:
         epochs = {k: self._epoch[k] for k in shards}
         at = {k: (epochs[k], 0) if start is not None else log.at[k] for k in shards}
         ended = [self._ended.pop() for _ in range(len(self._ended))]
-        packed = dumps(Message(self.data, log.fit, at, questions, start, ended))
+        packed = dumps(Message(self.data, log.fit, at, questions, start, replayed, ended))
         live = self._workers()
         addresses = sorted({a for a in where.values() if a in live})
         self.traffic.trips += 1

@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..samples import Samples
+from ..shard import Centred
 
 Array = np.ndarray[Any, Any]
 
 #: verbs after which a shard is another one
-CHANGING = frozenset({"remember", "forget", "judge", "measure", "keep_penalty", "error_gauges"})
+CHANGING = frozenset({
+    "accept", "begin", "correct", "forget", "judge", "keep_penalty", "measure", "measure_all", "noted_bound",
+    "null_bounds", "reject", "remember", "restore", "stand_at_null", "touch_open",
+})  # fmt: skip
 
 
 class PenaltyName(NamedTuple):
@@ -50,59 +54,75 @@ class Question(NamedTuple):
         return self.common if self.own is None else (*self.common, *self.own[shard])
 
 
-class Few(NamedTuple):
-    """A vector over the features of a shard of which the large entries matter.
+class Sent(NamedTuple):
+    """Columns that come with an answer, or were asked for.
 
     Attributes
     ----------
-    places : array of int
-        Where those are; the largest of `upper` is among them.
-    estimate, upper : arrays
-        There.
-    rest : float
-        No entry of `upper` elsewhere is larger.
+    features : array of int
+        As the shard counts them.
+    columns : Centred
+    norms : array, (features, tasks)
+    scale : array, (features, tasks), optional
+        What they were divided by.
     """
 
-    places: Array
-    estimate: Array
-    upper: Array
-    rest: float
-
-
-class Known(NamedTuple):
-    """Gauges that shards can make up from what they have computed before.
-
-    Attributes
-    ----------
-    of : {"ones", "last", "first", "first with errors"}
-        1 everywhere; those of the last vector remembered, or of the first one, divided by `strength`.
-    strength : float
-    features, values : arrays
-        Those that are others.
-    """
-
-    of: str
-    strength: float
     features: Array
-    values: Array
+    columns: Centred
+    norms: Array
+    scale: Array | None
 
 
-class Reach(NamedTuple):
-    """Upper bounds over a ball.
+class Judged(NamedTuple):
+    """What a shard says of the gauges of its features at a vector.
 
     Attributes
     ----------
-    verb : {"bound", "ball_bound"}
-        What gives them.
-    arguments : tuple
-        Without the penalty.
-    sharper : (float, float), optional
-        Factors of gauges that are known and of the largest norms: together another bound.
+    n_open : int
+        Features that bounds leave open.
+    measured : bool
+        They have been measured, and are open no more.
+    kept, hidden : float
+        The largest gauge outside the working set, of features that are not and of those that are rejected.
+    leading, levels : arrays
+        Features that stand in the way, worst first, and their levels.
+    sent : Sent
+        Columns of theirs.
     """
 
-    verb: str
-    arguments: tuple[Any, ...]
-    sharper: tuple[float, float] | None = None
+    n_open: int
+    measured: bool
+    kept: float
+    hidden: float
+    leading: Array
+    levels: Array
+    sent: Sent
+
+
+class Rejected(NamedTuple):
+    """What a shard says when it has rejected features.
+
+    Attributes
+    ----------
+    proven, fresh : int
+        As of `Ledger.reject`.
+    gone : array of bool
+        Of the features asked about: whether they are rejected.
+    chosen, levels : arrays
+        Features for the next working set, or that stand in the way of this one, and their levels.
+    sent : Sent
+        Columns of theirs.
+    mask : bytes, optional
+        All that are rejected, packed, where that was asked for.
+    """
+
+    proven: int
+    fresh: int
+    gone: Array
+    chosen: Array
+    levels: Array
+    sent: Sent
+    mask: bytes | None
 
 
 @dataclass
@@ -127,13 +147,20 @@ class Start:
 
 @dataclass
 class Message:
-    """Questions for some shards, in order; with a `start` they begin a fit there."""
+    """Questions for some shards, in order; with a `start` they begin a fit there.
+
+    Attributes
+    ----------
+    replayed : int
+        So many of them have been answered before: nobody wants to hear that again.
+    """
 
     data: str
     fit: str
     at: dict[int, tuple[int, int]]  # by shard: epoch and version
     questions: list[Question]
     start: Start | None = None
+    replayed: int = 0
     ended: list[str] = field(default_factory=list)  # fits that nobody needs any more
 
 

@@ -80,13 +80,13 @@ class ClusterStorage(ColumnStorage):
         products = [
             np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
         ]
-        for k, found in self._raw._ask(Question("read_raw", (), own)).items():
-            for (m, at), part in zip(parts[k], found[-1][0], strict=True):
+        for k, found in self._raw.ask(Question("read_raw", (), own))[0].items():
+            for (m, at), part in zip(parts[k], found[0], strict=True):
                 products[m][at] = part
         return Reading(products, part_read(asked, self.n_features))
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
-        for at, part in self._raw._some("take_raw", (), np.asarray(features)):
+        for at, part in self._raw.some("take_raw", (), np.asarray(features)):
             out[:, at] = part
         return out

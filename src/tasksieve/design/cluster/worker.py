@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..._kernels import compiled
+from ..ledger import Ledger, Reach, least_ratio
 from ..shard import LocalShard
 from ..storage import DenseStorage
 from ..storage.base import for_kernels
 from ..threads import one_blas_thread
-from .messages import CHANGING, Answer, Failed, Few, Known, Message, PenaltyName, Reach, Stale
+from .messages import CHANGING, Answer, Failed, Judged, Message, PenaltyName, Rejected, Sent, Stale
 from .sources import Source
 from .streamed import StreamedStorage
 
@@ -25,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 _NAME = "_tasksieve_home"  # of the worker's attribute
 _MOST_THREADS = 16
-# Products of features whose bounds stay open come unasked: up to so many, or this part of a shard's features.
+# Features whose bounds stay open are measured at once: up to so many, or this part of a shard's features.
 _FEW_TOUCHED = 64
 _TOUCH_FRACTION = 0.08
 
@@ -66,9 +67,11 @@ class Home:
         before, found = resident.shard.passes, []
         try:
             with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-                for question in message.questions:
+                for number, question in enumerate(message.questions):
                     if question.concerns(shard):
-                        found.append(getattr(resident, question.verb)(*question.arguments(shard)))
+                        said = getattr(resident, question.verb)(*question.arguments(shard))
+                        if number >= message.replayed:
+                            found.append(said)
                         resident.version += question.verb in CHANGING
         except Exception as error:
             if self.residents.get(place) is resident:
@@ -79,7 +82,7 @@ class Home:
 
 
 class Resident:
-    """A shard of one fit: the verbs of a `LocalShard`, for penalties that are known by name.
+    """A shard of one fit, and its ledger: the verbs of both, for penalties that are known by name.
 
     Attributes
     ----------
@@ -99,12 +102,12 @@ class Resident:
             n_threads=start.n_threads[shard],
         )
         self._penalties: dict[int, Any] = {}
-        self._estimate: Array | None = None
-        self._first_gauges: Array | None = None
-        self._last_gauges: Array | None = None
-        self._errors: Array | None = None
-        self._rejected: Array | None = None
         self._last: tuple[PenaltyName, Any] | None = None
+        self._first_gauges: Array | None = None
+        self._gauges: Array | None = None  # of the vector remembered last
+        self._ledger: Ledger | None = None
+        self._foreseen: tuple[int, Array] | None = None  # what was asked ahead, and the rows it would reject
+        self._sent = np.zeros(self.shard.n_features, dtype=bool)
 
     def keep_penalty(self, token: int, packed: bytes) -> None:
         """A penalty of these features, by name."""
@@ -117,124 +120,43 @@ class Resident:
             self._last = name, base if name.strength is None else base.at(name.strength)
         return self._last[1]
 
-    def measure(self) -> tuple[Array, Array | None]:
-        """The largest norms, and what columns are divided by."""
-        longest = self.shard.longest()
-        everything = np.arange(self.shard.n_features)
-        return longest, np.array(self.shard.scale(everything)) if self.shard.standardize else None
+    # -- columns --------------------------------------------------------------------------------------------------
+
+    def measure(self) -> tuple[float, float]:
+        """The least and the largest norm."""
+        return self.shard.norm_range()
+
+    def longest(self) -> Array:
+        return self.shard.longest()
 
     def norms(self, features: Array | None = None) -> Array:
         return np.array(self.shard.norms(features))
+
+    def scale(self, features: Array) -> Array:
+        return np.array(self.shard.scale(features))
 
     def correlate(self, vector: Array, features: Array | None = None) -> Array:
         return self.shard.correlate(vector, features)
 
     def touch(self, vector: Array, features: Array) -> tuple[Array, Array]:
-        """Products and norms of some features."""
-        return self.shard.correlate(vector, features), np.array(self.shard.norms(features))
-
-    def remember(
-        self, vector: Array, penalty: PenaltyName, errors: Array | None, floor: float | None = None
-    ) -> Array | Few:
-        """All gauges, or those that reach a floor."""
-        gauges = self.shard.remember(vector, self._named(penalty), errors)
-        self._estimate = self._last_gauges = gauges
-        if self._first_gauges is None:
-            self._first_gauges = gauges
-        return gauges if floor is None else few(gauges, gauges, floor, floor)
-
-    def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
-        self._errors = self.shard.error_gauges(errors, self._named(penalty))
-        return self._errors
-
-    def forget(self, m: int) -> None:
-        self.shard.forget(m)
-
-    def bound(self, vector: Any, penalty: PenaltyName, ball: dict[str, Any]) -> tuple[Array, Array]:
-        estimate, upper = self.shard.bound(vector, self._named(penalty), **ball)
-        return estimate.copy(), upper.copy()
-
-    def judge(
-        self,
-        vector: Any,
-        penalty: PenaltyName,
-        note: bool,
-        floor: float | None,
-        itself: Array | None,
-        skipped: Array | None = None,
-    ) -> Any:
-        """Estimates and bounds of all gauges, or those that reach a floor; the vector is the one judged last.
-
-        Given the vector itself: with the products of those that stay open, where they are few, but for those skipped.
-        """
-        estimate, upper = self.shard.bound(vector, self._named(penalty), note=note)
-        self._estimate = estimate.copy()
-        if floor is None:
-            return (self._estimate, upper.copy()), None
-        found, touched = few(estimate, upper, floor), None
-        if itself is not None:
-            open_ = upper >= 1.0
-            open_[skipped] = False
-            open_[self.shard.fragile] = False
-            if self._rejected is not None:
-                open_ &= ~self._rejected
-            left = np.flatnonzero(open_)
-            if 0 < len(left) <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features):
-                touched = left, *self.touch(itself, left)
-        return found, touched
-
-    def levels(self, floor: float) -> tuple[Array, Array]:
-        """Estimates of the vector judged last, or gauges of that remembered last, which reach a floor."""
-        assert self._estimate is not None
-        places = np.flatnonzero(self._estimate >= floor)
-        return places, self._estimate[places]
-
-    def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: PenaltyName, radius: float) -> Array:
-        return self.shard.ball_bound(first, centre, coefs, self._named(penalty), radius)
-
-    def rejects(self, reaches: list[Reach], penalty: PenaltyName, known: Known, low: int) -> tuple[str, Array]:
-        """Rows that bounds over all balls prove to be zero: a bit each, or the few that are left."""
-        here, upper = self._named(penalty), None
-        for reach in reaches:
-            if reach.verb == "bound":
-                vector, radius, stretch = reach.arguments
-                bound = self.shard.bound(vector, here, radius=radius, stretch=stretch)[1].copy()
-            else:
-                first, centre, coefs, radius = reach.arguments
-                bound = self.shard.ball_bound(first, centre, coefs, here, radius)
-            if reach.sharper is not None:
-                factor, moved = reach.sharper
-                moved = moved * self.shard.longest() * here.euclid
-                bound = np.minimum(bound, factor * self._known(known, low) + moved)
-            upper = bound if upper is None else np.minimum(upper, bound)
-        self._rejected = here.inactive(upper)
-        left = np.flatnonzero(~self._rejected)
-        if 32 * len(left) < len(self._rejected):
-            return "left", left.astype(np.int32)
-        return "bits", np.packbits(self._rejected)
-
-    def _known(self, known: Known, low: int) -> Array:
-        if known.of == "ones":
-            gauges = np.ones(self.shard.n_features)
-        elif known.of == "last":
-            assert self._last_gauges is not None
-            gauges = self._last_gauges.copy()
-        elif known.of == "first":
-            assert self._first_gauges is not None
-            gauges = self._first_gauges / known.strength
-        else:
-            assert self._first_gauges is not None and self._errors is not None
-            gauges = (self._first_gauges + self._errors) / known.strength
-        own = (known.features >= low) & (known.features < low + len(gauges))
-        gauges[known.features[own] - low] = known.values[own]
-        return gauges
-
-    def take(self, features: Array) -> tuple[Any, Array]:
-        """Packed columns, and their norms."""
-        return self.shard.take(features), np.array(self.shard.norms(features))
+        products, norms = self.shard.touch(vector, features)
+        return products, np.array(norms)
 
     def basis_loadings(self, features: Array) -> Array:
         return self.shard.basis_loadings(features)
+
+    def take(self, features: Array) -> Sent:
+        """Packed columns."""
+        self._sent[features] = True
+        scale = self.scale(features) if self.shard.standardize else None
+        return Sent(features, self.shard.take(features), self.norms(features), scale)
+
+    def _send(self, features: Array, most: int) -> Sent:
+        """Columns that have not been sent yet, the most likely ones if they are many."""
+        new = features[~self._sent[features]]
+        if len(new) > most:
+            new = new[np.argsort(-self.ledger.levels[new])[:most]]
+        return self.take(new)
 
     def take_raw(self, features: Array) -> Array:
         """Columns as the storage has them."""
@@ -246,15 +168,156 @@ class Resident:
         self.shard.passes += spent
         return products, spent
 
+    # -- anchors --------------------------------------------------------------------------------------------------
 
-def few(estimate: Array, upper: Array, floor: float, least: float = 1.0) -> Few:
-    """Entries that matter: bounds that are not below 1, estimates not below a floor, and the largest bound."""
-    kept = (upper >= least) | (estimate >= floor)
-    if len(upper):
-        kept[np.argmax(upper)] = True
-    places = np.flatnonzero(kept)
-    rest = float(np.max(upper[~kept], initial=0.0))
-    return Few(places.astype(np.int32), estimate[places], upper[places], rest)
+    def remember(self, vector: Array, penalty: PenaltyName, errors: Array | None) -> tuple[float, int, float]:
+        """The largest gauge, whose it is, and the least ratio of column norm to threshold."""
+        named = self._named(penalty)
+        gauges = self._gauges = self.shard.remember(vector, named, errors)
+        if self._first_gauges is None:
+            self._first_gauges = gauges
+        return float(gauges.max(initial=0.0)), int(gauges.argmax()), least_ratio(self.shard.longest, named)
+
+    def gauges(self, first: bool) -> Array:
+        """All gauges of the vector remembered last, or of the first one."""
+        found = self._first_gauges if first else self._gauges
+        assert found is not None
+        return found
+
+    def error_gauges(self, errors: Array, penalty: PenaltyName) -> Array:
+        return self.shard.error_gauges(errors, self._named(penalty))
+
+    def forget(self, m: int) -> None:
+        self.shard.forget(m)
+
+    def bound(self, vector: Any, penalty: PenaltyName, ball: dict[str, Any]) -> tuple[Array, Array]:
+        estimate, upper = self.shard.bound(vector, self._named(penalty), **ball)
+        return estimate.copy(), upper.copy()
+
+    noted_bound = bound
+
+    def ball_bound(self, first: Any, centre: Any, coefs: Any, penalty: PenaltyName, radius: float) -> Array:
+        return self.shard.ball_bound(first, centre, coefs, self._named(penalty), radius)
+
+    # -- the ledger -----------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        assert self._ledger is not None
+        return self._ledger
+
+    def begin(self, penalty: PenaltyName) -> None:
+        """A new ledger, for a penalty at unit strength."""
+        assert self._first_gauges is not None
+        self._ledger, self._foreseen = Ledger(self.shard, self._named(penalty), self._first_gauges), None
+
+    def restore(self, mask: bytes) -> None:
+        """Rejected rows, as a shard has told them that is gone."""
+        packed = np.frombuffer(zlib.decompress(mask), dtype=np.uint8)
+        self.ledger.rejected = np.unpackbits(packed, count=self.shard.n_features).astype(bool)
+
+    def stand_at_null(self, lam: float) -> None:
+        self.ledger.stand_at_null(lam)
+
+    def null_bounds(self, lam: float, errors: Array, most: int) -> tuple[int, Array, float, float]:
+        """How many features are in doubt, which ones if they are few, the largest bound and the largest of others."""
+        self.ledger.null_bounds(lam, errors, most)
+        bounds = self.ledger.gauges
+        near = np.flatnonzero(bounds > 1.0)
+        others = float(np.max(bounds[bounds <= 1.0], initial=0.0))
+        return len(near), near if len(near) <= most else near[:0], float(bounds.max(initial=0.0)), others
+
+    def correct(self, features: Array, gauges: Array) -> None:
+        self.ledger.correct(features, gauges)
+
+    def judge(
+        self,
+        followed: Any,
+        note: bool,
+        penalty: PenaltyName,
+        lam: float,
+        hidden: bool,
+        vector: Array,
+        errors: Array,
+        room: int,
+        most: int,
+        working: Array,
+        upper: Array,
+    ) -> Judged:
+        """Bounds at a vector; what they leave open is measured where it is little."""
+        named = self._named(penalty)
+        n_open = self.ledger.judge(followed, note, named, lam, working, upper, hidden, vector, errors)
+        measured = n_open <= max(_FEW_TOUCHED, _TOUCH_FRACTION * self.shard.n_features)
+        if n_open and measured:
+            self.ledger.measure(vector, named, errors)
+        return self._judged(n_open, measured, room, most)
+
+    def touch_open(self, vector: Array, penalty: PenaltyName, errors: Array, room: int, most: int) -> Judged:
+        """What was left open is measured."""
+        self.ledger.measure(vector, self._named(penalty), errors)
+        return self._judged(0, True, room, most)
+
+    def measure_all(
+        self, vector: Array, penalty: PenaltyName, errors: Array, room: int, most: int
+    ) -> Judged:
+        """A full pass, which is remembered."""
+        self.ledger.unmeasured()
+        self.ledger.measure_all(vector, self._named(penalty), errors)
+        return self._judged(0, True, room, most)
+
+    def _judged(self, n_open: int, measured: bool, room: int, most: int) -> Judged:
+        self._foreseen = None
+        self.ledger.settle()
+        kept, hidden = self.ledger.largest()
+        self.ledger.find_violators()
+        leading = self.ledger.violators(room)
+        return Judged(n_open, measured, kept, hidden, leading, self.ledger.levels[leading], self._send(leading, most))
+
+    def reject(
+        self,
+        reaches: list[Reach],
+        penalty: PenaltyName,
+        promising: tuple[float, float, int] | None,
+        more: bool,
+        tell: bool,
+        room: int,
+        most: int,
+        kept: Array,
+        about: Array,
+    ) -> Rejected:
+        """Rows that bounds over all balls prove to be zero."""
+        named = self._named(penalty)
+        proven, fresh = self.ledger.reject(reaches, named, kept, about, promising, more)
+        if promising is not None:
+            chosen = self.ledger.promising(named, *promising)
+        else:
+            chosen = self.ledger.violators(room)
+        gone = ~self.ledger.kept(about)
+        mask = zlib.compress(np.packbits(self.ledger.rejected).tobytes(), 1) if tell else None
+        self._foreseen = None
+        return Rejected(proven, fresh, gone, chosen, self.ledger.levels[chosen], self._send(chosen, most), mask)
+
+    def foresee(self, token: int, *arguments: Any) -> Rejected:
+        """What `reject` would say, without rejecting anything yet."""
+        rejected = self.ledger.rejected
+        self.ledger.keep_bounds()
+        said = self.reject(*arguments)
+        self._foreseen, self.ledger.rejected = (token, self.ledger.rejected), rejected
+        return said
+
+    def accept(self, token: int, *arguments: Any) -> None:
+        """What was foreseen comes true."""
+        if self._foreseen is not None and self._foreseen[0] == token:
+            self.ledger.rejected, self._foreseen = self._foreseen[1], None
+        else:  # another worker has foreseen it
+            self.reject(*arguments)
+
+    def promising(
+        self, penalty: PenaltyName, asked: tuple[float, float, int], most: int
+    ) -> tuple[Array, Array, Sent]:
+        """Features for the next working set, their levels and columns."""
+        chosen = self.ledger.promising(self._named(penalty), *asked)
+        return chosen, self.ledger.levels[chosen], self._send(chosen, most)
 
 
 def home_of(worker: Any) -> Home:

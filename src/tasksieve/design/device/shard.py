@@ -60,8 +60,10 @@ class DeviceShard(LocalShard):
         chosen = found if features is None else found[self.columns.on(np.asarray(features, dtype=np.int64))]
         return np.broadcast_to(chosen.cpu().numpy(), (len(chosen), self.samples.n_tasks))
 
-    def longest(self) -> Array:
-        return np.asarray(self._kappa().cpu().numpy())
+    def longest(self, features: Array | None = None) -> Array:
+        if self._largest is None:
+            self._largest = np.asarray(self._kappa().cpu().numpy())
+        return self._largest if features is None else self._largest[features]
 
     def scale(self, features: Array) -> Array:
         self._measured()

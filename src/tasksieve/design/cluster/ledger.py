@@ -1,0 +1,246 @@
+"""`Ledger` for features in the workers of a cluster: each shard keeps a ledger there, summaries cross."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..anchored import Anchored
+from ..ledger import Ahead, Gauges, Reach
+from .messages import Judged, Question, Rejected
+
+Array = np.ndarray[Any, Any]
+
+_MOST_SENT = 1024  # columns that come with an answer, of all shards together
+
+
+class ClusterLedger:
+    """The questions of a `Ledger`, for penalties whose gaps depend on the largest gauge alone.
+
+    What will be asked next comes along where it can be told: the rejections at the next strength with the judgement of
+    this one (`Ahead`), columns with both.
+
+    Parameters
+    ----------
+    shard : ClusterShard
+    penalty : RowPenalty
+        Of all features, at unit strength.
+    largest, least : float
+        The largest gauge for the residual of W = 0, and the least ratio of column norm to threshold.
+    """
+
+    foresees = True
+
+    def __init__(self, shard: Any, penalty: Any, largest: float, least: float) -> None:
+        self._shard, self._largest, self.least = shard, largest, least
+        name, told = shard.named(penalty)
+        for question in (*told, Question("begin", (name,))):
+            shard.queue(question)
+        self._most = max(16, _MOST_SENT // shard.n_shards)
+        self._standing = Gauges(np.empty(0), np.empty(0, dtype=np.int64), largest)
+        self._judged: dict[int, Judged] = {}
+        self._working, self._upper = np.empty(0, dtype=np.int64), np.empty(0)
+        self._gone = self._chosen = np.empty(0, dtype=np.int64)
+        self._chosen_levels = np.empty(0)
+        self._chosen_for: tuple[float, float, int] | None = None
+        self._foreseen: tuple[tuple[Any, ...], Question, dict[int, Rejected]] | None = None
+        self._n_foreseen = 0
+
+    # -- W = 0 ----------------------------------------------------------------------------------------------------
+
+    def at_null(self, lam: float) -> Gauges:
+        return Gauges(np.empty(0), np.empty(0, dtype=np.int64), self._largest / lam if lam > 0.0 else self._largest)
+
+    def stand_at_null(self, lam: float) -> None:
+        self._foreseen = None
+        self._shard.queue(Question("stand_at_null", (lam,)))
+
+    def null_bounds(self, lam: float, errors: Array, most: int) -> Array:
+        self._foreseen = None
+        found = self._shard.ask(Question("null_bounds", (lam, errors, most)))[0]
+        counts, near, largest, others = zip(*found.values(), strict=True)
+        features = self._all(list(near))
+        if sum(counts) > most:
+            features = features[:0]
+        self._standing = Gauges(np.empty(0), features[:0], max(others if len(features) else largest))
+        return features
+
+    def correct(self, features: Array, gauges: Array) -> None:
+        self._standing = Gauges(gauges, features, self._standing.rest)
+        self._shard.queue(Question("correct", (), self._split(features, gauges)))
+
+    def standing(self) -> Gauges:
+        return self._standing
+
+    # -- rejecting ------------------------------------------------------------------------------------------------
+
+    def reject(
+        self,
+        reaches: Iterable[Reach],
+        penalty: Any,
+        kept: Array,
+        about: Array,
+        promising: tuple[float, float, int] | None = None,
+        more: bool = False,
+    ) -> tuple[int, int]:
+        asked = list(reaches)
+        name, told = self._shard.named(penalty)
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None and not more and same(foreseen[0], (asked, name, kept, about, promising)):
+            _, accepted, answers = foreseen
+            self._shard.queue(accepted, _masks(answers))
+            return self._rejected(answers, about, promising)
+        tell = self._shard.replay.long and not more
+        common = (asked, name, promising, more, tell, self._room(), self._most)
+        answers = self._shard.ask(*told, Question("reject", common, self._split_about(kept, about)))[-1]
+        self._receive(answers)
+        if tell:
+            self._shard.replay.compact(_masks(answers))
+        return self._rejected(answers, about, promising)
+
+    def _rejected(
+        self, answers: dict[int, Rejected], about: Array, promising: tuple[float, float, int] | None
+    ) -> tuple[int, int]:
+        gone = np.concatenate([said.gone for said in answers.values()])
+        self._gone = np.sort(about)[gone]
+        self._chosen = self._all([said.chosen for said in answers.values()])
+        self._chosen_levels = np.concatenate([said.levels for said in answers.values()])
+        self._chosen_for = promising
+        return sum(said.proven for said in answers.values()), sum(said.fresh for said in answers.values())
+
+    def kept(self, features: Array) -> Array:
+        return ~np.isin(features, self._gone)
+
+    def promising(self, penalty: Any, last: float, lam: float, room: int) -> Array:
+        if self._chosen_for != (last, lam, room):  # nobody has rejected anything
+            name, told = self._shard.named(penalty)
+            found = self._shard.ask(*told, Question("promising", (name, (last, lam, room), self._most)))[-1]
+            self._chosen = self._all([said[0] for said in found.values()])
+            self._chosen_levels = np.concatenate([said[1] for said in found.values()])
+            for k, said in found.items():
+                self._shard.receive(k, said[2])
+        chosen, self._chosen_for = self._chosen, None
+        if len(chosen) > room:
+            return np.asarray(chosen[np.argpartition(self._chosen_levels, -room)[-room:]])
+        return chosen
+
+    # -- judging --------------------------------------------------------------------------------------------------
+
+    def judge(
+        self,
+        followed: Any,
+        note: bool,
+        penalty: Any,
+        lam: float,
+        working: Array,
+        upper: Array,
+        hidden: bool,
+        vector: Array,
+        errors: Array,
+        ahead: Ahead | None = None,
+    ) -> int:
+        name, told = self._shard.named(penalty)
+        self._working, self._upper = working, upper
+        self._gone, self._chosen_for = self._gone[:0], None
+        common = followed, note, name, lam, hidden, vector, errors, self._room(), self._most
+        question = Question("judge", common, self._split(working, upper))
+        self._ask([*told, question], ahead)
+        return sum(said.n_open for said in self._judged.values())
+
+    def _ask(self, questions: list[Question], ahead: Ahead | None = None) -> None:
+        """Judgements, the last of some questions, and what is asked ahead."""
+        self._foreseen = None
+        if ahead is None:
+            self._hear(self._shard.ask(*questions)[-1])
+            return
+        name, told = self._shard.named(ahead.penalty)
+        self._n_foreseen += 1
+        tell = self._shard.replay.long
+        later = ahead.reaches, name, ahead.promising, False, tell, self._room(), self._most
+        accepted = Question("accept", (self._n_foreseen, *later), self._split_about(ahead.kept, ahead.about))
+        asked = *questions, *told, Question("foresee", accepted.common, accepted.own)
+        answers = self._shard.ask(*asked)
+        self._hear(answers[len(questions) - 1])
+        self._receive(answers[-1])
+        if all(said.measured for said in self._judged.values()):
+            key = ahead.reaches, name, ahead.kept, ahead.about, ahead.promising
+            self._foreseen = key, accepted, answers[-1]
+
+    def _hear(self, answers: dict[int, Judged]) -> None:
+        self._judged |= answers
+        self._receive(answers)
+
+    def _receive(self, answers: dict[int, Any]) -> None:
+        """Columns that have come with answers."""
+        for k, said in answers.items():
+            self._shard.receive(k, said.sent)
+
+    def judge_again(self) -> int:
+        return 0
+
+    def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
+        left = {k: () for k, said in self._judged.items() if not said.measured}
+        if left:
+            name, told = self._shard.named(penalty)
+            question = Question("touch_open", (vector, name, errors, self._room(), self._most), left)
+            self._ask([*told, question])
+
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, ahead: Ahead | None = None) -> None:
+        name, told = self._shard.named(penalty)
+        common = vector, name, errors, self._room(), self._most
+        self._ask([*told, Question("measure_all", common)], ahead)
+
+    def settle(self) -> tuple[Gauges, Gauges]:
+        kept = max(said.kept for said in self._judged.values())
+        hidden = max(said.hidden for said in self._judged.values())
+        everything = Gauges(self._upper, self._working, max(kept, hidden))
+        return everything, Gauges(self._upper, self._working, kept) if hidden > 1.0 else everything
+
+    def find_violators(self) -> None:
+        """They have come with the judgement."""
+        self._chosen = self._leading()
+        self._chosen_levels = np.concatenate([said.levels for said in self._judged.values()])
+
+    def _leading(self) -> Array:
+        return self._all([said.leading for said in self._judged.values()])
+
+    def violators(self, room: int) -> Array:
+        worst = np.argsort(-self._chosen_levels)
+        return np.asarray(self._chosen[worst][:room])
+
+    # -- features by shard ----------------------------------------------------------------------------------------
+
+    def _room(self) -> int:
+        return max(100, len(self._working))
+
+    def _all(self, places: list[Array]) -> Array:
+        both = zip(places, self._shard.starts[:-1], strict=True)
+        return np.concatenate([part + low for part, low in both])
+
+    def _split(self, features: Array, values: Array) -> dict[int, tuple[Array, Array]]:
+        cuts = np.searchsorted(features, self._shard.starts)
+        parts = zip(self._shard.starts[:-1], cuts[:-1], cuts[1:], strict=True)
+        return {k: (features[a:b] - low, values[a:b]) for k, (low, a, b) in enumerate(parts)}
+
+    def _split_about(self, kept: Array, about: Array) -> dict[int, tuple[Array, Array]]:
+        both = zip(self._shard.by_shard(kept), self._shard.by_shard(np.sort(about)), strict=True)
+        return dict(enumerate(both))
+
+
+def _masks(answers: dict[int, Rejected]) -> dict[int, tuple[Any, ...]] | None:
+    """The rows that all shards have rejected, where they say so."""
+    found = {k: (said.mask,) for k, said in answers.items()}
+    return None if any(mask is None for (mask,) in found.values()) else found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two questions are the same, to the bit."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Anchored) and isinstance(other, Anchored):
+        return same(list(vars(one).values()), list(vars(other).values()))
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,327 @@
+"""What is known about every feature at the moment: its level, its gauge, whether it is rejected.
+
+These are the engine's vectors over features. They are kept where the features are, and asked short questions: how many
+are rejected, which few are promising, which stand in the way. Here they are plain arrays; a home far away has a ledger
+like this one beside each of its shards, and lets answers cross, not vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Reach(NamedTuple):
+    """Upper bounds over a ball.
+
+    Attributes
+    ----------
+    verb : {"bound", "ball_bound"}
+        What gives them.
+    arguments : tuple
+        Without the penalty.
+    sharper : (float, float), optional
+        Factors of the gauges that stand and of the largest norms: together another bound.
+    """
+
+    verb: str
+    arguments: tuple[Any, ...]
+    sharper: tuple[float, float] | None = None
+
+
+class Gauges(NamedTuple):
+    """Upper bounds of the gauges of a dual point's correlations.
+
+    Attributes
+    ----------
+    values : array
+    judged : array of int, optional
+        The features they are of, ascending; by default all.
+    rest : float
+        None of the others is larger.
+    """
+
+    values: Array
+    judged: Array | None = None
+    rest: float = 1.0
+
+
+class Ahead(NamedTuple):
+    """Rejections at the next strength, as they will be asked for if nothing is found that stands in the way."""
+
+    reaches: list[Reach]
+    penalty: Any
+    kept: Array
+    about: Array
+    promising: tuple[float, float, int]
+
+
+def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
+    """The least ratio of column norm to threshold; 0 if the penalty has none."""
+    outer = penalty.outer
+    if outer is None:
+        return 0.0
+    live = outer > 0.0
+    return float(np.min(longest()[live] / outer[live], initial=np.inf))
+
+
+class Ledger:
+    """Levels, gauges and rejections of all features of a home.
+
+    Parameters
+    ----------
+    home : Design or LocalShard
+    penalty : RowPenalty
+        Of its features, at unit strength.
+    levels : array
+        Gauges for the residual of W = 0.
+
+    Attributes
+    ----------
+    levels : array
+        At which strength each feature reaches its threshold, an estimate.
+    gauges : array
+        Upper bounds at the dual point that was judged last.
+    rejected : array of bool
+    """
+
+    #: whether it is worth telling it what will be asked next
+    foresees = False
+
+    def __init__(self, home: Any, penalty: Any, levels: Array) -> None:
+        self._home, self._unit, self._first = home, penalty, levels
+        self.levels, self.gauges = levels.copy(), levels
+        self.rejected = np.zeros(len(levels), dtype=bool)
+        self._n_penalised = int(np.count_nonzero(penalty.penalised))
+        self._first_errors: Array | None = None
+        self._least: float | None = None
+        self._bounds: Array = np.empty(0)
+        self._known: Array = np.empty(0, dtype=bool)
+        self._open: Array = np.empty(0, dtype=np.int64)
+        self._leading = self._working = self._open
+        self._judging: tuple[Any, float, bool] | None = None
+
+    @property
+    def least(self) -> float:
+        """The least ratio of column norm to threshold, at unit strength; 0 if nothing is known of it."""
+        if self._least is None:
+            self._least = least_ratio(self._home.longest, self._unit)
+        return self._least
+
+    # -- W = 0 ----------------------------------------------------------------------------------------------------
+
+    def at_null(self, lam: float) -> Gauges:
+        """Those of W = 0 at a strength, without errors."""
+        return Gauges(self._first / lam if lam > 0.0 else self._first)
+
+    def stand_at_null(self, lam: float) -> None:
+        """The gauges of W = 0 are those that stand."""
+        self.gauges = self.at_null(lam).values
+
+    def null_bounds(self, lam: float, errors: Array, most: int) -> Array:
+        """The same with errors in them; returns the features that are left in doubt, none if these are too many."""
+        if self._first_errors is None:
+            self._first_errors = self._home.error_gauges(errors, self._unit)
+        self.gauges = (self._first + self._first_errors) / lam
+        near = np.flatnonzero(self.gauges > 1.0)
+        return near if len(near) <= most else near[:0]
+
+    def correct(self, features: Array, gauges: Array) -> None:
+        """Better ones of some features."""
+        self.gauges[features] = gauges
+
+    def standing(self) -> Gauges:
+        """The gauges that stand."""
+        return Gauges(self.gauges)
+
+    # -- rejecting ------------------------------------------------------------------------------------------------
+
+    def reject(
+        self,
+        reaches: Iterable[Reach],
+        penalty: Any,
+        kept: Array,
+        about: Array,
+        promising: tuple[float, float, int] | None = None,
+        more: bool = False,
+    ) -> tuple[int, int]:
+        """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
+
+        Parameters
+        ----------
+        about : array of int
+            Features of which somebody will want to know (`kept`).
+        promising : (last, lam, room), optional
+            What `promising` will be asked for.
+        more : bool
+            Beside those that are rejected already, not in their place.
+
+        Returns
+        -------
+        proven, fresh : int
+            Rows that these bounds reject, and how many were not rejected before.
+        """
+        upper: Array | None = None
+        for reach in reaches:
+            if upper is not None:
+                upper = upper.copy()  # the next bounds are written to the same place
+            bound = self._reach(reach, penalty)
+            if reach.sharper is not None:
+                factor, moved = reach.sharper
+                bound = np.minimum(bound, factor * self.gauges + moved * self._home.longest() * penalty.euclid)
+            upper = bound if upper is None else np.minimum(upper, bound)
+        mask = np.zeros(len(self.levels), dtype=bool) if upper is None else penalty.inactive(upper)
+        mask[kept] = False
+        proven = int(np.count_nonzero(mask))
+        if not more:
+            self.rejected = mask
+            return proven, proven
+        fresh = mask & ~self.rejected
+        self.rejected |= fresh
+        return proven, int(np.count_nonzero(fresh))
+
+    def _reach(self, reach: Reach, penalty: Any) -> Array:
+        if reach.verb == "bound":
+            vector, radius, stretch = reach.arguments
+            return np.asarray(self._home.bound(vector, penalty, radius=radius, stretch=stretch)[1])
+        first, centre, coefs, radius = reach.arguments
+        return np.asarray(self._home.ball_bound(first, centre, coefs, penalty, radius))
+
+    def drop(self, features: Array) -> None:
+        """These are rejected, too."""
+        self.rejected[features] = True
+
+    def kept(self, features: Array) -> Array:
+        """Which of some features are not rejected."""
+        return np.asarray(~self.rejected[features])
+
+    def all_left(self, penalty: Any) -> Array:
+        """Penalised features that are not rejected."""
+        return np.flatnonzero(~self.rejected & penalty.penalised)
+
+    def promising(self, penalty: Any, last: float, lam: float, room: int) -> Array:
+        """Features for the first working set at a strength, the strongest if there are more than room for."""
+        levels = self.levels if penalty.separable else np.where(self.rejected, 0.0, self.levels)
+        chosen = penalty.promising(levels, last, lam)
+        chosen = chosen[~self.rejected[chosen]]
+        return chosen[np.argpartition(levels[chosen], -room)[-room:]] if len(chosen) > room else chosen
+
+    # -- judging --------------------------------------------------------------------------------------------------
+
+    def judge(
+        self,
+        followed: Any,
+        note: bool,
+        penalty: Any,
+        lam: float,
+        working: Array,
+        upper: Array,
+        hidden: bool,
+        vector: Array,
+        errors: Array,
+        ahead: Ahead | None = None,
+    ) -> int:
+        """Bounds of all gauges at a vector that the anchors know; returns how many features they leave open.
+
+        Parameters
+        ----------
+        followed : Anchored, optional
+            The vector in terms of the anchors; without it nothing is bounded but the working set.
+        note : bool
+            For `ball_bound`.
+        working, upper : arrays
+            Features whose gauges are known, and these.
+        hidden : bool
+            Rejected features do not count.
+        vector, errors : arrays
+            The vector itself and what its products may be off, for whoever goes on to `measure`.
+        ahead : Ahead, optional
+            What will be asked next; nothing to those who answer at once.
+        """
+        if followed is not None:
+            estimate, self._bounds = self._home.bound(followed, penalty, note=note)  # ours until the next bounds
+            np.multiply(estimate, lam, out=self.levels)
+        else:
+            self._bounds = np.zeros(len(self.levels))
+        self._known = np.full(len(self.levels), len(working) == self._n_penalised)
+        self._known[working] = True
+        self._bounds[working] = upper
+        self.levels[working] = upper * lam
+        self._working, self._judging = working, (penalty, lam, hidden)
+        self._open = np.empty(0, dtype=np.int64)
+        if penalty.separable and not self._known.all():  # each row by itself: what is open stands in the way
+            self._open = penalty.open(self._bounds, self._known | self.rejected if hidden else self._known)
+        return len(self._open)
+
+    def judge_again(self) -> int:
+        """How many features that are not rejected are still open."""
+        penalty, _, hidden = self._asked
+        self._open = penalty.open(np.where(self.rejected, 0.0, self._bounds) if hidden else self._bounds, self._known)
+        return len(self._open)
+
+    @property
+    def _asked(self) -> tuple[Any, float, bool]:
+        assert self._judging is not None
+        return self._judging
+
+    def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
+        """Gauges of the open features, by products with the vector judged."""
+        features, lam = self._open, self._asked[1]
+        products, norms = self._home.touch(vector, features)
+        self._bounds[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
+        self._known[features] = True
+        self.levels[features] = self._bounds[features] * lam
+
+    def measure_all(self, vector: Array, penalty: Any, errors: Array, ahead: Ahead | None = None) -> None:
+        """Gauges of all features, in a full pass that is remembered."""
+        exact = np.asarray(self._home.remember(vector, penalty, errors))
+        self._bounds[~self._known] = exact[~self._known]
+        self._known[:] = True
+        np.multiply(exact, self._asked[1], out=self.levels)
+
+    def keep_bounds(self) -> None:
+        """The bounds are to outlast the next ones."""
+        self._bounds = self._bounds.copy()
+
+    def unmeasured(self) -> None:
+        """What `measure` has found does not count."""
+        self._known[self._open] = False
+
+    def settle(self) -> tuple[Gauges, Gauges]:
+        """The gauges that are proved by now, which stand from now on, and the same with 0 for what does not count."""
+        penalty, _, hidden = self._asked
+        self.gauges = counted = penalty.certified(self._bounds, self._known)
+        if hidden and (not penalty.separable or (self.rejected & (self._bounds > 1.0)).any()):
+            counted = np.where(self.rejected, 0.0, self.gauges)
+        return Gauges(self.gauges), Gauges(counted)
+
+    def largest(self) -> tuple[float, float]:
+        """The largest gauge that stands outside the working set, of features that count, and of those that do not."""
+        outside = np.ones(len(self.levels), dtype=bool)
+        outside[self._working] = False
+        away = outside & self.rejected if self._asked[2] else np.zeros(len(self.levels), dtype=bool)
+        kept = np.max(self.gauges[outside & ~away], initial=0.0)
+        return float(kept), float(np.max(self.gauges[away], initial=0.0))
+
+    def find_violators(self) -> None:
+        """Look for features outside the working set that stand in the way."""
+        penalty, lam, hidden = self._asked
+        levels = np.where(self.rejected, 0.0, self.levels) if hidden else self.levels
+        leading = penalty.leading(levels / lam)
+        inside = np.zeros(len(levels), dtype=bool)
+        inside[self._working] = True
+        self._leading = leading[~inside[leading]]
+
+    def violators(self, room: int) -> Array:
+        """Those that are not rejected, worst first, as far as there is room."""
+        return np.asarray(self._leading[~self.rejected[self._leading]][:room])
+
+    def bring_back(self) -> int:
+        """All that stand in the way are rejected no more; returns how many were."""
+        wrong = int(np.count_nonzero(self.rejected[self._leading]))
+        self.rejected[self._leading] = False
+        return wrong
