@@ -421,5 +421,5 @@ def test_bad_parameters_are_named(options, words, paper_like):
 
 
 def test_an_empty_list_of_ridges_is_refused(paper_like):
-    with pytest.raises(ValueError, match="l2 is an empty list"):
+    with pytest.raises(ValueError, match="'l2' parameter is an empty list"):
         ts.CalibratedMultiTaskLassoCV(l2=[]).fit(*paper_like)

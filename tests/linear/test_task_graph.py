@@ -141,7 +141,7 @@ def test_cross_validation_prefers_the_graph_where_it_is_right(rng):
     ("graph", "words"),
     [
         (np.triu(CHAIN), "task_graph is not symmetric"),
-        (-CHAIN, "task_graph has the negative weight -1 at \\(0, 1\\)"),
+        (-CHAIN, "task_graph has the negative weight -1 in row 1, column 2"),
         (CHAIN[:3], "task_graph must be square"),
         (CHAIN[:3, :3], "task_graph has 3 rows, but the data have 4 tasks"),
         (np.where(CHAIN, np.nan, 0.0), "NaN"),
