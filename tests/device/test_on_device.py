@@ -180,7 +180,7 @@ def test_devices_that_are_not_there(data: Data, monkeypatch: pytest.MonkeyPatch)
             call()
     with pytest.raises(ValueError, match=r"'device' parameter must name a device that torch knows.*'gpu'"):
         ts.MultiTaskLasso(device="gpu").fit(X, y, task)
-    with pytest.raises(ValueError, match="must name a device"):
+    with pytest.raises(ValueError, match="must be None or name a device"):
         ts.MultiTaskLassoCV(device=object()).fit(X, y, task)
     with pytest.raises(ValueError, match="'mps' has no double precision"):
         ts.on_device(X, "mps")
