@@ -102,6 +102,16 @@ def test_columns_are_matched_by_name(cli: CommandLine, tmp_path: Path) -> None:
     same_run(tmp_path / "run-known", tmp_path / "run-other")
 
 
+def test_a_slip_in_the_name_of_a_column(cli: CommandLine, tmp_path: Path) -> None:
+    tables = {place: table.rename(columns={"a": "flavanoids", "b": "gene17"}) for place, table in frames().items()}
+    tables["south"] = tables["south"].rename(columns={"flavanoids": "flavonoids"})
+    tables["west"] = tables["west"].rename(columns={"gene17": "gene18"})  # another column, as far as one can tell
+    folder = write(tmp_path / "places", tables)
+    said = cli("fit", folder, "-y", "y", "--alpha", 0.1, "-o", tmp_path / "run", code=1).err
+    assert "(is 'flavonoids' a slip for 'flavanoids'?)" in said
+    assert said.count("slip") == 1
+
+
 def test_files_that_differ_are_listed(cli: CommandLine, tmp_path: Path) -> None:
     tables = frames()
     tables["south"] = tables["south"].drop(columns=["b", "city"])
@@ -111,6 +121,7 @@ def test_files_that_differ_are_listed(cli: CommandLine, tmp_path: Path) -> None:
     said = cli(*fit, "-o", tmp_path / "run", code=1).err
     assert "south.csv lacks 'b', 'city'" in said
     assert "west.csv has 'extra', which most others have not" in said
+    assert "slip" not in said
     assert "--columns intersection" in said
     assert "--columns union" in said
     assert not (tmp_path / "run").exists()

@@ -165,3 +165,15 @@ def test_warnings_speak_of_options(cli: CommandLine, tmp_path: Path) -> None:
     assert "--model logistic did not reach --tol 1e-06 in" in told.err
     assert "raise --max-iter, or --tol if that is enough" in told.err
     assert not PYTHON.search(re.sub(r"'[^']*'", "", told.err)), told.err
+
+
+def test_folds_and_quantities(cli: CommandLine, tmp_path: Path) -> None:
+    table = regression_csv(tmp_path / "table.csv")
+    fit = ["fit", table, "--target", "y", "--task", "region", "--out", tmp_path / "run"]
+    told = cli(*fit, "--cv", 5000, code=1).err
+    assert "--cv 5000 is too many folds for " in told
+    assert " rows in these tasks" in told
+    # each number would be a class of its own: that takes hours
+    told = cli(*fit, "--model", "logistic", "--max-categories", 20, code=1).err
+    assert "--target: column 'y' of " in told
+    assert "Quantities are for --model lasso" in told

@@ -467,3 +467,14 @@ def test_several_values_compared(model: Any, tmp_path: Path) -> None:
     write_report(model, tmp_path / "report.html")
     pytest.importorskip("matplotlib").use("agg")
     assert model.plot_scores().get_ylabel() == model.cv_measure
+
+
+def test_a_dict_of_pairs_as_fit_takes_it(tmp_path: Path) -> None:
+    X, y, task, _ = ts.datasets.make_wang_synthetic(n_features=20, n_tasks=3, n_rows=15, random_state=0)
+    pairs = {f"site {t}": (X[task == t], y[task == t]) for t in np.unique(task)}
+    model = ts.MultiTaskLasso(alpha=1.0).fit(pairs)
+    named = ts.report.content_from_model(model, pairs, n_alphas=3)
+    stacked = ts.report.content_from_model(model, X, y, np.array([f"site {t}" for t in task]), n_alphas=3)
+    assert named.quality[0].measure == stacked.quality[0].measure
+    np.testing.assert_array_equal(named.quality[0].values, stacked.quality[0].values)
+    assert ts.write_report(model, tmp_path / "report.html", X=pairs).exists()

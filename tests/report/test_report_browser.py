@@ -199,6 +199,13 @@ def test_names_are_shown_as_they_are_and_run_nothing(open_report: Opener) -> Non
     assert page.locator("main img").count() == 0
 
 
+def test_words_for_screen_readers_do_not_widen_the_page(open_report: Opener) -> None:
+    """They stand in the heading of a column that begins beyond the edge of a phone."""
+    for n_tasks in (2, 3, 4, 5):
+        page = open_report(example_content(n_tasks=n_tasks), viewport={"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, scheme: str) -> None:

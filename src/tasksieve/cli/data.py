@@ -6,9 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..runs import ModelKind, RunError, RunFolder
 from ..runs.folder import DATA, file_digest
-from ..tables import Table, TableProblem, prepare
+from ..tables import Table, TableError, TableProblem, prepare
 from ..tables.chunked import ChunkedProblem
 from .feature_groups import GROUP_WORDS
 from .files import read_content, tables_digest, task_column, title
@@ -44,6 +46,8 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         for name in table.match(config["target"], "--target", list(table.columns))
     )
     classes = kind.wants_classes(config.get("loss"), words)
+    if classes:
+        refuse_quantities(config, table)
     problem = prepare(
         table,
         target=config["target"],
@@ -62,6 +66,22 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         classes=classes,
     )
     return problem, classes
+
+
+def refuse_quantities(config: dict[str, Any], table: Table) -> None:
+    """A model of classes learns a row of coefficients for every number there is: hours, where they are quantities."""
+    for name in table.match(config["target"], "--target", list(table.columns)):
+        column = table.columns[name]
+        if column.kind != "number":
+            continue
+        numbers = np.unique(column.values)
+        n_classes = int(np.count_nonzero(~np.isnan(numbers.astype(np.float64))))
+        if n_classes > config["max_categories"]:
+            raise TableError(
+                f"--target: column {name!r} of {table.source} holds {n_classes} different numbers, and this model "
+                "would take each for a class. Quantities are for --model lasso; if they are classes, raise "
+                f"--max-categories ({config['max_categories']})"
+            )
 
 
 def row_arguments(problem: TableProblem) -> dict[str, Any]:

@@ -43,6 +43,7 @@ SWITCHES: dict[str, tuple[str, str]] = {}
 
 # What is said in Python for which there are better words.
 PHRASES = (
+    (r"\bn[_ ]samples (\d+)", r"\1 rows"),
     (r" \((see|in the order of) tasks_\)", ""),
     (r",? in the order of tasks_", ", tasks in their order"),
     (r"\btasks_\b", "the tasks"),

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
+from ..tasks.named import is_named, stack_named
 from ..verify import Mismatch
 from ..versions import versions
 from .content import Array, CodeSample, ExtraTable, FitQuality, ReportContent
@@ -101,6 +102,10 @@ def content_from_model(
     if getattr(model, "coef_", None) is None:
         raise ValueError(f"{type(model).__name__} is not fitted: call fit before writing a report.")
     coef, intercept = coefficient_rows(model)
+    if is_named(X):
+        stacked = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
+        X, y, task = stacked["X"], stacked["y"], stacked["task"]
+        sample_weight, offset = stacked.get("sample_weight"), stacked.get("offset")
     if (X is None) != (y is None):
         raise ValueError("X and y come together: pass both, or neither.")
     n_rows, n_features = coef.shape

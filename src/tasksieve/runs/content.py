@@ -11,6 +11,7 @@ from ..report.content import FitQuality, ReportContent
 from ..report.from_model import out_of_fold, quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
+from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
 from .folder import DATA, PROOF, VARIANTS, VERSIONS, RunError, RunFolder
@@ -108,6 +109,7 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
     n_tasks, d, rows = int(data["tasks"]), int(data["features"]), int(data["rows"])
     several, selects = len(saved.targets) > 1, hasattr(saved.estimator, "get_support")
     told = f" (column “{saved.task}”)" if saved.task else ""
+    told = " (a file each)" if saved.task == FILE_TASK else told
     inside = f" in {n_tasks} tasks{told}" if n_tasks > 1 else ""
     if not selects:
         subject = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +16,9 @@ from .wide import STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
 KEPT = (np.float64, np.float32, np.int8, np.uint8)
+
+# A number as much of Europe writes it; thousands are apart by points, if at all.
+DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 
 # Of a column: a number as it is, words, or a date.
 Coding = list[str] | DateParts | None
@@ -84,6 +88,8 @@ class Encoding:
             if name not in categorical:
                 refuse_spoilt_numbers(column, name, table.source)
             words = sorted({word for word in as_words(column) if word is not None})
+            if name not in categorical:
+                refuse_decimal_commas(words, name, table.source)
             if len(words) > max_categories:
                 raise TableError(
                     f"--features: column {name!r} of {table.source} has {len(words)} different words, more than "
@@ -371,9 +377,24 @@ def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: b
         n_present, n_others, first = len(present), len(others), others[0] if others else None
     if first is not None and (all_numbers or 2 * n_others <= n_present):
         row, word = first
+        if DECIMAL_COMMA.fullmatch(word):
+            raise TableError(
+                f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, with a decimal comma: save the "
+                "table with decimal points"
+            )
         raise TableError(
             f"{source}: {row_words(source, row)}, column {name!r} is {word[:60]!r}, but the column holds numbers: "
             "correct it, leave it empty, or say --categorical if these numbers are names"
+        )
+
+
+def refuse_decimal_commas(words: Sequence[str], name: str, source: str) -> None:
+    """Numbers as much of Europe writes them would each become a category of their own."""
+    commas = [word for word in words if DECIMAL_COMMA.fullmatch(word)]
+    if commas and all(DECIMAL_COMMA.fullmatch(word) or is_number(word) for word in words):
+        raise TableError(
+            f"column {name!r} of {source} holds numbers with a decimal comma ({commas[0][:60]!r}): save the table with "
+            "decimal points, leave the column out with --drop, or say --categorical if these are names"
         )
 
 

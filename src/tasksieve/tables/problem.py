@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from .columns import FeatureChoice, choose_features
-from .encode import Encoding, refuse_spoilt_numbers
+from .encode import Encoding, as_words, refuse_decimal_commas, refuse_spoilt_numbers
 from .ids import row_names
 from .table import NAMED_PLACES, Array, Column, StackedFiles, Table, TableError, places, row_words
 
@@ -331,6 +331,7 @@ def read_target(column: Column, name: str, source: str, classes: bool) -> Array:
         return column.values
     if column.kind == "text":
         refuse_spoilt_numbers(column, name, source)
+        refuse_decimal_commas([word for word in as_words(column) if word is not None], name, source)
         raise TableError(
             f"--target: column {name!r} of {source} holds words; this model predicts numbers. For classes use --model "
             "logistic or another classifier"

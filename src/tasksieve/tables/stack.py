@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -206,13 +208,24 @@ def _mismatches(
         words = [f"lacks {_quoted(lacks)}"] if lacks else []
         words += [f"has {_quoted(more)}, which most others have not"] if more else []
         if words:
-            lines.append(f"  {file} {' and '.join(words)}")
+            lines.append(f"  {file} {' and '.join(words)}{_spelled_otherwise(lacks, more)}")
     shown = lines[:10] + ([f"  and {len(lines) - 10} more files"] if len(lines) > 10 else [])
     remedy = (
         f"--columns intersection learns from the {len(shared)} columns that all files have; --columns union from all "
         f"{len(counts)}, and a column that a file lacks is then no feature of its rows; --drop leaves columns out"
     )
     return "\n".join(["the files have different columns:", *shown, remedy])
+
+
+def _spelled_otherwise(lacks: Sequence[str], more: Sequence[str]) -> str:
+    """A column that is missing and one too many may be the same one; names that differ in a number are two."""
+    if len(lacks) > 20 or len(more) > 20:
+        return ""
+    for name in more:
+        for meant in get_close_matches(name, lacks, 1, 0.8):
+            if re.sub(r"\d", "", name) != re.sub(r"\d", "", meant):
+                return f" (is {name!r} a slip for {meant!r}?)"
+    return ""
 
 
 def _in_order(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
