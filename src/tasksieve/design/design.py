@@ -171,6 +171,8 @@ class Design:
 
     def norm_range(self) -> tuple[float, float]:
         """The least and the largest of these."""
+        if len(self.shards) == 1:
+            return self.shards[0].norm_range()
         least, largest = np.array([shard.norm_range() for shard in self.shards]).T
         return float(np.min(least)), float(np.max(largest))
 
