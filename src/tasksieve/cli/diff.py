@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report.compared import write_compared
+from ..report.compared import measure_rows, write_compared
 from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
 from .columns import aligned
@@ -106,14 +106,7 @@ def summary_rows(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
         row("gap / empty model's objective", "relative_gap", ".2g"),
         ("converged", [{True: "yes", False: "NO", None: "-"}[run["converged"]] for run in runs]),
     ]
-    for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
-        cells = []
-        for run in runs:
-            own = run["measure"] == measure and run["score"] is not None
-            spread = f" ± {run['score_error']:.2g}" if own and run["score_error"] is not None else ""
-            cells.append(f"{figure(run['score'])}{spread}" if own else "-")
-        rows.append((measure, cells))
-    return [*rows, row("tasksieve", "tasksieve")]
+    return [*rows, *measure_rows(runs, figure, "-"), row("tasksieve", "tasksieve")]
 
 
 def figure(score: float) -> str:

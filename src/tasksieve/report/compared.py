@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +103,22 @@ def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         ("Gap / objective of the empty model", texts("relative_gap", small)),
         ("Tolerance reached", texts("converged", lambda reached: "yes" if reached else "no")),
     ]
+    return [*rows, *measure_rows(runs, score, "–"), ("tasksieve", texts("tasksieve", str))]
+
+
+def measure_rows(
+    runs: Sequence[Mapping[str, Any]], style: Callable[[float], str], none: str
+) -> list[tuple[str, list[str]]]:
+    """A line for each measure of quality that any run has, ± its standard error."""
+    rows = []
     for measure in dict.fromkeys(run["measure"] for run in runs if run["measure"]):
         cells = []
         for run in runs:
             own = run["measure"] == measure and run["score"] is not None
             spread = f" ± {run['score_error']:.2g}" if own and run["score_error"] is not None else ""
-            cells.append(f"{score(run['score'])}{spread}" if own else "–")
+            cells.append(f"{style(run['score'])}{spread}" if own else none)
         rows.append((measure, cells))
-    return [*rows, ("tasksieve", texts("tasksieve", str))]
+    return rows
 
 
 def _curve(content: ReportContent) -> dict[str, Any] | None:
