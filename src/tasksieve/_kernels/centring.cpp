@@ -17,15 +17,23 @@ TASKSIEVE_MULTIVERSION double mean_of(const double *x, const double *w, index_t 
     }
     if (!(total > 0.0)) return 0.0;
     const double first = sum / total;
-    double rest = 0.0, low = HUGE_VAL, high = -HUGE_VAL;
-#pragma omp simd reduction(+ : rest) reduction(min : low) reduction(max : high)
+    double rest = 0.0, away = 0.0;
+#pragma omp simd reduction(+ : rest, away)
     for (index_t i = 0; i < n; ++i) {
-        rest += w[i] * w[i] * (x[i] - first);
-        const bool counts = w[i] > 0.0;
-        low = std::min(low, counts ? x[i] : HUGE_VAL);
-        high = std::max(high, counts ? x[i] : -HUGE_VAL);
+        const double s = w[i] * w[i], from = x[i] - first;
+        rest += s * from;
+        away += s * std::fabs(from);
     }
-    return std::min(std::max(first + rest / total, low), high);
+    const double mean = first + rest / total;
+    // Half of what is away from the mean is above it and half below: then it is within the range, rounded or not.
+    if (away > 1e-9 * total * std::fabs(first) && away < HUGE_VAL) return mean;
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (index_t i = 0; i < n; ++i) {
+        if (!(w[i] > 0.0)) continue;
+        low = std::min(low, x[i]);
+        high = std::max(high, x[i]);
+    }
+    return std::min(std::max(mean, low), high);
 }
 
 TASKSIEVE_MULTIVERSION double centre_segment(const double *x, double shift, const double *w, const double *basis,

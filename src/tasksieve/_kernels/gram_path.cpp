@@ -113,18 +113,22 @@ TASKSIEVE_INLINE void solve_one(double *c, const double *h, index_t tasks, bool 
 struct GramPath::Play {
     GramPath &path;
     const GramProblem &p;
-    double lam, ridge;
-    index_t count;
+    double lam = 0.0, ridge = 0.0;
+    index_t count = 0;
     std::vector<double> w, h, diagonal, group, l1, c, delta, local;
     std::vector<index_t> moved;
-    index_t padded;  // the length of a row of h
+    index_t padded = 0;  // the length of a row of h
+    Anderson<Play> anderson;
 
-    Play(GramPath &owner, double strength, double ridge_strength)
-        : path(owner), p(owner.p_), lam(strength), ridge(ridge_strength), count(index_t(owner.active_.size())),
-          c(2 * p.tasks), delta(block_rows * p.tasks), local(block_rows * p.tasks), moved(block_rows), padded(0) {}
+    explicit Play(GramPath &owner)
+        : path(owner), p(owner.p_), c(2 * p.tasks), delta(block_rows * p.tasks), local(block_rows * p.tasks),
+          moved(block_rows) {}
 
-    // From the rows and correlations of all features.
-    void begin(const double *rows, const double *all) {
+    // From the rows and correlations of all features, at a strength.
+    void begin(double strength, double ridge_strength, const double *rows, const double *all) {
+        lam = strength;
+        ridge = ridge_strength;
+        anderson.restart();
         count = index_t(path.active_.size());
         w.assign(rows, rows + count * p.tasks);
         padded = panels_of(count) * panel_columns;
@@ -417,6 +421,11 @@ void GramPath::measure(double lam, double ridge, const double *w, const double *
             for (index_t t = 0; t < p_.tasks; ++t) m[t] = upper(t, j);
             gauges_[j] = row_gauge_inline(m.data(), p_.tasks, lam * p_.group[j], lam * p_.l1[j], p_.positive);
         }
+    } else if (p_.tasks == 1) {  // no norms of rows
+        const double k = kappa_[0], low = lost_squares * p_.label_sizes[0];
+#pragma omp simd
+        for (index_t j = 0; j < d; ++j)
+            gauges_[j] = (std::fabs(h[j]) + k * p_.sizes[j] + low) / (lam * p_.group[j]);
     } else {
         std::fill(gauges_.begin(), gauges_.end(), 0.0);
         for (index_t t = 0; t < p_.tasks; ++t) {
@@ -606,11 +615,11 @@ void GramPath::drop_rounding() {
         for (index_t t = 0; t < p_.tasks; ++t) squares += own[t] * own[t];
         for (index_t m = 0; m < p_.matrices; ++m)
             longest = std::max(longest, p_.sizes[m * p_.features + active_[k]]);
-        if (std::sqrt(squares) * longest <= least) std::fill_n(own, p_.tasks, 0.0);
+        if (squares > 0.0 && std::sqrt(squares) * longest <= least) std::fill_n(own, p_.tasks, 0.0);
     }
 }
 
-GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epochs, GramValue &value) {
+GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epochs, Play &play, GramValue &value) {
     const bool secant = !w_before_.empty() && lam_before_ != lam_;
     bool ahead = false;
     if (secant) {
@@ -626,20 +635,17 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
     certify(lam, ridge, start_w_.data(), start_h_.data(), value, 4.0 * (1.0 + step) * (1.0 + step));
     value.rejected = rejected(lam, ridge, value.gap);
     join(near);
-    Play play(*this, lam, ridge);
-    Anderson<Play> anderson;
     double inner = 0.8 * goal, before = INFINITY;
     while (true) {
         if (index_t(active_.size()) > std::min(p_.room, stride_)) return GramStop::crowded;
-        play.begin(start_w_.data(), start_h_.data());
-        anderson.restart();
+        play.begin(lam, ridge, start_w_.data(), start_h_.data());
         double gap = play.gap();
         while (gap > inner && value.epochs < max_epochs) {
             play.epoch();
             work_ += 8.0 * double(play.count) * double(p_.tasks) + 1e3;  // rows that do not move, and the gap
             ++value.epochs;
-            anderson.push(play);
-            if (anderson.ready()) anderson.extrapolate(play, p_.positive);
+            play.anderson.push(play);
+            if (play.anderson.ready()) play.anderson.extrapolate(play, p_.positive);
             gap = play.gap();
         }
         start_w_ = play.w;
@@ -679,13 +685,14 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
     rows.clear();
     work_ = 0.0;
     const index_t tasks = p_.tasks;
+    Play play(*this);  // for all values: what it has room for need not be asked for again
     for (index_t v = 0; v < count; ++v) {
         if (v > 0 && work_ > budget) return GramStop::paused;
         if (costly_ >= 2) return GramStop::crowded;
         const double before = work_;
         const auto began = std::chrono::steady_clock::now();
         GramValue value;
-        const GramStop stop = solve(lams[v], ridges[v], goals[v], max_epochs, value);
+        const GramStop stop = solve(lams[v], ridges[v], goals[v], max_epochs, play, value);
         if (stop != GramStop::done && stop != GramStop::spent) return stop;
         costly_ = outdone(work_ - before) ? costly_ + 1 : 0;
         w_before_.swap(w_);
@@ -711,11 +718,51 @@ GramStop GramPath::advance(const double *lams, const double *ridges, const doubl
     return GramStop::done;
 }
 
+namespace {
+
+// Rows of one square of a Gram matrix that are summed on their own: so many that adding the sums is nothing.
+constexpr index_t piece_rows = 1024;
+
+// The square of columns i.. and j.. over some rows, lower part alone where these are the same.
+void square_of(const double *x, index_t rows, index_t low, index_t high, index_t i, index_t tall, index_t j, index_t wide,
+               double *sums) {
+    if (i == j) {
+        const int size = static_cast<int>(tall), depth = static_cast<int>(high - low), step = static_cast<int>(rows);
+        const double one = 1.0, zero = 0.0;
+        blas.dsyrk("U", "T", &size, &depth, &one, x + i * rows + low, &step, &zero, sums, &size);
+    } else {
+        gemm('T', 'N', wide, tall, high - low, x + j * rows + low, rows, x + i * rows + low, rows, 0.0, sums, wide);
+    }
+}
+
+void add_square(const double *sums, index_t features, index_t i, index_t tall, index_t j, index_t wide, double *out) {
+    for (index_t r = 0; r < tall; ++r)
+        for (index_t c = 0; c < (i == j ? r + 1 : wide); ++c) {
+            const double value = sums[r * wide + c];
+            out[panel_at(features, i + r, j + c)] += value;
+            if (i + r != j + c) out[panel_at(features, j + c, i + r)] += value;
+        }
+}
+
+}  // namespace
+
 void add_grams(const double *x, index_t rows, const index_t *offsets, index_t matrices, index_t features, int threads,
                double *gram) {
     // Squares of a fixed size, so that the same input gives the same bytes whatever the threads.
     const index_t side = features <= 4 * panel_rows ? 2 * panel_rows : 4 * panel_rows, across = (features + side - 1) / side;
     const index_t pairs = across * (across + 1) / 2;
+    if (matrices == 1 && pairs == 1 && rows >= 2 * piece_rows) {  // one square: its rows are shared out
+        const index_t pieces = std::min<index_t>(rows / piece_rows, 64), cells = features * features;
+        std::vector<double> sums(pieces * cells);
+        parallel_for(pieces, 1, threads, [&](index_t begin, index_t end) {
+            for (index_t k = begin; k < end; ++k)
+                square_of(x, rows, rows * k / pieces, rows * (k + 1) / pieces, 0, features, 0, features, &sums[k * cells]);
+        });
+        for (index_t k = 1; k < pieces; ++k)
+            for (index_t e = 0; e < cells; ++e) sums[e] += sums[k * cells + e];
+        add_square(sums.data(), features, 0, features, 0, features, gram);
+        return;
+    }
     parallel_for(matrices * pairs, 1, threads, [&](index_t begin, index_t end) {
         std::vector<double> sums(side * side);
         for (index_t task = begin; task < end; ++task) {
@@ -725,20 +772,8 @@ void add_grams(const double *x, index_t rows, const index_t *offsets, index_t ma
             const index_t i = a * side, j = left * side;
             const index_t tall = std::min(side, features - i), wide = std::min(side, features - j);
             if (hi == lo) continue;
-            if (a == left) {
-                const int size = static_cast<int>(tall), depth = static_cast<int>(hi - lo), step = static_cast<int>(rows);
-                const double one = 1.0, zero = 0.0;
-                blas.dsyrk("U", "T", &size, &depth, &one, x + i * rows + lo, &step, &zero, sums.data(), &size);
-            } else {
-                gemm('T', 'N', wide, tall, hi - lo, x + j * rows + lo, rows, x + i * rows + lo, rows, 0.0, sums.data(), wide);
-            }
-            double *out = gram + m * panel_cells(features);
-            for (index_t r = 0; r < tall; ++r)
-                for (index_t c = 0; c < (a == left ? r + 1 : wide); ++c) {
-                    const double value = sums[r * wide + c];
-                    out[panel_at(features, i + r, j + c)] += value;
-                    if (i + r != j + c) out[panel_at(features, j + c, i + r)] += value;
-                }
+            square_of(x, rows, lo, hi, i, tall, j, wide, sums.data());
+            add_square(sums.data(), features, i, tall, j, wide, gram + m * panel_cells(features));
         }
     });
 }

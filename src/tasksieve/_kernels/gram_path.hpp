@@ -85,7 +85,7 @@ class GramPath {
     double certify(double lam, double ridge, const double *w, const double *h, GramValue &value, double loose);
     void drop_rounding();
     index_t rejected(double lam, double ridge, double gap) const;
-    GramStop solve(double lam, double ridge, double goal, index_t max_epochs, GramValue &value);
+    GramStop solve(double lam, double ridge, double goal, index_t max_epochs, Play &play, GramValue &value);
     void follow(std::vector<index_t> &live, const std::vector<double> &delta, double *h);
     bool outdone(double work) const;
     const double *block_in_play(index_t t, index_t block) const;

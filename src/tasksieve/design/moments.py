@@ -111,8 +111,18 @@ class Moments:
     def split(self, kept: Array, free: Array, constant: bool) -> Moments:
         """Of some columns, others being nuisance; to be asked of moments whose only nuisance column is the constant,
         which stays one or is left out."""
-        square = panels_to_square(self.gram, self.cross.shape[1])
         first = int(constant)
+        if not len(free):
+            return Moments(
+                self.gram.copy(),
+                self.cross.copy(),
+                self.labels.copy(),
+                self.beside[:, :first],
+                self.nuisance[:, :first, :first],
+                self.explained[:, :first],
+                self.rows,
+            )
+        square = panels_to_square(self.gram, self.cross.shape[1])
         beside = np.concatenate([self.beside[:, :first][:, :, kept], square[:, free][:, :, kept]], axis=1)
         nuisance = np.empty((len(square), first + len(free), first + len(free)))
         nuisance[:, :first, :first] = self.nuisance[:, :first, :first]
@@ -121,7 +131,7 @@ class Moments:
         nuisance[:, first:, first:] = square[:, free][:, :, free]
         explained = np.concatenate([self.explained[:, :first], self.cross[:, free]], axis=1)
         cross = np.ascontiguousarray(self.cross[:, kept])
-        gram = self.gram.copy() if len(kept) == square.shape[1] else square_to_panels(square[:, kept][:, :, kept])
+        gram = square_to_panels(square[:, kept][:, :, kept])
         return Moments(gram, cross, self.labels.copy(), beside, nuisance, explained, self.rows)
 
     def weighted(self, factors: Array) -> Moments:

@@ -412,3 +412,29 @@ class Gathered:
         sizes += np.abs(left) * np.sqrt(total)
         unsure = 1.01 * 2.0**-53 * (moments.rows + 4.0 * d + 32.0) * np.square(sizes)
         return np.maximum(found, 0.0), unsure
+
+
+def sums_at_once(x: Array, y: Array, root: Array, offsets: Array, *, shift: bool, n_threads: int) -> Gathered:
+    """What rows amount to that are here all together, about their means.
+
+    Parameters
+    ----------
+    x, y : arrays, (rows, n_features) and (rows, n_tasks), Fortran order
+        Overwritten. Where there is a matrix for each task, y has one column.
+    root : array, (rows,)
+        Roots of the weights.
+    offsets : array of int
+        Where the rows of each matrix begin.
+    """
+    matrices, count = len(offsets) - 1, x.shape[1]
+    shifts, label_shifts = np.empty((count, matrices)), np.empty((y.shape[1], matrices))
+    moments = Moments.zeros(matrices, label_shifts.size, count, 1)
+    none, nothing = np.empty((0, len(x))), np.empty((0, matrices))
+    threads = n_threads if x.size > 100_000 else 1
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found in the sums
+        for columns, found in ((x, shifts), (y, label_shifts)):
+            kernels.centre(
+                columns, offsets, False, root, none, shift, threads, columns, np.empty_like(found), found, nothing
+            )
+        moments.add_rows(x, y if matrices == 1 else y[:, 0], root[None, :], offsets, n_threads)
+    return Gathered(moments, np.ascontiguousarray(shifts.T), label_shifts.ravel())

@@ -138,15 +138,13 @@ class RegularizationPath:
         self.feature_names = feature_names
         self.passes = float(passes)
         self.interrupted = interrupted
-        told = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
-        columns = [np.array(column, dtype=kind) for column, kind in zip(told, _NUMBERS.values(), strict=True)]
+        columns, self.n_selected = _told(points)
         objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
         self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
         self.null_objective = float(null_objective) / unit
-        self.n_selected = _live_rows(points)
         zero_rows = n_features - self.n_selected
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
-        self._points = tuple(points)
+        self._points = points if hasattr(points, "column") else tuple(points)
         self._estimator = None if estimator is None else unfitted(estimator)
         self._facts = facts
         self._classes = classes
@@ -409,13 +407,12 @@ class RegularizationPath:
         return norms[:, np.sort(largest)]
 
 
-def _live_rows(points: Sequence[Any]) -> np.ndarray:
-    """How many rows of each point are not zero: all points at once, since they are many and small."""
-    rows = [point.rows for point in points]
-    counts = np.array([len(own) for own in rows], dtype=np.int64)
-    together = np.concatenate(rows) if rows else np.empty((0, 1))
-    live = together.any(axis=1)
-    if live.all():
-        return counts
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    return np.diff(np.concatenate([[0], np.cumsum(live)])[ends])
+def _told(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
+    """The numbers of all points, and how many rows of each are not zero."""
+    column = getattr(points, "column", None)
+    if column is not None:  # they are columns already
+        return [column(name) for name in _NUMBERS], points.live_rows()  # type: ignore[attr-defined]
+    told = zip(*map(attrgetter(*_NUMBERS), points), strict=True) if points else ((),) * len(_NUMBERS)
+    columns = [np.array(column, dtype=kind) for column, kind in zip(told, _NUMBERS.values(), strict=True)]
+    counts = [np.count_nonzero(point.rows.any(axis=1)) for point in points]
+    return columns, np.array(counts, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -27,14 +28,20 @@ class DataFacts:
     known_fills: Fills | None = None
 
     @classmethod
-    def of(cls, data: TaskData, *features: np.ndarray) -> DataFacts:
+    def of(cls, data: TaskData, features: Iterable[np.ndarray]) -> DataFacts:
         """With what stands for missing calls of features in any of these arrays."""
-        same = {field.name: getattr(data, field.name) for field in fields(cls) if field.name != "known_fills"}
-        return cls(**same, known_fills=data.fills(*features) if features else None)
+        same = {name: getattr(data, name) for name in _SAME}
+        return cls(**same, known_fills=data.fills(*features) if data.has_fills else None)
+
+    @property
+    def has_fills(self) -> bool:
+        return self.known_fills is not None
 
     def fills(self, *features: np.ndarray) -> Fills | None:
         return None if self.known_fills is None else self.known_fills.fills(*features)
 
+
+_SAME = [field.name for field in fields(DataFacts) if field.name != "known_fills"]
 
 # name of a part of the state -> attribute of the model
 ATTRIBUTES = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..fitted.arguments import (
 )
 from ..fitted.model import LossName, TaskLinearModel
 from ..fitted.path import RegularizationPath, Scale
-from ..fitted.progress import reporter
+from ..fitted.progress import reporter, told_from
 from ..fitted.restore import DataFacts
 from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
@@ -144,11 +145,11 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
-        tall = tall_fit(self, data, 1)
-        if tall is not None and tall.fit(exact=True):
-            self._set_features(X, data)
-            return self
         with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
+            tall = tall_fit(self, data, 1)
+            if tall is not None and tall.fit(exact=True):
+                self._set_features(X, data)
+                return self
             problem = self._problem(data)
             solution = self._solve(
                 data,
@@ -156,8 +157,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
                 start=self._last_solution(problem) if self.warm_start else None,
                 progress=self._progress(),
+                by_gram=tall is None,
             )
-        if not solution.points:
+        if not len(solution.points):
             raise solution.reason or KeyboardInterrupt
         point = solution.points[0]
         self._set_features(X, data)
@@ -207,15 +209,20 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         data = self._read_with(X, y, task, sample_weight, offset)
         names = feature_names(X[0] if is_task_list(X) else X)
         chosen = None if alphas is None else given_grid(alphas)
-        tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
-        if tall is not None:
-            grid = default_grid(tall.alpha_max(), n_alphas, eps) if chosen is None else chosen
-            found = tall.path(grid, exact=True)
-            if found is not None:
-                return found
-        problem = self._problem(data)
-        grid = default_grid(self._alpha_max(problem, data), n_alphas, eps) if chosen is None else chosen
-        solution = self._solve(data, problem, grid, progress=self._progress())
+        with one_blas_thread():
+            tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
+            begun = None
+            if tall is not None:
+                grid = default_grid(tall.alpha_max(), n_alphas, eps) if chosen is None else chosen
+                begun = tall.solve(grid, exact=True, progress=self._progress())
+                if begun.interrupted or len(begun.points) == len(grid):
+                    return tall.as_path(begun, grid, stacklevel=3)
+            problem = self._problem(data)
+            if begun is None:
+                grid = default_grid(self._alpha_max(problem, data), n_alphas, eps) if chosen is None else chosen
+                solution = self._solve(data, problem, grid, progress=self._progress())
+            else:
+                solution = self._go_on(data, problem, grid, begun)
         if not solution.interrupted:
             self._warn_scales(data, problem, names)
         return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
@@ -362,8 +369,31 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         with np.errstate(over="ignore"):
             return units.inward(alphas * (self._strength() * self._unit(data)))
 
+    def _go_on(self, data: TaskData, problem: Problem, alphas: np.ndarray, begun: Any) -> Any:
+        """The solution of a path from where sums over the rows have left it."""
+        done, tell = len(begun.points), self._progress()
+        last = begun.points[-1] if done else None
+        solution = self._solve(
+            data,
+            problem,
+            alphas[done:],
+            start=None if last is None else self._guess(problem, last.features, last.rows),
+            progress=None if tell is None else partial(told_from, tell, done, len(alphas)),
+            by_gram=False,
+        )
+        solution.points = [*begun.points, *solution.points]
+        solution.passes += begun.passes
+        return solution
+
     def _solve(
-        self, data: TaskData, problem: Problem, alphas: np.ndarray, *, start: Any = None, progress: Any = None
+        self,
+        data: TaskData,
+        problem: Problem,
+        alphas: np.ndarray,
+        *,
+        start: Any = None,
+        progress: Any = None,
+        by_gram: bool = True,
     ) -> Any:
         units = problem.units
         tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
@@ -378,6 +408,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 **self._engine_options(),
                 start=start,
                 progress=progress,
+                by_gram=by_gram,
             )
         if units != Units():
             solution.points = [units.value(point) for point in solution.points]
@@ -418,8 +449,16 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         coef = self._learned().rows
         if coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
             return None
-        features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
-        rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
+        features = np.flatnonzero(coef.any(axis=0))
+        return self._guess(problem, features, coef[:, features].T)
+
+    def _guess(
+        self, problem: Problem, features: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Features and rows of coefficients, in the units of the solver and without those that are not penalised."""
+        design = problem.design
+        penalised = ~np.isin(features, design.unpenalised)
+        features, rows = features[penalised], problem.units.rows(np.ascontiguousarray(rows[penalised]))
         if self.standardize:
             design.norms()  # measures the scales
             rows /= design.original_units(features, np.ones_like(rows))
@@ -449,7 +488,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             passes=solution.passes,
             interrupted=solution.interrupted,
             estimator=self,
-            facts=DataFacts.of(data, *(point.features for point in solution.points)),
+            facts=DataFacts.of(data, (point.features for point in solution.points)),
             scale=scale,
         )
         if solution.interrupted:

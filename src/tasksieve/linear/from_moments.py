@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -19,6 +18,7 @@ from ..fitted.checkpoint import keeping
 from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
 from ..fitted.path import RegularizationPath
+from ..fitted.progress import told_from
 from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
@@ -105,9 +105,7 @@ class FitsMoments(PathEstimator):
         _refuse_device(self)
         tall = tall_of(self, moments)
         grid = default_grid(tall.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
-        path = tall.path(grid)
-        assert path is not None
-        return path
+        return tall.as_path(tall.solve(grid, exact=False, progress=self._progress()), grid, stacklevel=3)
 
 
 class ComparesMoments(PathEstimatorCV):
@@ -222,10 +220,10 @@ class ComparesMoments(PathEstimatorCV):
         model, tall, grid = models[best], talls[best], grids[best][: n_scored[best]]
         progress = model._progress(f"{type(self).__name__}, all rows")
         solution = tall.solve(grid, exact=exact, progress=progress)
-        if solution is None:
-            return None
         if solution.interrupted:
             raise KeyboardInterrupt
+        if len(solution.points) < len(grid):
+            return None
         self.path_ = tall.as_path(solution, grid, stacklevel=5 if exact else 4)  # a step more from rows
         self.alpha_ = float(grid[k])
         self._set_solution(tall.facts, solution.points[k])
@@ -260,7 +258,7 @@ class ComparesMoments(PathEstimatorCV):
                 tell = model._progress(f"{type(self).__name__}, fold {f + 1}")
                 progress = None
                 if tell is not None:
-                    progress = partial(_tell_from, tell, low, len(grid))
+                    progress = partial(told_from, tell, low, len(grid))
                 solution = walk.solve(grid[values], exact=False, progress=progress)
                 if solution.interrupted:
                     raise KeyboardInterrupt
@@ -411,7 +409,3 @@ def quality_of_sums(
         (Squared.label, cells.mean(own)),
     ]
     return cells.quality(moments.tasks_, columns, unit="folds", folds=folds, n_tried=n_tried)
-
-
-def _tell_from(tell: Callable[[int, int, Any], None], first: int, n_values: int, k: int, _: int, point: Any) -> None:
-    tell(first + k, n_values, point)

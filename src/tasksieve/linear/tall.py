@@ -17,12 +17,16 @@ from ..fitted.path import RegularizationPath
 from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES, warn_norms
 from ..losses import Squared
+from ..path.gram import PATIENCE
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
-from ..tasks import TaskData, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
+from ..tasks import TaskData, gather_at_once, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
 
 _TALL_BYTES = 32 << 20  # X smaller than this may be copied
 _FEWEST_ROWS = 4.0  # of a matrix, to a feature
+_SMALL_BYTES = 4 << 20  # X up to this is copied gladly
+_FEWEST_SMALL = 2.0  # rows of a matrix then, to a feature
+_WORK_AT_ONCE = 2e7  # multiplications that are done before anybody can count them
 _MOST_FEATURES = 3000
 _MOST_AT_ONCE = 256  # features, where a single value is asked for: a few passes over X cost less than more of them
 _MOST_WORK = 5e10  # multiplications to form the Gram matrices, and
@@ -54,6 +58,10 @@ class Tall:
         Whether the columns are indicators or counts, whose scales say nothing.
     readings : int
         Of the rows, for the path to tell.
+    n_threads : int, optional
+        By default the model's.
+    patience : int, optional
+        As of `GramWalk`.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Tall:
         small: bool = False,
         readings: int = 1,
         n_threads: int | None = None,
+        patience: int | None = None,
     ) -> None:
         self.model, self.facts, self._names, self._readings = model, facts, names, readings
         penalty = penalty_of(model, facts)
@@ -77,8 +86,9 @@ class Tall:
             fit_intercept=model.fit_intercept,
             standardize=model.standardize,
             n_threads=kernel_threads(model.n_jobs) if n_threads is None else n_threads,
+            patience=patience,
         )
-        self._gathered, self._small = gathered, small
+        self._small = small
         self._unit: float = model._unit(facts)
 
     @property
@@ -89,31 +99,32 @@ class Tall:
 
     def alpha_max(self) -> float:
         """The smallest alpha whose solution is zero."""
-        return alpha_of(self.problem.lambda_max, self.model._strength() * self._unit)
+        return alpha_of(self.problem.lambda_max(), self.model._strength() * self._unit)
 
     def solve(self, alphas: np.ndarray, *, exact: bool, progress: Any = None) -> Any:
-        """A `PathSolution`; None where the statistics do not prove a value to `tol` and that is asked for (`exact`)."""
+        """A `PathSolution`; it ends before a value that the statistics do not prove to `tol` where that is asked for
+        (`exact`)."""
         model = self.model
         lams = np.asarray(alphas, dtype=np.float64) * (model._strength() * self._unit)
         solution = self.problem.solve(
             lams, tol=model.tol, max_iter=model.max_iter, progress=progress, settle=not exact
         )
-        if solution is not None:
-            solution.passes = float(self._readings)
+        solution.passes = float(self._readings)
         return solution
 
     def fit(self, exact: bool = False) -> bool:
-        """Makes the model a fitted one, but for its features; False as `solve`."""
+        """Makes the model a fitted one, but for its features; False where `solve` finds no value."""
         model, facts = self.model, self.facts
         solution = self.solve(np.array([model.alpha]), exact=exact, progress=model._progress())
-        if solution is None:
-            return False
-        if not solution.points:
+        if solution.interrupted and not len(solution.points):
             raise KeyboardInterrupt
-        model._set_solution(facts, solution.points[0])
+        if not len(solution.points):
+            return False
+        point = solution.points[0]
+        model._set_solution(facts, point)
         self.set_measures(model, solution)
         self.warn_scales(stacklevel=3)
-        if not solution.points[0].converged:
+        if not point.converged:
             model._warn_not_converged(solution, facts)
         return True
 
@@ -121,11 +132,6 @@ class Tall:
         """What a fitted model tells of the problem."""
         model.null_objective_ = float(solution.null_objective) / self._unit
         model._set_scale(self.problem.scale, 0)
-
-    def path(self, alphas: np.ndarray, exact: bool = False, label: str | None = None) -> RegularizationPath | None:
-        """The path of the model; None as `solve`."""
-        solution = self.solve(alphas, exact=exact, progress=self.model._progress(label))
-        return None if solution is None else self.as_path(solution, alphas, stacklevel=4)
 
     def as_path(self, solution: Any, alphas: np.ndarray, stacklevel: int) -> RegularizationPath:
         """A solution as a path of the model; warnings are about a line so far up."""
@@ -137,11 +143,10 @@ class Tall:
         """Once a fit, never in its folds."""
         if self.model.standardize or self._small:
             return
-        columns, _, by_means, _ = self._gathered.squares()
-        spread = np.maximum(columns - by_means, 0.0) if self.model.fit_intercept else columns
-        weights = read_feature_weights(self.model.feature_weights, self._gathered.n_features)
-        counted = np.ones(self._gathered.n_features, dtype=bool) if weights is None else weights == 1.0
-        warn_norms(np.sqrt(spread.max(axis=0)), counted, self._names, stacklevel + 1)
+        norms = np.sqrt(self.problem.spread.max(axis=0))
+        weights = read_feature_weights(self.model.feature_weights, len(norms))
+        counted = np.ones(len(norms), dtype=bool) if weights is None else weights == 1.0
+        warn_norms(norms, counted, self._names, stacklevel + 1)
 
 
 def penalty_of(model: Any, facts: Any) -> SparseGroup:
@@ -177,18 +182,26 @@ def may_be_tall(X: Any) -> bool:
 
 def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None = None) -> Tall | None:
     """The model on tall data, after one reading of them; None where its rows are better left where they are."""
-    if data.known is not None or not is_tall(model, data, n_values) or not suits(model):
+    if data.known is not None or data.source is None or not suits(model):
+        return None
+    few = is_small(model, data, n_values)
+    if not few and not is_tall(model, data, n_values):
         return None
     threads = kernel_threads(model.n_jobs)
     say_where(model, data)
     with one_blas_thread():
-        gathered, readings = gather_rows(data, model.fit_intercept, threads)
-    assert data.source is not None
-    small = data.source.dtype.type in SMALL_TYPES
-    try:
-        found = Tall(model, gathered, data, names, small=small, readings=readings)
-    except Unusable:
-        return None
+        if few:
+            gathered, readings = gather_at_once(data, model.fit_intercept, threads), 1
+        else:
+            gathered, readings = gather_rows(data, model.fit_intercept, threads)
+        indicators = data.source.dtype.type in SMALL_TYPES
+        patience = PATIENCE if few else None  # rows that are at hand are another way
+        try:
+            found = Tall(
+                model, gathered, data, names, small=indicators, readings=readings, n_threads=threads, patience=patience
+            )
+        except Unusable:
+            return None
     if not found.problem.finite:
         data.refuse_not_finite()
     return found if found.serves else None
@@ -211,6 +224,21 @@ def suits(model: Any) -> bool:
     if model.task_graph is not None:
         return False
     return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
+
+
+def is_small(model: Any, data: TaskData, n_values: int) -> bool:
+    """Whether rows are so few that a copy of them is nothing, and yet many beside the features: with the sums of their
+    products the answer is near, and fixed costs would be most of any other way to it."""
+    source = data.source
+    if source is None or not source.dense or source.nbytes > _SMALL_BYTES:
+        return False
+    one = data.n_tasks == 1 or (data.shared and one_matrix(data))
+    if data.shared and not one:
+        return False
+    matrices = 1 if one and model.task_weights is None else data.n_tasks
+    rows = data.n_rows if one else len(data.y)
+    work = float(rows) * data.n_features * data.n_features
+    return rows >= _FEWEST_SMALL * data.n_features * matrices and work <= _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)
 
 
 def is_tall(model: Any, data: TaskData, n_values: int) -> bool:

@@ -13,6 +13,7 @@ goes on from its last value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ from ..losses import TargetLoss, gamma
 from ..penalties import L11, L21, SparseGroup
 from .engine import Value
 from .problem import Problem
+from .values import Values
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +51,7 @@ _ROOM = 10.0  # times the rows of a matrix: so many features in play are more th
 _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
 _DONE, _PAUSED, _SPENT = 0, 1, 4  # why the kernel returns, unless the walk is at its end
-_PATIENCE = 300  # epochs at one value, after which the engine has better means
+PATIENCE = 300  # epochs at one value, after which the engine has better means
 _ORDINARY = 2.0**100  # sizes up to this, and down to its inverse, can be squared twice
 _BUDGET = 5e8  # multiplications in one call: between calls there is time for progress and interrupts
 
@@ -111,7 +113,7 @@ class GramWalk:
         frame: Frame,
         n_rows: float,
         n_threads: int,
-        patience: int | None = _PATIENCE,
+        patience: int | None = PATIENCE,
     ) -> None:
         self._patience, self._n_threads = patience, n_threads
         self.frame = frame
@@ -145,9 +147,10 @@ class GramWalk:
         self.null_value = 0.5 * float(np.sum(moments.labels))
         newton = not (own.has_entries or own.positive or own.ridges(np.ones(1))[0])
         self._ended = False
+        self._cross = np.ascontiguousarray(moments.cross)
         self._path = kernels.GramPath(
             gram,
-            np.ascontiguousarray(moments.cross),
+            self._cross,
             moments.labels,
             self.sizes,
             self._label_sizes,
@@ -160,6 +163,10 @@ class GramWalk:
             n_rows if n_tasks > 1 and newton else 0.0,
             n_threads,
         )
+
+    def lambda_max(self) -> float:
+        """The smallest strength whose solution is zero."""
+        return self._own.polar(self._own.row_gauges(np.ascontiguousarray(self._cross.T)))
 
     @property
     def usable(self) -> bool:
@@ -212,41 +219,45 @@ class GramWalk:
         moments.cross -= moments.explained * self._coefficients[self._of_task, 0]
         moments.labels -= moments.explained[:, 0] * self._fit[:, 0]
 
-    def values(self, lams: Array, goals: Array, max_iter: int) -> list[Value]:
+    def values(self, lams: Array, goals: Array, max_iter: int) -> Sequence[Value]:
         """The first of these strengths, as many as one call solves; none where the walk has come to its end."""
         if self._ended:
             return []
         lams, goals = np.ascontiguousarray(lams, dtype=np.float64), np.asarray(goals, dtype=np.float64)
         allowed = max_iter if self._patience is None else min(max_iter, self._patience)
-        stop, found, places, rows = self._path.advance(
-            lams, self._own.ridges(lams), _ENOUGH * goals, allowed, _BUDGET
-        )
+        stop, facts, places, rows = self._path.advance(lams, self._own.ridges(lams), _ENOUGH * goals, allowed, _BUDGET)
         self._ended = stop not in (_DONE, _PAUSED) and not (stop == _SPENT and allowed == max_iter)
+        found = facts.shape[1]
         if not found:
             return []
-        # Columns of plain numbers: a path of small values must not spend its time here.
-        objective, _, gap, seconds, epochs, rejected, count, _ = zip(*found, strict=True)
-        counts = np.array(count)
+        # Columns all along: a path of small values must not spend its time making objects of them.
+        objective, _, gap, seconds, epochs, rejected, count = facts
+        epochs, rejected, counts = (column.astype(np.int64) for column in (epochs, rejected, count))
         numbers = self._numbers(counts, places, rows.reshape(len(places), len(self._label_sizes)))
-        gaps = (np.array(gap) + numbers.lost).tolist()
-        reached = [gap <= goal for gap, goal in zip(gaps, goals.tolist(), strict=False)]
-        ends = np.cumsum(counts).tolist()
-        features, raw, unpenalised = self.frame.features[places], numbers.raw, self.frame.unpenalised
-        columns = zip(
-            lams.tolist(), [0, *ends], ends, numbers.intercept, (np.array(objective) + numbers.added).tolist(),
-            gaps, epochs, rejected, seconds, reached, strict=False,
-        )  # fmt: skip
-        values = [
-            Value(lam, features[low:high], raw[low:high], intercept, value, gap, epoch, zero, 0, second, done)
-            for lam, low, high, intercept, value, gap, epoch, zero, second, done in columns
-        ]
-        if len(unpenalised):
-            for value, own in zip(values, numbers.free, strict=True):
-                value.features, value.rows = np.concatenate([value.features, unpenalised]), np.vstack([value.rows, own])
-        for k, (done, epoch) in enumerate(zip(reached, epochs, strict=True)):
-            if not done and epoch < max_iter:
+        gaps = gap + numbers.lost
+        reached = gaps <= goals[:found]
+        values = Values(
+            {
+                "lam": lams[:found],
+                "objective": objective + numbers.added,
+                "dual_gap": gaps,
+                "n_iter": epochs,
+                "n_rejected": rejected,
+                "seconds": seconds,
+                "converged": reached,
+            },
+            counts.cumsum(),
+            self.frame.features[places],
+            numbers.raw,
+            numbers.intercept,
+            self.frame.unpenalised,
+            numbers.free,
+        )
+        if not reached.all():
+            short = np.flatnonzero(~reached & (epochs < max_iter))
+            if len(short):
                 self._ended = True  # too slow, or numbers as they are stored fall short of the goal
-                return values[:k]
+                return values.first(int(short[0]))
         return values
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from .walks import PathWalk
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["PathSolution", "Value", "solve_path"]
+Progress = Callable[[int, int, Value], None]
+
+__all__ = ["PathSolution", "Progress", "Value", "solve_path"]
 
 
 @dataclass
@@ -24,7 +26,7 @@ class PathSolution:
     """All values of a path that were finished."""
 
     null_objective: float
-    points: list[Value] = field(default_factory=list)
+    points: Sequence[Value] = ()
     passes: float = 0.0
     #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
     history: Any = None
@@ -33,6 +35,16 @@ class PathSolution:
     reason: BaseException | None = None
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
+
+    def add(self, values: Sequence[Value], n_values: int, tell: Progress | None) -> None:
+        """Further values, of so many; whoever listens hears of one after the other, and may interrupt."""
+        if tell is None:
+            self.points = [*self.points, *values] if len(self.points) else values
+            return
+        self.points = points = list(self.points)
+        for value in values:
+            points.append(value)
+            tell(len(points) - 1, n_values, value)
 
 
 def solve_path(
@@ -47,7 +59,8 @@ def solve_path(
     lazy: bool = True,
     tol_scaling: str = "fixed",
     start: tuple[Array, Array] | None = None,
-    progress: Callable[[int, int, Value], None] | None = None,
+    progress: Progress | None = None,
+    by_gram: bool = True,
 ) -> PathSolution:
     """Solve a problem at decreasing strengths, each to a certified duality gap.
 
@@ -77,6 +90,8 @@ def solve_path(
         A first guess, in units of the scaled columns.
     progress : callable, optional
         ``progress(k, K, value)`` after each value.
+    by_gram : bool
+        False: not by the Gram way, even where that serves.
 
     Returns
     -------
@@ -100,13 +115,11 @@ def solve_path(
             working_set=working_set,
             lazy=lazy,
             start=start,
+            by_gram=by_gram,
         )
         try:
             while (done := len(solution.points)) < len(lams):
-                for k, value in enumerate(walk.values(lams[done:], goals[done:]), done):
-                    solution.points.append(value)
-                    if progress is not None:
-                        progress(k, len(lams), value)
+                solution.add(walk.values(lams[done:], goals[done:]), len(lams), progress)
         except (KeyboardInterrupt, DataLost) as reason:
             solution.interrupted = True
             solution.reason = reason

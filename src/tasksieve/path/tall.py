@@ -7,7 +7,6 @@ go, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..losses import gamma
 from ..penalties import SparseGroup
 from .engine import Value
 from .gram import Frame, GramWalk
-from .solve import PathSolution
+from .solve import PathSolution, Progress
 
 Array = np.ndarray[Any, Any]
 
@@ -45,23 +44,34 @@ class TallProblem:
     fit_intercept, standardize : bool
         Without intercepts the moments must be about 0.
     n_threads : int
+    patience : int, optional
+        As of `GramWalk`.
 
     Attributes
     ----------
     scale : array, (n_features, n_tasks), optional
         What columns are divided by.
-    lambda_max : float
-        The smallest strength whose solution is zero.
+    spread : array, (matrices, n_features)
+        Sums of squares of the columns about their means; without intercepts, about 0.
     """
 
     def __init__(
-        self, gathered: Gathered, penalty: SparseGroup, *, fit_intercept: bool, standardize: bool, n_threads: int
+        self,
+        gathered: Gathered,
+        penalty: SparseGroup,
+        *,
+        fit_intercept: bool,
+        standardize: bool,
+        n_threads: int,
+        patience: int | None = None,
     ) -> None:
         self._gathered = gathered
+        columns, labels, by_means, _ = gathered.squares()
+        self.spread = np.maximum(columns - by_means, 0.0) if fit_intercept else columns
         free, kept = np.flatnonzero(~penalty.penalised), np.flatnonzero(penalty.penalised)
         self.n_tasks, count = gathered.n_tasks, len(kept)
         matrices = len(gathered.shifts)
-        scale = self._deviations(fit_intercept) if standardize else None
+        scale = self._deviations(columns) if standardize else None
         self.scale = None if scale is None else np.broadcast_to(scale, (self.n_tasks, gathered.n_features)).T
         moments = gathered.moments.split(kept, free, fit_intercept)
         of_task = np.zeros(self.n_tasks, dtype=np.int64) if matrices == 1 else np.arange(self.n_tasks)
@@ -77,16 +87,16 @@ class TallProblem:
             gathered.totals,
             None if scale is None else np.ascontiguousarray(scale[:, kept]),
         )
-        sizes = np.sqrt(np.concatenate([part.ravel() for part in gathered.squares()[:2]]))
-        live = sizes[sizes > 0.0]
+        sizes = np.sqrt(np.concatenate([columns.ravel(), labels]))
+        live = sizes[sizes != 0.0]
         #: whether numbers are of a size that their fourth powers have a representation
-        self.ordinary = bool(np.all(np.isfinite(sizes))) and bool(np.all((live < _ORDINARY) & (live > 1.0 / _ORDINARY)))
-        self.finite = bool(np.all(np.isfinite(sizes)))
+        self.ordinary = bool(((live < _ORDINARY) & (live > 1.0 / _ORDINARY)).all())
+        self.finite = self.ordinary or bool(np.isfinite(sizes).all())
         if not self.ordinary:
             return
         if not count:
             raise Unusable("every feature has weight 0 in feature_weights: nothing is penalised")
-        self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads, patience=None)
+        self._walk = GramWalk(moments, penalty, frame, _NO_RESIDUALS, n_threads, patience)
         self.null_value = self._walk.null_value
         if self.null_value == 0.0 and len(free):
             raise Unusable("features of weight 0 in feature_weights explain the labels exactly")
@@ -95,14 +105,14 @@ class TallProblem:
         #: whether what is to be explained is more than rounding
         self.usable = self._walk.usable or self.null_value == 0.0
         self._label_squares = float(np.sum(gathered.moments.labels))
-        own = penalty.restrict(kept)
-        self.lambda_max = own.polar(own.row_gauges(np.ascontiguousarray(moments.cross.T)))
 
-    def _deviations(self, fit_intercept: bool) -> Array:
+    def lambda_max(self) -> float:
+        """The smallest strength whose solution is zero."""
+        return self._walk.lambda_max()
+
+    def _deviations(self, columns: Array) -> Array:
         """Of columns about their means (about 0 without intercepts), 1 where there is none: (matrices, n_features)."""
-        columns, _, by_means, _ = self._gathered.squares()
-        spread = columns - by_means if fit_intercept else columns
-        spread = np.where(spread > gamma(_NOISE) * columns, spread, 0.0)
+        spread = np.where(self.spread > gamma(_NOISE) * columns, self.spread, 0.0)
         totals = self._gathered.moments.nuisance[:, :1, 0]
         scale = np.sqrt(np.divide(spread, totals, out=np.zeros_like(spread), where=totals > 0.0))
         scale[scale == 0.0] = 1.0
@@ -114,57 +124,56 @@ class TallProblem:
         *,
         tol: float,
         max_iter: int,
-        progress: Callable[[int, int, Value], None] | None = None,
+        progress: Progress | None = None,
         settle: bool = True,
-    ) -> PathSolution | None:
+    ) -> PathSolution:
         """The path; where the statistics have too few digits for `tol` as near as they come, or without `settle`
-        None."""
+        only the values before."""
         solution = PathSolution(self.null_value)
         goals = np.full(len(lams), tol * self.null_value)
-
-        def found(value: Value) -> None:
-            solution.points.append(value)
-            if progress is not None:
-                progress(len(solution.points) - 1, len(lams), value)
-
         try:
             with one_blas_thread():
                 if self.null_value == 0.0:
-                    self._nothing(lams, goals, found)
-                elif not self._along(lams, goals, max_iter, found, settle):
-                    return None
+                    solution.add(self._nothing(lams, goals), len(lams), progress)
+                else:
+                    self._along(solution, lams, goals, max_iter, progress, settle)
         except KeyboardInterrupt:
             solution.interrupted = True
         return solution
 
     def _along(
-        self, lams: Array, goals: Array, max_iter: int, found: Callable[[Value], None], settle: bool
-    ) -> bool:
-        done, loose, tried = 0, 1.0, False
-        while done < len(lams):
+        self, solution: PathSolution, lams: Array, goals: Array, max_iter: int, progress: Progress | None, settle: bool
+    ) -> None:
+        loose, tried = 1.0, False
+        while (done := len(solution.points)) < len(lams):
             eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
             values = self._walk.values(lams[done:], eased[done:], max_iter)
-            for value in values:
-                if value.converged and not value.dual_gap <= goals[done]:
-                    value = replace(value, converged=False, limit=_LIMIT)
-                found(value)
-                done += 1
-            if not values:
-                if tried and not settle:
-                    return False
+            if loose > 1.0:
+                values = [_limited(value, goal) for value, goal in zip(values, goals[done:], strict=False)]
+            solution.add(values, len(lams), progress)
+            if not len(values):
+                if not settle:
+                    return
                 if tried:
                     loose *= 10.0
                     if eased[done] > 1e3 * self.null_value:
                         raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
                 self._walk.again()
-            tried = not values
-        return True
+            tried = not len(values)
 
-    def _nothing(self, lams: Array, goals: Array, found: Callable[[Value], None]) -> None:
+    def _nothing(self, lams: Array, goals: Array) -> list[Value]:
         """Labels that intercepts and unpenalised features explain without a penalised one: W = 0 at every strength."""
-        none = np.empty((0, self.n_tasks))
+        none, features = np.empty((0, self.n_tasks)), np.empty(0, dtype=np.int64)
         gap = gamma(self._gathered.moments.rows + 64.0) * self._label_squares
-        for lam, goal in zip(lams, goals, strict=True):
-            intercept = self._gathered.means()[1] if self._walk.frame.fit_intercept else np.zeros(self.n_tasks)
-            features = np.empty(0, dtype=np.int64)
-            found(Value(float(lam), features, none, intercept, 0.0, gap, 0, 0, 0, 0.0, bool(gap <= goal)))
+        intercept = self._gathered.means()[1] if self._walk.frame.fit_intercept else np.zeros(self.n_tasks)
+        return [
+            Value(float(lam), features, none, intercept, 0.0, gap, 0, 0, 0, 0.0, bool(gap <= goal))
+            for lam, goal in zip(lams, goals, strict=True)
+        ]
+
+
+def _limited(value: Value, goal: float) -> Value:
+    """A value that was solved to another goal than this one says what stands in the way."""
+    if not value.converged or value.dual_gap <= goal:
+        return value
+    return replace(value, converged=False, limit=_LIMIT)

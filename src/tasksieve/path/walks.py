@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 class Walk(Protocol):
     """Values of a path, as many at a time as are best found together."""
 
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
         """The first of the values at the next strengths, at least one, each solved until its gap is at most its goal.
 
         Nobody hears of them, and nothing can stop them, in between.
@@ -64,7 +64,7 @@ class EngineWalk(Walk):
             start=start,
         )
 
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
         ahead = float(lams[1]) if len(lams) > 1 else None
         return [self.engine.step(float(lams[0]), float(goals[0]), ahead)]
 
@@ -132,10 +132,10 @@ class PathWalk(Walk):
         """What an algorithm for study has kept."""
         return None if self._engine is None else self._engine.engine.strategy.history
 
-    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> list[Value]:
+    def values(self, lams: Sequence[float] | Array, goals: Sequence[float] | Array) -> Sequence[Value]:
         if self._gram is not None:
             found = self._gram.values(np.asarray(lams), np.asarray(goals), self._max_iter)
-            if found:
+            if len(found):
                 self._last = found[-1]
                 return found
             self._gram = None

@@ -15,7 +15,7 @@ from .class_weights import with_class_weight
 from .cluster import by_rows, is_dask, is_zarr
 from .data import TaskData, read_tasks
 from .fills import Fills
-from .gather import GatheredFolds, gather_folds, gather_rows, one_matrix
+from .gather import GatheredFolds, gather_at_once, gather_folds, gather_rows, one_matrix
 from .groups import read_groups
 from .labels import (
     label_array,
@@ -49,6 +49,7 @@ __all__ = [
     "add_offset",
     "by_rows",
     "count_rows",
+    "gather_at_once",
     "gather_folds",
     "gather_rows",
     "is_dask",

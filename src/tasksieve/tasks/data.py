@@ -78,10 +78,15 @@ class TaskData(TaskLabels):
         source = self.source
         return self.storage.take(features) if source is None or source.stored else source.cut(features)
 
-    def fills(self, *features: np.ndarray) -> Fills | None:
-        """What stands for missing calls of the features in these arrays, where calls can be missing (`read_plink`)."""
+    @property
+    def has_fills(self) -> bool:
+        """Whether calls can be missing (`read_plink`)."""
         source = self.source
-        if source is None or not isinstance(source.matrices[0], Storage) or not hasattr(self.storage, "fills"):
+        return source is not None and isinstance(source.matrices[0], Storage) and hasattr(self.storage, "fills")
+
+    def fills(self, *features: np.ndarray) -> Fills | None:
+        """What stands for missing calls of the features in these arrays, where calls can be missing."""
+        if not self.has_fills:
             return None
         chosen = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *features]))
         means = self.storage.fills(chosen)

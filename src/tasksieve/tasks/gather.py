@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..design.moments import leave_one_out
-from ..design.sums import Gathered, RowSums, SharedSums, block_rows
+from ..design.sums import Gathered, RowSums, SharedSums, block_rows, sums_at_once
 from .cluster_sums import sums_in_cluster
 from .data import TaskData
 
@@ -22,6 +22,18 @@ def gather_rows(data: TaskData, shift: bool, n_threads: int) -> tuple[Gathered, 
     if not shift or found.well_centred:
         return found, 1
     return _read(data, shift, n_threads, found.means(), None, 1)[0], 2
+
+
+def gather_at_once(data: TaskData, shift: bool, n_threads: int) -> Gathered:
+    """The same for rows that are few enough to be copied: those of one matrix for all tasks, or of one a task."""
+    source, n_tasks = data.source, data.n_tasks
+    assert source is not None
+    x, alike = source.columns(), data.shared or n_tasks == 1
+    y = np.array(data.y.reshape(n_tasks if alike else 1, -1).T, order="F")
+    offsets = np.array([0, len(x)]) if alike else data.offsets
+    weights = data.weights[: len(x)]
+    root = np.ones(len(x)) if (weights == 1.0).all() else np.sqrt(weights)
+    return sums_at_once(x, y, root, offsets, shift=shift, n_threads=n_threads)
 
 
 @dataclass

@@ -51,6 +51,11 @@ class RowSource:
         out = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return out if self._order is None else out[self._order]
 
+    def columns(self) -> Array:
+        """All columns of dense rows, in task order and Fortran order: a copy."""
+        rows = self._matrices[0] if len(self._matrices) == 1 else np.concatenate(self._matrices)
+        return np.array(rows if self._order is None else rows[self._order], dtype=np.float64, order="F", subok=False)
+
     @property
     def matrices(self) -> list[Any]:
         """What was given: one matrix, or one a task."""

@@ -68,7 +68,8 @@ class GramPath:
         self._w = np.zeros((features, tasks))
 
     def advance(self, lams, ridges, goals, max_epochs, budget):
-        """(why it stopped, values, features, rows): as `GramPath::advance`."""
+        """(why it stopped, facts, features, rows): as `GramPath::advance`; facts of all values are objectives, wobbles,
+        gaps, seconds, epochs, rejected rows and numbers of rows."""
         values: list = []
         features: list = []
         rows: list = []
@@ -86,21 +87,21 @@ class GramPath:
                 w[np.linalg.norm(w, axis=1) * self._sizes.max(axis=1) <= least] = 0.0
                 objective, wobble, gap, lost, _ = self._certify(w, lam, ridge)
                 if gap > goal and not gap < before and epochs > 1000:
-                    return 3, values, *self._arrays(features, rows)
+                    return 3, *self._arrays(values, features, rows)
             if not np.isfinite(gap) or (gap > goal and lost > 0.1 * goal):
-                return 3, values, *self._arrays(features, rows)
+                return 3, *self._arrays(values, features, rows)
             self._w = w
             live = np.flatnonzero(w.any(axis=1))
             seconds = time.perf_counter() - began
-            values.append((objective, wobble, gap, seconds, epochs, rejected, len(live), bool(gap <= goal)))
+            values.append((objective, wobble, gap, seconds, epochs, rejected, len(live)))
             features.append(live)
             rows.append(w[live].ravel())
-        return 0, values, *self._arrays(features, rows)
+        return 0, *self._arrays(values, features, rows)
 
     @staticmethod
-    def _arrays(features, rows):
-        none = np.empty(0, dtype=np.int64)
-        return np.concatenate([none, *features]).astype(np.int64), np.concatenate([np.empty(0), *rows])
+    def _arrays(values, features, rows):
+        none, facts = np.empty(0, dtype=np.int64), np.array(values, dtype=np.float64).reshape(-1, 7).T.copy()
+        return facts, np.concatenate([none, *features]).astype(np.int64), np.concatenate([np.empty(0), *rows])
 
     def _correlations(self, w):
         fitted = np.stack([gram @ w[:, t] for t, gram in enumerate(self._gram)], axis=1)

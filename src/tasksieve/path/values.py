@@ -1,0 +1,93 @@
+"""Many values of a path at once, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from .engine import Value
+
+Array = np.ndarray[Any, Any]
+
+
+class Values(Sequence[Value]):
+    """Values that were found together: each becomes a `Value` when somebody asks for it.
+
+    The path of a small problem is a hundred of them, and making so many objects would take as long as solving it.
+
+    Parameters
+    ----------
+    columns : dict of str to array
+        Attributes of the values by their names: one number each.
+    ends : array of int
+        Where the features of each value end.
+    features, rows : arrays
+        Of all values, one after another.
+    intercept : array, (values, n_tasks)
+    free, free_rows : arrays, (k,) and (values, k, n_tasks)
+        Features that every value has beside these.
+    """
+
+    def __init__(
+        self,
+        columns: dict[str, Array],
+        ends: Array,
+        features: Array,
+        rows: Array,
+        intercept: Array,
+        free: Array,
+        free_rows: Array,
+    ) -> None:
+        self._columns, self._ends = columns, ends
+        self._features, self._rows, self._intercept = features, rows, intercept
+        self._free, self._free_rows = free, free_rows
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, k: int) -> Value: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[Value]: ...
+
+    def __getitem__(self, k: int | slice) -> Value | list[Value]:
+        if isinstance(k, slice):
+            return [self._value(place) for place in range(*k.indices(len(self)))]
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"value {k} of {len(self)}")
+        return self._value(int(k) % len(self))
+
+    def _value(self, k: int) -> Value:
+        own = slice(int(self._ends[k - 1]) if k else 0, int(self._ends[k]))
+        features, rows = self._features[own], self._rows[own]
+        if len(self._free):
+            features = np.concatenate([features, self._free])
+            rows = np.vstack([rows, self._free_rows[k]])
+        numbers: dict[str, Any] = {name: column[k].item() for name, column in self._columns.items()}
+        return Value(features=features, rows=rows, intercept=self._intercept[k], n_rejected_dynamic=0, **numbers)
+
+    def first(self, count: int) -> Values:
+        """The first of them."""
+        columns = {name: column[:count] for name, column in self._columns.items()}
+        ends = self._ends[:count]
+        last = int(ends[-1]) if count else 0
+        return Values(
+            columns, ends, self._features[:last], self._rows[:last], self._intercept[:count], self._free,
+            self._free_rows[:count],
+        )  # fmt: skip
+
+    def column(self, name: str) -> Array:
+        """An attribute of all values."""
+        found = self._columns.get(name)
+        return np.zeros(len(self), dtype=np.int64) if found is None else found
+
+    def live_rows(self) -> Array:
+        """How many rows of each value are not zero."""
+        live = self._rows.any(axis=1)
+        found = np.diff(self._ends, prepend=0)
+        if not live.all():
+            found = np.diff(np.concatenate([[0], np.cumsum(live)])[self._ends], prepend=0)
+        return found + np.count_nonzero(self._free_rows.any(axis=2), axis=1) if len(self._free) else found
