@@ -181,3 +181,27 @@ def test_stored_values(rng, matrices, n_nuisance, intercept):
         kernels.stored_values(counts[:-1].copy(), *given[1:], left[:-1].copy(), facts[:, :-1].copy())
     with pytest.raises(ValueError):
         kernels.stored_values(counts, places + 1, *given[2:], left, facts)
+
+
+def test_shifts_are_within_the_range(rng):
+    """Of what is constant the shift is its value; of what hardly varies, nothing outside."""
+    columns = {
+        "constant": np.full(1001, 0.1),
+        "two neighbours": np.where(rng.uniform(size=1001) < 0.3, 0.1, np.nextafter(0.1, 1.0)),
+        "one is far": np.r_[np.full(1000, 1e9 / 3.0), 1e9],
+        "large and constant": np.full(1001, 1e300 / 7.0),
+        "ordinary": rng.standard_normal(1001) + 5.0,
+    }
+    x = np.asfortranarray(np.stack(list(columns.values()), axis=1))
+    weights = rng.uniform(0.0, 2.0, 1001)
+    weights[::7] = 0.0
+    x[::7] += 1.0  # does not count
+    for root in (np.ones(1001), weights):
+        given = x if root is weights else np.asfortranarray(np.stack(list(columns.values()), axis=1))
+        out, squares, shifts = np.empty_like(given), np.empty((5, 1)), np.empty((5, 1))
+        none, offsets = np.empty((0, 1001)), np.array([0, 1001])
+        kernels.centre(given, offsets, False, root, none, True, 1, out, squares, shifts, np.empty((0, 1)))
+        live = given[root > 0.0]
+        assert np.all((shifts[:, 0] >= live.min(axis=0)) & (shifts[:, 0] <= live.max(axis=0)))
+        assert not out[:, [0, 3]].any()
+        np.testing.assert_allclose(shifts[:, 0], np.average(given, axis=0, weights=root**2), rtol=1e-14)

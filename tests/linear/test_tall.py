@@ -1,4 +1,5 @@
-"""Tall data: read once in blocks of rows, never copied, and the same models as from the rows themselves."""
+"""Tall data: read once in blocks of rows, never copied, or at once where they are few; and the same models as from the
+rows themselves."""
 
 from __future__ import annotations
 
@@ -25,9 +26,11 @@ def make(n: int = 600, d: int = 9, tasks: int = 4, seed: int = 0) -> tuple[np.nd
     return X, np.einsum("ij,ij->i", X, W[task]) + rng.standard_normal(n) + task, task
 
 
-@pytest.fixture
-def gathered(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Everything is tall here, and read in small blocks; whoever asks for columns is noted."""
+@pytest.fixture(params=["blocks", "at once"])
+def gathered(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[Any]:
+    """Everything is tall here, and read in small blocks, or at once; whoever asks for columns is noted."""
+    monkeypatch.setattr(tall, "_SMALL_BYTES", -1 if request.param == "blocks" else 1 << 30)
+    monkeypatch.setattr(tall, "_FEWEST_SMALL", 0.0)
     asked: list[Any] = []
     whole = RowSource.storage.func  # type: ignore[attr-defined]
     monkeypatch.setattr(RowSource, "storage", property(lambda self: asked.append(self) or whole(self)))
@@ -41,6 +44,7 @@ def ordinarily(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
     """The same by the way of the engine."""
     with monkeypatch.context() as context:
         context.setattr(tall, "_TALL_BYTES", np.inf)
+        context.setattr(tall, "_SMALL_BYTES", -1)
         return run()
 
 
@@ -191,9 +195,54 @@ def test_drift_is_read_twice(monkeypatch: pytest.MonkeyPatch, gathered: list[Any
     X, y, task = make(2000)
     X[:4, 4] += 1e6
     monkeypatch.setattr(sums, "BLOCK_BYTES", 8 * 11 * 4)
+    monkeypatch.setattr(tall, "_SMALL_BYTES", -1)
     path = ts.MultiTaskLasso(standardize=True).path(X, y, task=task, n_alphas=4)
     assert path.passes == 2.0
     assert np.all(path.relative_gaps <= 1e-6)
+
+
+@pytest.mark.parametrize("name", ["plain", "standardize", "unpenalised", "positive"])
+def test_what_takes_too_long_goes_on_with_residuals(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The first values from sums of products, the rest by the engine, from where they have ended."""
+    X, y, task = make()
+    X[:, 4:] = X[:, :5] + 0.02 * X[:, 4:]
+    model = ts.MultiTaskLasso(**OPTIONS[name])
+    grid = model.path(X, y, task=task, n_alphas=12).alphas
+    monkeypatch.setattr(tall, "PATIENCE", 4)
+    whole, guesses = [], []
+    solve, guess = tall.Tall.solve, ts.MultiTaskLasso._guess
+
+    def noted(self: Any, *given: Any, **options: Any) -> Any:
+        whole.append(solve(self, *given, **options))
+        return whole[-1]
+
+    monkeypatch.setattr(tall.Tall, "solve", noted)
+    monkeypatch.setattr(
+        ts.MultiTaskLasso, "_guess", lambda self, *given: guesses.append(guess(self, *given)) or guesses[-1]
+    )
+    path = model.path(X, y, task=task, alphas=grid)
+    assert 0 < len(whole[0].points) < len(grid)
+    assert len(guesses) == 1
+    assert len(path) == len(grid)
+    same_paths(path, ordinarily(monkeypatch, lambda: model.path(X, y, task=task, alphas=grid)))
+    fitted = model.set_params(alpha=float(grid[-1])).fit(X, y, task=task)
+    assert fitted.dual_gap_ <= 1e-6 * fitted.null_objective_
+    assert abs(fitted.objective_ - path.objectives[-1]) <= fitted.dual_gap_ + path.dual_gaps[-1]
+
+
+def test_everyday_fits_need_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to say that rows are few: sums of products are taken at once, and columns are asked of nobody."""
+    asked: list[Any] = []
+    whole = RowSource.storage.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(RowSource, "storage", property(lambda self: asked.append(self) or whole(self)))
+    X, y, task = make()
+    for given in ((X, y), (X, y, task), (X, np.stack([y, -y], axis=1))):
+        model = ts.MultiTaskLasso(0.1).fit(*given)
+        assert model.dual_gap_ <= 1e-6 * model.null_objective_
+        assert model.path(*given, n_alphas=5).passes == 1.0
+    assert not asked
+    ts.MultiTaskLasso(0.1).fit(X[:12], y[:12])  # few rows beside the features
+    assert asked
 
 
 def test_what_cannot_be_proved_goes_back_to_residuals(gathered: list[Any]) -> None:

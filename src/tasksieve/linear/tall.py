@@ -21,6 +21,7 @@ from ..path.gram import PATIENCE
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
 from ..tasks import TaskData, gather_at_once, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
+from .units import Units
 
 _TALL_BYTES = 32 << 20  # X smaller than this may be copied
 _FEWEST_ROWS = 4.0  # of a matrix, to a feature
@@ -105,7 +106,7 @@ class Tall:
         """A `PathSolution`; it ends before a value that the statistics do not prove to `tol` where that is asked for
         (`exact`)."""
         model = self.model
-        lams = np.asarray(alphas, dtype=np.float64) * (model._strength() * self._unit)
+        lams = model._inward(self.facts, Units(), np.asarray(alphas, dtype=np.float64))
         solution = self.problem.solve(
             lams, tol=model.tol, max_iter=model.max_iter, progress=progress, settle=not exact
         )
@@ -189,7 +190,7 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
         return None
     threads = kernel_threads(model.n_jobs)
     say_where(model, data)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
         if few:
             gathered, readings = gather_at_once(data, model.fit_intercept, threads), 1
         else:
@@ -202,9 +203,12 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
             )
         except Unusable:
             return None
-    if not found.problem.finite:
+    problem = found.problem
+    if not problem.finite:
         data.refuse_not_finite()
-    return found if found.serves else None
+    # Squares that are all zero may be those of numbers too small to be squared: whoever has the rows can tell.
+    known = found.serves and problem.null_value > 0.0 and problem.spread.any()
+    return found if known else None
 
 
 def say_where(model: Any, data: TaskData) -> None:
@@ -221,7 +225,7 @@ def suits(model: Any) -> bool:
     """Whether a model is one of those that moments determine, solved in the way that was meant for it."""
     if type(model._member) is not Squared or model.warm_start or model._engine_options() != {"screening": "auto"}:
         return False
-    if model.task_graph is not None:
+    if model.task_graph is not None and model.graph_strength > 0.0:
         return False
     return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
 
