@@ -146,7 +146,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
-            tall = tall_fit(self, data, 1)
+            tall = tall_fit(self, data, 1, feature_names(X[0] if is_task_list(X) else X))
             if tall is not None and tall.fit(exact=True):
                 self._set_features(X, data)
                 return self

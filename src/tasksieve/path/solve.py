@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class PathSolution:
     """All values of a path that were finished."""
 
     null_objective: float
-    points: Sequence[Value] = ()
+    points: Sequence[Value] = field(default_factory=list)
     passes: float = 0.0
     #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
     history: Any = None
