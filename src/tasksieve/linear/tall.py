@@ -239,6 +239,9 @@ def is_small(model: Any, data: TaskData, n_values: int) -> bool:
     one = data.n_tasks == 1 or (data.shared and one_matrix(data))
     if data.shared and not one:
         return False
+    weights = read_feature_weights(model.feature_weights, data.n_features)
+    if weights is not None and not weights.all():
+        return False  # what unpenalised columns explain has more digits by residuals
     matrices = 1 if one and model.task_weights is None else data.n_tasks
     rows = data.n_rows if one else len(data.y)
     work = float(rows) * data.n_features * data.n_features

@@ -52,6 +52,7 @@ _LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
 _DONE, _PAUSED, _SPENT = 0, 1, 4  # why the kernel returns, unless the walk is at its end
 PATIENCE = 300  # epochs at one value, after which the engine has better means
+_INDEPENDENT = 0.03  # nuisance columns less independent than this cost digits that residuals keep
 _ORDINARY = 2.0**100  # sizes up to this, and down to its inverse, can be squared twice
 _BUDGET = 5e8  # multiplications in one call: between calls there is time for progress and interrupts
 
@@ -206,7 +207,7 @@ class GramWalk:
             moments.cross[tasks] -= moments.explained[tasks] @ self._coefficients[m]
             moments.labels[tasks] -= np.einsum("tz,tz->t", moments.explained[tasks], self._fit[tasks])
         np.maximum(moments.labels, 0.0, out=moments.labels)
-        worst = float(np.min(self._independence, initial=1.0))
+        worst = self.independence
         return entry * (1.0 + np.sqrt(count) / worst) ** 2 if worst > 0.0 else np.inf
 
     def _take_out_means(self, moments: Moments) -> None:
@@ -259,6 +260,11 @@ class GramWalk:
                 self._ended = True  # too slow, or numbers as they are stored fall short of the goal
                 return values.first(int(short[0]))
         return values
+
+    @property
+    def independence(self) -> float:
+        """The least singular value of nuisance columns of length 1, over all matrices."""
+        return float(np.min(self._independence, initial=1.0))
 
     @property
     def dependent(self) -> int | None:
@@ -434,4 +440,4 @@ def _walk_of(problem: Problem, penalty: SparseGroup, loss: TargetLoss) -> GramWa
         scale = np.ascontiguousarray(scale[features].T[:matrices])
     rows = len(columns.x) / matrices
     walk = GramWalk(moments, penalty, frame_of(problem, columns, features, scale), rows, design.n_threads)
-    return walk if walk.usable else None
+    return walk if walk.usable and walk.independence >= _INDEPENDENT else None
