@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,11 @@ def square_to_panels(square: Array) -> Array:
 
 def panel_diagonal(panels: Array, n_features: int) -> Array:
     """Diagonals of such matrices: (matrices, n_features)."""
+    return panels[:, _diagonal_cells(n_features)]
+
+
+@lru_cache(maxsize=8)
+def _diagonal_cells(n_features: int) -> Array:
     j = np.arange(n_features)
     panel = j // PANEL_ROWS * -(-n_features // PANEL_COLUMNS) + j // PANEL_COLUMNS
-    return panels[:, (panel * PANEL_ROWS + j % PANEL_ROWS) * PANEL_COLUMNS + j % PANEL_COLUMNS]
+    return (panel * PANEL_ROWS + j % PANEL_ROWS) * PANEL_COLUMNS + j % PANEL_COLUMNS

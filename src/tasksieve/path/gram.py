@@ -133,8 +133,8 @@ class GramWalk:
         self._beside, self._nuisance, self._explained = moments.beside, moments.nuisance, moments.explained
         # Relative error of a sum of products: of two roundings each in shifting, weighting and the root of the weight.
         self._sums = gamma(moments.rows + 16)
-        self._coefficients = np.zeros(moments.beside.shape)  # (Z'Z)^-1 Z'X
-        self._fit = np.zeros(moments.explained.shape)  # (Z'Z)^-1 Z'y
+        self._coefficients: Array = np.zeros(moments.beside.shape)  # (Z'Z)^-1 Z'X
+        self._fit: Array = np.zeros(moments.explained.shape)  # (Z'Z)^-1 Z'y
         self._independence = np.ones(matrices)  # least singular values of Z, columns of length 1
         self._rounding = float(self._eliminate(moments)) + gamma(16)
         if frame.scale is not None:

@@ -22,7 +22,7 @@ from .solve import PathSolution, Progress
 
 Array = np.ndarray[Any, Any]
 
-_ORDINARY = 2.0**100  # sizes up to this, and down to its inverse, can be squared twice
+_ORDINARY = 2.0**200  # squares up to this, and down to its inverse, can be squared again
 _NOISE = 64.0  # roundings: a spread that is no more than these is none
 _NO_RESIDUALS = 1e9  # rows, for the walk to count by: there are no residuals that it could leave anything to
 _LIMIT = "its statistics, sums over the rows, have no more digits"
@@ -68,7 +68,8 @@ class TallProblem:
         self._gathered = gathered
         columns, labels, by_means, _ = gathered.squares()
         self.spread = np.maximum(columns - by_means, 0.0) if fit_intercept else columns
-        free, kept = np.flatnonzero(~penalty.penalised), np.flatnonzero(penalty.penalised)
+        penalised = penalty.penalised
+        free, kept = np.flatnonzero(~penalised), np.flatnonzero(penalised)
         self.n_tasks, count = gathered.n_tasks, len(kept)
         matrices = len(gathered.shifts)
         scale = self._deviations(columns) if standardize else None
@@ -87,11 +88,11 @@ class TallProblem:
             gathered.totals,
             None if scale is None else np.ascontiguousarray(scale[:, kept]),
         )
-        sizes = np.sqrt(np.concatenate([columns.ravel(), labels]))
-        live = sizes[sizes != 0.0]
+        squares = np.concatenate([columns.ravel(), labels])
+        live = squares[squares != 0.0]
         #: whether numbers are of a size that their fourth powers have a representation
         self.ordinary = bool(((live < _ORDINARY) & (live > 1.0 / _ORDINARY)).all())
-        self.finite = self.ordinary or bool(np.isfinite(sizes).all())
+        self.finite = self.ordinary or bool(np.isfinite(squares).all())
         if not self.ordinary:
             return
         if not count:
