@@ -27,6 +27,7 @@ _TALL_BYTES = 32 << 20  # X smaller than this may be copied
 _FEWEST_ROWS = 4.0  # of a matrix, to a feature
 _SMALL_BYTES = 4 << 20  # X up to this is copied gladly
 _FEWEST_SMALL = 2.0  # rows of a matrix then, to a feature
+_MOST_MATRICES = 64  # for a single value: with more, sums of each cost more than a few passes over all rows
 _WORK_AT_ONCE = 2e7  # multiplications that are done before anybody can count them
 _MOST_FEATURES = 3000
 _MOST_AT_ONCE = 256  # features, where a single value is asked for: a few passes over X cost less than more of them
@@ -243,6 +244,8 @@ def is_small(model: Any, data: TaskData, n_values: int) -> bool:
     if weights is not None and not weights.all():
         return False  # what unpenalised columns explain has more digits by residuals
     matrices = 1 if one and model.task_weights is None else data.n_tasks
+    if n_values == 1 and matrices > _MOST_MATRICES:
+        return False
     rows = data.n_rows if one else len(data.y)
     work = float(rows) * data.n_features * data.n_features
     return rows >= _FEWEST_SMALL * data.n_features * matrices and work <= _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)
