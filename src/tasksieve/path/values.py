@@ -87,7 +87,7 @@ class Values(Sequence[Value]):
     def live_rows(self) -> Array:
         """How many rows of each value are not zero."""
         live = self._rows.any(axis=1)
-        found = np.diff(self._ends, prepend=0)
-        if not live.all():
-            found = np.diff(np.concatenate([[0], np.cumsum(live)])[self._ends], prepend=0)
+        ends = self._ends if live.all() else np.concatenate([[0], live.cumsum()])[self._ends]
+        found = ends.copy()
+        found[1:] -= ends[:-1]
         return found + np.count_nonzero(self._free_rows.any(axis=2), axis=1) if len(self._free) else found
