@@ -653,10 +653,7 @@ GramStop GramPath::solve(double lam, double ridge, double goal, index_t max_epoc
         fresh(start_w_.data(), start_h_.data());
         certify(lam, ridge, start_w_.data(), start_h_.data(), value, 1.0);
         if (!std::isfinite(value.gap)) return GramStop::rounding;
-        if (value.gap <= goal) {
-            value.converged = true;
-            return GramStop::done;
-        }
+        if (value.gap <= goal) return GramStop::done;
         if (lost_ > 0.1 * goal) return GramStop::rounding;
         if (value.epochs >= max_epochs) return GramStop::spent;
         const std::size_t known = active_.size();

@@ -55,7 +55,6 @@ struct GramValue {
     index_t epochs = 0;
     index_t rejected = 0;  // rows that the start of the value proves to be zero
     index_t first = 0, count = 0;  // its rows among those of all values
-    bool converged = false;
 };
 
 // The state that is carried from one strength to the next.

@@ -1,6 +1,7 @@
-"""Fits from sufficient statistics: rows that were read once, in blocks, and are gone.
+"""Fits from sufficient statistics: rows that were read once, in blocks, or at once where they are few.
 
-Tall data in memory come here by themselves (`tall_fit`), sums that the user has made (`TaskMoments`) always do.
+Tall and small data in memory come here by themselves (`tall_fit`), sums that the user has made (`TaskMoments`)
+always do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A problem of which only the sufficient statistics are left: the Gram way without a design.
 
-Where rows outnumber features by far they are read once, in blocks (`design.sums`), and are gone when the path begins.
-So there is no engine to fall back to: a value that the statistics cannot prove to `tol` is certified as far as they
-go, and says so.
+Where rows outnumber features by far they are read once, in blocks (`design.sums`), and may be gone when the path
+begins. Without rows there is no engine to fall back to: a value that the statistics cannot prove to `tol` is certified
+as far as they go, and says so. Whoever has the rows asks for the values before it, and goes on with these.
 """
 
 from __future__ import annotations
