@@ -234,6 +234,10 @@ class Floating:
     exact = False
     words = "in floating point, with every rounding counted"
 
+    def __init__(self) -> None:
+        if np.array([_ETA]) + 0.0 <= 0.0 or np.array([2.0**-1000]) * 2.0**-70 <= 0.0:
+            raise Undecided("this process takes the smallest numbers for 0 (a library has set the processor so): --exact")
+
     def numbers(self, values: Any) -> Box:
         return Box(np.asarray(values, dtype=np.float64))
 
@@ -312,20 +316,23 @@ class Floating:
         """``sum s (x - mean)^2`` of each column (about 0 if not `centred`), the mean weighted.
 
         About a shift m that is close to the mean: ``sum s (x - m)^2 - (sum s (x - m))^2 / sum s``, each sum within
-        gamma of the sum of its sizes. Columns that are constant where rows count are found by comparing, and have
-        exactly 0. """
-        counts = weights.lo > 0.0
+        gamma of the sum of its sizes, and within what the weights' own boxes leave open; the first sum alone is a
+        bound from above. A row counts unless its weight is exactly 0: a weight that underflows is a weight. Columns
+        that are constant where rows count are found by comparing, and have exactly 0. """
+        counts = weights.hi > 0.0
         here = columns[counts]
         x, (_, power) = _centred(here, self.shift(here) if centred else None)
         scale = np.frexp(weights.hi.max(initial=0.0))[1]
-        s, g, tiny = np.ldexp(weights.hi[counts], -scale), gamma(len(x) + 16), len(x) * _TINY
-        squares = (s[:, None] * x * x).sum(axis=0)
-        found = Box(squares * (1.0 - 2.0 * g) - tiny, squares * (1.0 + 2.0 * g) + tiny)
+        s, least = (np.ldexp(np.maximum(end[counts], 0.0), -scale) for end in (weights.hi, weights.lo))
+        g, tiny = gamma(len(x) + 16), len(x) * _TINY
+        most = (s[:, None] * x * x).sum(axis=0) * (1.0 + 2.0 * g) + tiny
+        found = Box((least[:, None] * x * x).sum(axis=0) * (1.0 - 2.0 * g) - tiny, most)
         nothing = ~x.any(axis=0)
         if centred and len(here):
-            first, sizes = s @ x, (s @ np.abs(x)) * g + tiny
-            mass = Box(s.sum() * (1.0 - g), s.sum() * (1.0 + g))
+            first, sizes = s @ x, (s * g + up(s - least)) @ np.abs(x) * (1.0 + 2.0 * g) + tiny
+            mass = Box(least.sum() * (1.0 - g) - tiny, s.sum() * (1.0 + g) + tiny)
             found = found - Box(down(first - sizes), up(first + sizes)).square() / mass
+            found = Box(found.lo, np.fmin(found.hi, most))
             nothing = here.min(axis=0) == here.max(axis=0)
         lo, hi = (np.ldexp(np.maximum(b, 0.0), 2 * power + scale) for b in (found.lo, found.hi))
         return Box(np.where(nothing, 0.0, np.maximum(down(lo), 0.0)), np.where(nothing, 0.0, up(hi)))
@@ -337,7 +344,9 @@ class Floating:
         if centred:
             x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
         power = -int(np.frexp(np.abs(x.hi).max())[1])
-        return Box(np.ldexp(x.lo, power), np.ldexp(x.hi, power)) if abs(power) < 500 else x
+        lo, hi = np.ldexp(x.lo, power), np.ldexp(x.hi, power)
+        exact = (np.ldexp(lo, -power) == x.lo).all() and (np.ldexp(hi, -power) == x.hi).all()  # nothing underflows
+        return Box(lo, hi) if exact and abs(power) < 500 else x
 
     def ratio(self, right: Box, left: Box) -> tuple[Box, Array]:
         """The solutions of ``left c = right``, one by one, and whether they are known; left is not negative."""
@@ -757,7 +766,7 @@ def _read_array(name: str, content: bytes) -> Array:
     if dtype.str not in ("<f8", "<i8") or (fortran and len(shape) > 1):
         raise Unreadable(f"array {name!r} must be little-endian float64 or int64 in C order")
     body = content[stream.tell() :]
-    if any(n < 0 for n in shape) or math.prod(shape) * 8 != len(body):
+    if any(isinstance(n, bool) or n < 0 for n in shape) or math.prod(shape) * 8 != len(body):
         raise Unreadable(f"array {name!r} has shape {shape} and {len(body)} bytes")
     found = np.frombuffer(body, dtype=dtype).reshape(shape)
     if dtype.kind == "f" and not np.isfinite(found).all():
@@ -993,7 +1002,7 @@ class Matrix:
     def __init__(self, given: Any) -> None:
         self._sparse = hasattr(given, "tocsc")
         if not self._sparse:
-            given = given.to_numpy() if hasattr(given, "to_numpy") else np.asanyarray(given)
+            given = _plain(given.to_numpy() if hasattr(given, "to_numpy") else given, "X")
             if given.ndim != 2 or given.dtype.kind not in "fiub":
                 raise Mismatch("X must be a matrix of numbers")
         self._given = given
@@ -1066,7 +1075,7 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     if task is None:
         if len(keys) != 1:
             raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
-        return [matrix], lambda values, what: [np.asarray(values)]
+        return [matrix], lambda values, what: [_plain(values, what)]
     labels = [_key(label) for label in np.asarray(task).ravel().tolist()]
     if len(labels) != matrix.shape[0]:
         raise Mismatch(f"task has {len(labels)} labels, X has {matrix.shape[0]} rows")
@@ -1078,7 +1087,7 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     rows = [np.flatnonzero(which == t) for t in range(len(keys))]
 
     def split(values: Any, what: str) -> list[Any]:
-        values = np.asarray(values)
+        values = _plain(values, what)
         if values.shape != (len(labels),):
             raise Mismatch(f"{what} has shape {values.shape}, X has {len(labels)} rows")
         return [values[r] for r in rows]
@@ -1086,15 +1095,43 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     return [matrix.take_rows(r) for r in rows], split
 
 
+def _plain(values: Any, what: str) -> Array:
+    """An array without a mask: only in y there is a meaning for one, namely that a label is not there."""
+    values = np.asanyarray(values)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if what != "y" and np.ma.getmaskarray(values).any():
+        raise Mismatch(f"{what} is masked: only labels may be")
+    if what != "y" or not np.ma.getmaskarray(values).any():
+        return np.asarray(values.data)
+    found = values.data.astype(np.float64 if values.dtype.kind in "iubf" else object)
+    found[np.ma.getmaskarray(values)] = np.nan
+    return np.asarray(found)
+
+
+def _real(values: Any, what: str) -> Array:
+    """Real numbers, or a refusal in words."""
+    values = _plain(values, what)
+    if values.dtype.kind not in "fiubO" or any(isinstance(v, complex | np.complexfloating) for v in _objects(values)):
+        raise Mismatch(f"{what} must be numbers, and real ones; got {values.dtype}")
+    try:
+        return values.astype(np.float64).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise Mismatch(f"{what} must be numbers, and real ones") from None
+
+
+def _objects(values: Array) -> list[Any]:
+    return values.ravel().tolist() if values.dtype.kind == "O" else []
+
+
 def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
     """y as the certificate counts it, and which labels are there."""
-    values = np.asarray(values).ravel()
     if cert["classes"] is None:
-        try:
-            y = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise Mismatch("y must be numbers for this loss") from None
+        y = _real(values, "y")
         return np.where(np.isnan(y), 0.0, y), ~np.isnan(y)
+    values = _plain(values, "y").ravel()
+    if values.dtype.kind == "c" or any(isinstance(v, complex | np.complexfloating) for v in _objects(values)):
+        raise Mismatch("y holds complex numbers, which are no labels")
     place = {_key(label): float(c) for c, label in enumerate(cert.classes(t))}
     keys = [None if v is None or v != v else _key(v) for v in values.tolist()]
     for key in keys:
@@ -1114,7 +1151,7 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
         parts = [matrix] * n_tasks
 
         def cut(values: Any, what: str) -> list[Any]:
-            values = np.asarray(values)
+            values = _plain(values, what)
             if values.shape == (matrix.shape[0],) and (n_tasks == 1 or what == "sample_weight"):
                 return [values] * n_tasks
             if values.shape != (matrix.shape[0], n_tasks):
@@ -1128,8 +1165,8 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
     tasks = []
     for t, matrix in enumerate(parts):
         labels, there = _labels(cert, t, ys[t])
-        weight = np.ones(len(labels)) if weights[t] is None else np.asarray(weights[t], dtype=np.float64).ravel()
-        added = None if offsets[t] is None else np.asarray(offsets[t], dtype=np.float64).ravel()
+        weight = np.ones(len(labels)) if weights[t] is None else _real(weights[t], "sample_weight")
+        added = None if offsets[t] is None else _real(offsets[t], "offset")
         if len({matrix.shape[0], len(labels), len(weight)} | (set() if added is None else {len(added)})) != 1:
             raise Mismatch(f"task {cert.tasks[t]!r}: X, y, sample_weight or offset differ in their rows")
         there &= weight != 0.0
@@ -2007,6 +2044,8 @@ class Checker:
                     break
         value = self._compare(k, primal, dual, c, failures)
         if failures:
+            if size is not None and not self._strength(k) > 0:
+                failures.append("unit times alpha is too small for floating point: --exact decides")
             along = _floats(readings.products[which][features]) * _floats(w) / _float(problem.unit.lo, True)
             failures += self._reasons(losses, parts, along.sum(axis=0) * _float(c, True), point, c, limit)
         else:
@@ -2052,8 +2091,12 @@ class Checker:
             moved = Box(lo[at], hi[at]) - pulled[: len(places)]
             lo[at], hi[at] = moved.lo, moved.hi
         size = np.maximum(hi, 0 * hi) if self.problem.cert["positive"] else np.maximum(abs(lo), abs(hi))
-        strength = self.problem.unit * arith.one(self.problem.cert.arrays["alpha"][k])
-        return up(size / strength.lo)
+        return up(size / self._strength(k))
+
+    def _strength(self, k: int) -> Any:
+        """``N alpha`` from below, for divisions: positive, or not a number, with which nothing is proved."""
+        strength = self.problem.unit * self.problem.arith.one(self.problem.cert.arrays["alpha"][k])
+        return strength.lo if strength.lo > 0 else np.float64(np.nan)
 
     def _close(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Array:
         """Features whose products decide: those of the model, and those not proved to be in the ball."""
@@ -2075,7 +2118,7 @@ class Checker:
             for norm in (norms[i] for i in range(len(rows.tasks))):
                 if not up(up(c * c) * norm.hi) <= 1:
                     most = (arith.one(1.0) / arith.sqrt(norm)).lo
-                    c = np.minimum(c, most if arith.exact else most * (1.0 - 8.0 * UNIT))
+                    c = np.minimum(c, most if arith.exact else np.maximum(most * (1.0 - 8.0 * UNIT), 0.0))
         return c
 
     def _without_penalty(
@@ -2169,10 +2212,9 @@ class Checker:
             failures.append(f"nothing proves that the {int(claimed.sum())} features not listed as open are zero")
             return
         radius = arith.sqrt(arith.one(2.0 * arrays["gap"][k]) * problem.unit / arith.one(modulus)).hi
-        strength = problem.unit * arith.one(arrays["alpha"][k])
         norms = readings.norms[self.penalty.features].max(axis=1)
         zero = np.zeros(problem.cert.n_features, dtype=bool)
-        zero[self.penalty.features] = self.penalty.zeros(size, c, up(up(norms * radius) / strength.lo))
+        zero[self.penalty.features] = self.penalty.zeros(size, c, up(up(norms * radius) / self._strength(k)))
         wrong = np.flatnonzero(claimed & ~zero)
         if len(wrong):
             failures.append(
@@ -2230,14 +2272,19 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     weight = np.array(s.hi, dtype=np.float64)
     x = columns - floats.shift(columns[weight > 0.0]) if problem.centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
-    if not n or not k or k > n or not (norms > 0.0).all() or weight[weight > 0.0].min() < 2.0**-900:
+    if not n or not k or k > n or not ((norms > 2.0**-900) & (norms < 2.0**900)).all():
         return None
-    d = np.ldexp(1.0, -np.frexp(norms)[1])
+    if weight[weight > 0.0].min() < 2.0**-900:
+        return None
+    powers = -np.frexp(norms)[1]
+    d = np.ldexp(1.0, powers)
     x = x * d
     gram = (weight[:, None] * x).T @ x
     if problem.centred:
         first = weight @ x
         gram = gram - np.outer(first, first) / weight.sum()
+    if not np.isfinite(gram).all():
+        return None
     trace = float(np.trace(gram))
     kappa = 0.9 * float(np.linalg.eigvalsh(gram)[0])
     try:
@@ -2250,7 +2297,8 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
         mass = float((weight[:, None] * x * x).sum())
         kappa -= (16.0 * gamma(n + 32) + 4.0 * gamma(k + 4)) * (trace + mass) * (1.0 + 1e-9)
         return (Box(np.float64(kappa)), d) if kappa > 0.0 else None
-    whole, power = _integers(columns * d)  # powers of two: exact
+    whole, power = _integers(columns)
+    whole, power = np.left_shift(whole, (powers - powers.min()).astype(object)), power + int(powers.min())
     lower, other = _integers(factor)
     weights, denominator = _common(s.lo)
     matrix = np.dot(whole.T * weights, whole) * (_power(2 * power) / denominator)
