@@ -236,7 +236,7 @@ class Floating:
 
     def __init__(self) -> None:
         if np.array([_ETA]) + 0.0 <= 0.0 or np.array([2.0**-1000]) * 2.0**-70 <= 0.0:
-            raise Undecided("this process takes the smallest numbers for 0 (a library has set the processor so): --exact")
+            raise Undecided("this process takes the smallest numbers for 0, so that no bound is sure: --exact decides")
 
     def numbers(self, values: Any) -> Box:
         return Box(np.asarray(values, dtype=np.float64))
@@ -1872,8 +1872,18 @@ class Penalty:
                 low = middle
             else:
                 high = middle
-        worst = int(np.flatnonzero(~self.within(size, rows, high))[0])
+        worst = int(np.argmin(self.within(size, rows, high)))  # the first that is not within
         return low, int(self.features[rows[worst]])
+
+    def shares(self, size: Any, rows: Array) -> Any:
+        """Of each of these rows (of whole groups, not for `sorted`) about the largest c <= 2 for which it is in."""
+        zero, two = self.problem.arith.one(0.0).lo, self.problem.arith.one(2.0).lo
+        low, high = np.full(len(rows), zero), np.full(len(rows), two)
+        for _ in range(60):
+            middle = (low + high) / 2
+            inside = self._within(size, rows, middle[:, None])
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        return low
 
     def _sorted_scale(self, size: Any, one: Any) -> tuple[Any, int | None]:
         """Cumulative sums of row norms, largest first, as whole numbers of 2^-100 of the largest weight."""
@@ -2042,6 +2052,10 @@ class Checker:
                 dual = parts.total() - scale * scale * quadratic
                 if arith.exact or not self._unsettled(k, primal, dual, readings, which):
                     break
+            if arrays["ridge"][k] > 0.0 and self._falls_short(k, primal, dual):
+                other = self._leaning(k, point, readings, which, places, ridged, size, c)
+                if other is not None and other[0].lo > dual.lo:
+                    dual, parts, c, limit = other
         value = self._compare(k, primal, dual, c, failures)
         if failures:
             if size is not None and not self._strength(k) > 0:
@@ -2084,7 +2098,7 @@ class Checker:
 
     def _sizes(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Any:
         """``|M - R W| / (N alpha)`` of the penalised features, from above; with positive, negative entries are 0."""
-        arith, m = self.problem.arith, readings.products[which]
+        m = readings.products[which]
         lo, hi = m.lo[self.penalty.features], m.hi[self.penalty.features]
         at = self.penalty.place[places]
         if len(at):
@@ -2097,6 +2111,51 @@ class Checker:
         """``N alpha`` from below, for divisions: positive, or not a number, with which nothing is proved."""
         strength = self.problem.unit * self.problem.arith.one(self.problem.cert.arrays["alpha"][k])
         return strength.lo if strength.lo > 0 else np.float64(np.nan)
+
+    def _leaning(
+        self, k: int, point: Dual, readings: Readings, which: int, places: Array, w: Box, size: Any, c: Any
+    ) -> tuple[Box, Box, Any, int | None] | None:
+        """The dual value with another matrix U in the place of W, and what belongs to it.
+
+        The proof holds for every U with ``c (M - R U)`` in the dual ball, not for W alone, and the best U is the one
+        for which rows of M - R U are on its boundary (or, where U = 0, inside): c < 1 would draw all of M. How U is
+        found is no part of the proof.
+        """
+        penalty, cert, arith = self.penalty, self.problem.cert, self.problem.arith
+        outside = ~penalty.within(size, np.arange(len(size)), arith.one(1.0).lo)
+        outside[penalty.place[places]] = True
+        outside = np.isin(penalty.units, penalty.units[outside])
+        rows = np.flatnonzero(outside | (penalty.name == "sorted"))
+        features = penalty.features[rows]
+        about, m = np.zeros((len(rows), w.shape[1])), readings.products[which][features]
+        about[np.searchsorted(features, places)] = _floats(w[: len(places)])
+        away = _floats(m) - _floats(self._pulled(k, arith.numbers(about)))
+        if cert["positive"]:
+            away = np.maximum(away, 0.0)
+        if penalty.name == "sorted":
+            share = np.full((len(rows), 1), _float(c, False))
+        else:
+            share = _floats(Box(penalty.shares(size[rows], rows)))[:, None]
+            own = self._sizes(k, readings, which, places[:0], w[:0])[rows]
+            idle = penalty.within(own, rows, arith.one(1.0).lo)
+        matrix = np.full((w.shape[1],) * 2, 0.0)
+        for q, r, strength in self.edges:
+            matrix[q, q] += float(strength.lo)
+            matrix[q, r] -= float(strength.lo)
+        matrix[np.diag_indices(len(matrix))] += cert.arrays["ridge"][k]
+        try:
+            about += np.linalg.solve(cert["unit"] * matrix, ((1.0 - share) * away).T).T
+        except np.linalg.LinAlgError:
+            return None
+        if penalty.name != "sorted":
+            about[idle] = 0.0
+        if not np.isfinite(about).all():
+            return None
+        u = arith.numbers(about)
+        c, limit = penalty.scale(self._sizes(k, readings, which, features, self._pulled(k, u)))
+        scale = Box(self._in_domain(point, c))
+        parts = self.problem.dual_losses(point, scale)
+        return parts.total() - scale * scale * self._quadratic(k, u), parts, scale.lo, limit
 
     def _close(self, k: int, readings: Readings, which: int, places: Array, pulled: Box) -> Array:
         """Features whose products decide: those of the model, and those not proved to be in the ball."""
@@ -2159,9 +2218,13 @@ class Checker:
             ("the objective may exceed the claimed one by {1:.6g}, the gap is {0:.6g}", claimed.lo, below),
         ]
 
-    def _unsettled(self, k: int, primal: Box, dual: Box, readings: Readings, which: int) -> bool:
-        """Whether a claim fails with the products as they are."""
+    def _falls_short(self, k: int, primal: Box, dual: Box) -> bool:
+        """Whether a claim fails."""
         return any(not least <= most for _, most, least in self._claims(k, primal, dual))
+
+    def _unsettled(self, k: int, primal: Box, dual: Box, readings: Readings, which: int) -> bool:
+        """Whether products in twice the precision are asked for."""
+        return self._falls_short(k, primal, dual)
 
     def _compare(self, k: int, primal: Box, dual: Box, c: Any, failures: list[str]) -> Value:
         arrays, arith = self.problem.cert.arrays, self.problem.arith

@@ -176,7 +176,7 @@ class Certificate:
 
 def spread(values: Any, y: Any) -> Any:
     """One number for all rows in the form of y."""
-    if values is None or np.ndim(values):
+    if values is None or isinstance(values, list | tuple | dict) or np.ndim(values):
         return values
     if isinstance(y, dict):
         return {label: np.full(np.shape(part), float(values)) for label, part in y.items()}

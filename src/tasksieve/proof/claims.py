@@ -7,6 +7,7 @@ could not prove. Another processor adds in another order: claims are widened by 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ _WIDER = 1.0 + 2.0**-20  # claims, beside rounding
 _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
 _LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
+_MUCH_WIDER = 10.0  # than the fit's gap: told
+_TO_USER = 6  # stack frames from the warning to the call of `certificate`
 
 
 @dataclass
@@ -88,12 +91,28 @@ def certify(
             f"alpha={answers[bad[0]].alpha:g}: objective and dual value leave the range of double precision, and so "
             "there is no certificate. Bring X, y and the weights to ordinary sizes."
         )
+    for k, answer in enumerate(answers):
+        _say_what_is_lost(finder, k, answer)
     some = any(map(len, finder.sure))
     if some or any(len(part) < header["n_features"] for part in finder.open):
         _list(whole, "open", finder.open)
     if some:
         _list(whole, "sure", finder.sure)
     return Certificate(header, whole)
+
+
+def _say_what_is_lost(finder: _Finder, k: int, answer: Answer) -> None:
+    """Warn of a certificate that proves much less than the fit did."""
+    size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
+    if not (np.isfinite(answer.goal) and finder.gaps[k] > _MUCH_WIDER * answer.goal + finder.widths[k] + size):
+        return
+    why = finder.dropped[k] or [f"the dual point had to be scaled by {finder.scales[k]:.6g}"]
+    warnings.warn(
+        f"alpha={answer.alpha:g}: the certificate proves a gap of {finder.gaps[k]:.3g} only, the fit's is "
+        f"{answer.goal:.3g}: {'; '.join(why)}. It is true; a smaller tol may give one that proves more.",
+        UserWarning,
+        stacklevel=_TO_USER,
+    )
 
 
 def _approach(finder: _Finder, k: int, goal: float, better: Callable[[int], Iterator[Array]]) -> None:
@@ -142,6 +161,29 @@ def _points(answers: Sequence[Answer]) -> dict[str, Array]:
     }
 
 
+def inside_domain(problem: verify.Problem, dual: Array) -> Array:
+    """A dual point whose entries lie in the domain of the loss's conjugate.
+
+    Solvers weigh rows by the roots of their weights: a residual at its bound, divided by such a root, may round to the
+    next number beyond it, and the verifier would have to drop the whole task.
+    """
+    found, start = np.array(dual, dtype=np.float64), 0
+    for rows in problem.rows:
+        n, width = len(rows.y), len(problem.outputs_of[rows.tasks[0]])
+        part = slice(start, start + n * width)
+        p, start = found[part].reshape(width, n).T, part.stop
+        if problem.loss == "clipped":
+            p = np.clip(p, *(bound[:, None] for bound in problem.bounds(rows)))
+        elif problem.loss == "logistic":
+            p = np.clip(p, *(np.minimum(rows.y, 0.0)[:, None], np.maximum(rows.y, 0.0)[:, None]))
+        elif problem.loss == "poisson":
+            p = np.minimum(p, rows.y[:, None])
+        elif problem.loss == "multinomial":
+            p = problem.onehot(rows) - np.clip(problem.onehot(rows) - p, 0.0, 1.0)
+        found[part] = p.T.ravel()
+    return found
+
+
 class _Finder(verify.Checker):
     """A checker that writes down what it can prove where another compares it with a claim."""
 
@@ -151,6 +193,7 @@ class _Finder(verify.Checker):
         every = np.arange(problem.cert.n_features)
         self.gaps, self.widths = np.full(n_values, np.inf), np.zeros(n_values)
         self.open, self.sure = [every] * n_values, [every[:0]] * n_values
+        self.scales, self.dropped = np.ones(n_values), [list[str]()] * n_values
         self._rounding = 8.0 * verify.gamma(max(len(y) for y in problem.y) + 64)
 
     def find(self, values: Sequence[int]) -> None:
@@ -159,22 +202,32 @@ class _Finder(verify.Checker):
         together = max(1, (1 << 24) // (cert.n_features * len(cert.outputs)))
         for low in range(0, len(values), together):
             some = list(values[low : low + together])
+            for k in some:
+                cert.arrays["dual"][k] = inside_domain(problem, cert.arrays["dual"][k])
             points = [problem.project(k) for k in some]
             readings = verify.read_features(problem, points, True, lambda words: None)
             for i, (k, point) in enumerate(zip(some, points, strict=True)):
-                self.check(k, point, readings, i)
+                self.scales[k], self.dropped[k] = self.check(k, point, readings, i).scale, point.dropped
 
     def improve(self, k: int, dual: Array) -> None:
         """Another dual point for a value, if it proves more."""
         arrays = self.problem.cert.arrays
         names = ("objective", "dual_value", "gap")
-        before = arrays["dual"][k].copy(), [arrays[name][k] for name in names], self.gaps[k], self.open[k], self.sure[k]
+        found = (self.gaps, self.open, self.sure, self.scales, self.dropped)
+        before, claims = [own[k] for own in found], [arrays[name][k] for name in names]
+        kept = arrays["dual"][k].copy()
         arrays["dual"][k] = dual
         self.find([k])
-        if not self.gaps[k] < before[2]:
-            arrays["dual"][k], self.gaps[k], self.open[k], self.sure[k] = before[0], *before[2:]
-            for name, value in zip(names, before[1], strict=True):
+        if not self.gaps[k] < before[0]:
+            arrays["dual"][k] = kept
+            for own, value in zip(found, before, strict=True):
+                own[k] = value  # type: ignore[index]
+            for name, value in zip(names, claims, strict=True):
                 arrays[name][k] = value
+
+    def _falls_short(self, k: int, primal: verify.Box, dual: verify.Box) -> bool:
+        """There is no claim yet: the more is proved, the better."""
+        return True
 
     def _unsettled(
         self, k: int, primal: verify.Box, dual: verify.Box, readings: verify.Readings, which: int

@@ -5,6 +5,8 @@ const checkClaims = (cert, tasks, progress) => {
   const bound = (j) => mul(mul(N, alpha), ball(cert.u[j])); // N alpha u_j
   let loss = ZERO, squares = ZERO, at = 0;
   const rowsOf = new Map(), U = new Float64Array(Q * d), points = [], reach = new Float64Array(d);
+  const curved = cert.ridge > 0, products = [], coefficients = curved ? new Float64Array(Q * d) : null;
+  const sizeOf = (m) => header.positive ? Math.max(0, up(m)) : size(m);
   tasks.forEach((task, q) => {
     progress(q / Q);
     const s = rowWeights(header, task, q), about = header.standardize || cert.open !== null ? spreads(header, task, s) : null;
@@ -25,6 +27,7 @@ const checkClaims = (cert, tasks, progress) => {
     }
     const m = productsWithRows(task, d, p.map((one, i) => mul(s[i], one)));
     for (let j = 0; j < d; j++) if (sigma) m[j] = div(m[j], sigma[j]);
+    if (curved) products.push(m.slice());
     for (const [j, w] of cert.outputs[q]) {
       if (cert.u[j] === 0 || w === 0) continue;
       if (header.positive && w < 0) differ(`task “${header.tasks[q]}”, ${featureName(header, j)}: a negative coefficient, where none is allowed`);
@@ -32,9 +35,10 @@ const checkClaims = (cert, tasks, progress) => {
       if (!rowsOf.has(j)) rowsOf.set(j, []);
       rowsOf.get(j).push(scaled);
       squares = add(squares, mul(scaled, scaled));
+      if (curved) coefficients[q * d + j] = scaled.h;
       m[j] = sub(m[j], mul(mul(N, ridge), scaled));
     }
-    for (let j = 0; j < d; j++) U[q * d + j] = header.positive ? Math.max(0, up(m[j])) : size(m[j]);
+    for (let j = 0; j < d; j++) U[q * d + j] = sizeOf(m[j]);
   });
   let penalty = ZERO;
   for (const [j, row] of rowsOf) {
@@ -48,35 +52,66 @@ const checkClaims = (cert, tasks, progress) => {
   const half = mul(ball(0.5), mul(ridge, squares));
   const primal = add(add(div(loss, N), mul(alpha, penalty)), half);
 
-  // the largest scale that keeps every row in the dual ball
-  let scale = 1, tightest = -1;
-  for (let j = 0; j < d; j++) {
-    if (cert.u[j] === 0) continue;
-    const limit = bound(j), group = Math.max(0, down(mul(limit, ball(cert.group)))), entry = Math.max(0, down(mul(limit, ball(cert.l1[j]))));
-    const inside = (c) => rowInside(U, j, d, Q, c, group, entry);
-    if (inside(scale)) continue;
-    let low = 0, high = scale;
+  const limits = Array.from({ length: d }, (_, j) => {
+    const limit = bound(j);
+    return [Math.max(0, down(mul(limit, ball(cert.group)))), Math.max(0, down(mul(limit, ball(cert.l1[j]))))];
+  });
+  // the largest scale up to `most` that keeps a row of these sizes in the dual ball
+  const rowScale = (sizes, j, most) => {
+    const inside = (c) => rowInside(sizes, j, d, Q, c, ...limits[j]);
+    if (inside(most)) return most;
+    let low = 0, high = most;
     for (let k = 0; k < 80; k++) {
       const middle = (low + high) / 2;
       if (inside(middle)) low = middle; else high = middle;
     }
-    scale = low;
-    tightest = j;
-  }
-  const c = ball(scale);
-  let gain = ZERO;
-  for (const { task, s, p } of points) {
-    for (let i = 0; i < task.n; i++) {
-      if (isZero(s[i]) || isZero(p[i])) continue;
-      const moved = mul(c, p[i]);
-      const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
-        : sub(mul(mul(ball(0.5), ball(header.loss.mu)), mul(moved, moved)), mul(moved, ball(task.y[i])));
-      const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
-      gain = sub(gain, mul(s[i], shifted));
+    return low;
+  };
+  const dualOf = (sizes, half) => {
+    let scale = 1, tightest = -1;
+    for (let j = 0; j < d; j++) {
+      if (cert.u[j] === 0) continue;
+      const own = rowScale(sizes, j, scale);
+      if (own < scale) [scale, tightest] = [own, j];
     }
+    const c = ball(scale);
+    let gain = ZERO;
+    for (const { task, s, p } of points) {
+      for (let i = 0; i < task.n; i++) {
+        if (isZero(s[i]) || isZero(p[i])) continue;
+        const moved = mul(c, p[i]);
+        const own = logistic ? entropies(mul(ball(2 * task.y[i] - 1), moved))
+          : sub(mul(mul(ball(0.5), ball(header.loss.mu)), mul(moved, moved)), mul(moved, ball(task.y[i])));
+        const shifted = task.offset ? add(own, mul(moved, ball(task.offset[i]))) : own;
+        gain = sub(gain, mul(s[i], shifted));
+      }
+    }
+    return { dual: sub(div(gain, N), mul(mul(c, c), half)), scale, tightest };
+  };
+  let found = dualOf(U, half);
+  if (curved && brokenClaims(cert, { primal, ...found }).length) {
+    // Any matrix V may stand in the place of W in M - R V and in the square: the best has rows on the ball's boundary, or V = 0 inside of it.
+    const raw = new Float64Array(Q * d), strength = header.unit * cert.ridge, V = coefficients.slice();
+    for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) raw[q * d + j] = sizeOf(products[q][j]);
+    for (let j = 0; j < d; j++) {
+      if (cert.u[j] === 0) continue;
+      const idle = rowScale(raw, j, 1) === 1, share = idle ? 1 : rowScale(U, j, 2);
+      for (let at = j, q = 0; q < Q; q++, at += d) {
+        const away = products[q][j].h - strength * V[at];
+        V[at] = idle ? 0 : V[at] + (1 - share) * (header.positive ? Math.max(0, away) : away) / strength;
+      }
+    }
+    const sizes = new Float64Array(Q * d);
+    let squared = ZERO;
+    for (let q = 0; q < Q; q++) for (let j = 0; j < d; j++) {
+      const v = ball(V[q * d + j]);
+      sizes[q * d + j] = sizeOf(sub(products[q][j], mul(mul(N, ridge), v)));
+      squared = add(squared, mul(v, v));
+    }
+    const other = dualOf(sizes, mul(ball(0.5), mul(ridge, squared)));
+    if (down(other.dual) > down(found.dual)) found = other;
   }
-  const dual = sub(div(gain, N), mul(mul(c, c), half));
-  return { primal, dual, scale, tightest, U, reach, points, rowsOf };
+  return { primal, ...found, U, reach, points, rowsOf };
 };
 const halfSquare = (r, mu) => div(mul(r, r), add(ball(mu), ball(mu)));
 const entropies = (pi) => add(entropyAbove(pi), entropyAbove(sub(ONE, pi)));

@@ -62,10 +62,16 @@ const leastEigenvalue = (header, task, s, support) => {
   for (let i = 0; i < task.n; i++) if (!isZero(s[i])) rows.push(i);
   if (k > rows.length) return null;
   const from = (j) => header.intercept ? ball(task.X[rows[0] * d + j]) : ZERO;
-  const scales = support.map((j) => {
-    let most = 0;
-    for (const i of rows) most = Math.max(most, Math.abs(sub(ball(task.X[i * d + j]), from(j)).h));
-    return most > 0 ? 2 ** -Math.round(Math.log2(most)) : 0;
+  const scales = support.map((j) => { // near the inverse norms: the bound is best where all columns have about the same
+    let mass = 0, sum = 0, squares = 0;
+    for (const i of rows) {
+      const x = sub(ball(task.X[i * d + j]), from(j)).h;
+      mass += s[i].h;
+      sum += s[i].h * x;
+      squares += s[i].h * x * x;
+    }
+    const norm = Math.sqrt(header.intercept ? squares - sum * sum / mass : squares);
+    return norm > 0 ? 2 ** -(Math.floor(Math.log2(norm)) + 1) : 0;
   });
   if (!scales.every((scale) => scale > 1e-100 && scale < 1e100)) return null;
   let total = ZERO;
