@@ -36,7 +36,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-VERSION = 1
+VERSION = 1  # of the format
+PROGRAM = 2  # of this file; 1 accepted forged certificates where numbers underflow (SECURITY.md)
 UNIT = 2.0**-53  # of rounding
 _PHI, _ETA = UNIT * (1.0 + 2.0 * UNIT), 2.0**-1074  # of `up` and `down`
 _TINY = 2.0**-1070  # what a product may lose by underflow, and a little more
@@ -2441,7 +2442,51 @@ def verify(
     worst = max(one.gap for one in found)
     what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
     arith = Exact if exact else Floating
-    return Verdict(True, f"proved: {what} by more than {worst:.6g} ({arith.words})", [], found)
+    words = f"proved: {what} by more than {worst:.6g} ({arith.words})"
+    return Verdict(True, "\n".join([words, *described(cert, tasks, found), f"verify.py {PROGRAM}"]), [], found)
+
+
+def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list[str]:
+    """What was proved, of which problem: words about the header and the data, so that no other is taken for it."""
+    loss, penalty, arrays = cert["loss"], dict(cert["penalty"]), cert.arrays
+    plain = loss["name"] == "clipped" and loss["labels"] == "numbers" and loss["low"] is None and loss["high"] is None
+    name = "squared" if plain and loss["epsilon"] == 0.0 and loss["mu"] == 1.0 else loss["name"]
+    options = {key: v for key, v in loss.items() if key not in ("name", "labels") and name != "squared"}
+    alphas = [one.alpha for one in values]
+    span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{max(alphas):g} to {min(alphas):g}"
+    ridge = float(arrays["ridge"].max())
+    parts = [
+        f"loss {_with(name, options)}",
+        f"penalty {_with(penalty.pop('name'), penalty)}",
+        f"alpha = {span}",
+        f"ridge up to {ridge:g}" if ridge and len(alphas) > 1 else f"ridge {ridge:g}" if ridge else "",
+        f"objective divided by N = {cert['unit']:g}",
+        "with intercepts" if cert["intercept"] else "without intercepts",
+        "columns standardised" if cert["standardize"] else "",
+        "coefficients >= 0" if cert["positive"] else "",
+        "a graph between tasks" if "edges" in arrays else "",
+    ]
+    target = (cert.header.get("table") or {}).get("target")
+    n_free = int((arrays.get("feature_weights", np.ones(1)) == 0.0).sum())
+    given = any((part.weight[part.weight > 0.0] != 1.0).any() for part in tasks)
+    targets = [target] if isinstance(target, str) else target or []
+    data = [
+        f"target{'s' * (len(targets) > 1)} {', '.join(map(repr, targets))}" if targets else "",
+        f"{len(cert.tasks)} task{'s' * (len(cert.tasks) != 1)}",
+        f"{sum(int((part.weight > 0.0).sum()) for part in tasks)} labels used",
+        f"{cert.n_features} features" + (f", {n_free} of them never penalised" if n_free else ""),
+        "feature weights as given" if not np.isin(arrays.get("feature_weights", 1.0), (0.0, 1.0)).all() else "",
+        "sample weights as given" if given else "no sample weights",
+        "weights of tasks" if cert["task_weights"] is not None else "",
+        "weights of classes" if cert["class_weights"] is not None else "",
+        "with offsets" if cert["offset"] else "",
+    ]
+    return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
+
+
+def _with(name: str, options: dict[str, Any]) -> str:
+    told = {key: f"{v:g}" if isinstance(v, int | float) else v for key, v in options.items() if v is not None}
+    return f"{name} ({', '.join(f'{key} {v}' for key, v in told.items())})" if told else name
 
 
 def _refuse(reasons: list[str]) -> Verdict:
@@ -2619,6 +2664,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("data", nargs="?", help="a table of text, or an npz file with X and y")
     for name in ("matrix", "y", "task", "sample-weight", "offset"):
         parser.add_argument(f"--{name}", metavar="FILE.npy", help="an array, in place of DATA")
+    parser.add_argument("--version", action="version", version=f"verify.py {PROGRAM}, certificates of format {VERSION}")
     parser.add_argument("--exact", action="store_true", help="rational arithmetic: trust no floating point")
     parser.add_argument("--value", type=int, metavar="K", help="one value of a path, counted from 0; by default all")
     given = parser.parse_args(arguments)

@@ -16,8 +16,10 @@ import pytest
 from cli_helpers import CommandLine, classification_csv, regression_csv
 
 from tasksieve import verify
+from tasksieve.proof.certificate import Certificate
 from tasksieve.runs import RunFolder
-from tasksieve.tables import write_arrays
+from tasksieve.runs.arrays import pack_names
+from tasksieve.tables import Encoding, write_arrays
 
 QUICK = ("--no-report", "--quiet")
 
@@ -29,7 +31,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(table: Path, tmp_path: Path, cli: CommandLine) -> Path:
-    words = ("--target", "y", "--task", "region", "--alpha", "0.1", "--out", tmp_path / "run", *QUICK)
+    words = ("--target", "y", "--task", "region", "--alpha", "0.1", "--tol", "1e-4", "--out", tmp_path / "run", *QUICK)
     cli("fit", table, *words)
     return tmp_path / "run"
 
@@ -220,7 +222,7 @@ def test_tampered_runs_are_refused(run: Path, tmp_path: Path, cli: CommandLine) 
     cli("fit", tmp_path / "data.csv", *words)
     shutil.copy(tmp_path / "second" / "certificate.npz", copy / "certificate.npz")
     RunFolder(copy).finish()
-    assert "coefficients" in cli("verify", copy, code=1).out
+    assert "alpha of the model is 0.1, in certificate.npz 0.2" in cli("verify", copy, code=1).out
 
 
 def test_a_truncated_certificate_is_unreadable(run: Path, cli: CommandLine) -> None:
@@ -228,3 +230,165 @@ def test_a_truncated_certificate_is_unreadable(run: Path, cli: CommandLine) -> N
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         (run / "certificate.npz").write_bytes(whole[:size])
         assert "cannot be read" in cli("verify", run, code=2).err
+
+
+def forged(run: Path, copy: Path, change: Any) -> Path:
+    """A copy of a run with some of its files changed, and a manifest that says so."""
+    shutil.copytree(run, copy)
+    change(copy)
+    RunFolder(copy).finish()
+    return copy
+
+
+def change_json(name: str, **numbers: Any) -> Any:
+    def change(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        for key, value in numbers.items():
+            *inside, last = key.split("__")
+            part = content
+            for word in inside:
+                part = part[word]
+            part[last] = value
+        (folder / name).write_text(json.dumps(content))
+
+    return change
+
+
+def change_arrays(name: str, change_them: Any, **options: Any) -> Any:
+    def change(folder: Path) -> None:
+        with np.load(folder / name) as file:
+            arrays = {key: file[key] for key in file.files}
+        change_them(arrays)
+        write_arrays(folder / name, arrays, **options)
+
+    return change
+
+
+def change_certificate(of_header: Any = None, of_arrays: Any = None) -> Any:
+    def change(folder: Path) -> None:
+        found = verify.read_certificate(folder / "certificate.npz")
+        header, arrays = json.loads(json.dumps(found.header)), {k: v.copy() for k, v in found.arrays.items()}
+        if of_header is not None:
+            of_header(header)
+        if of_arrays is not None:
+            of_arrays(arrays)
+        Certificate(header, arrays).save(folder / "certificate.npz")
+
+    return change
+
+
+def together(*changes: Any) -> Any:
+    return lambda folder: [change(folder) for change in changes]
+
+
+def times(name: str, factor: float) -> Any:
+    def change(arrays: dict[str, Any]) -> None:
+        arrays[name] = arrays[name] * factor
+
+    return change
+
+
+def forget_chosen(header: dict[str, Any]) -> None:
+    del header["about"]["chosen"]
+
+
+def backwards(header: dict[str, Any]) -> None:
+    header["features"] = header["features"][::-1]
+
+
+def first_twice(header: dict[str, Any]) -> None:
+    header["features"][1] = header["features"][0]
+
+
+def encode_backwards(folder: Path) -> None:
+    """Model and certificate agree on names that are not those of the columns."""
+    with np.load(folder / "model.npz") as file:
+        arrays = {key: file[key] for key in file.files}
+    content = json.loads((folder / "model.json").read_text())
+    content["encoding"]["columns"] = content["encoding"]["columns"][::-1]
+    names = Encoding([tuple(column) for column in content["encoding"]["columns"]]).feature_names
+    (folder / "model.json").write_text(json.dumps(content))
+    arrays["feature_names"], arrays["feature_ends"] = pack_names(names)
+    write_arrays(folder / "model.npz", arrays)
+    change_certificate(lambda header: header.update(features=names))(folder)
+
+
+def other_names(folder: Path) -> None:
+    text = (folder / "coefficients.csv").read_text().splitlines()
+    cells = [line.split(",") for line in text]
+    cells[1][1], cells[2][1] = cells[2][1], cells[1][1]
+    (folder / "coefficients.csv").write_text("\n".join(map(",".join, cells)) + "\n")
+
+
+def repeated_line(folder: Path) -> None:
+    text = (folder / "coefficients.csv").read_text().splitlines()
+    (folder / "coefficients.csv").write_text("\n".join([*text, text[-1]]) + "\n")
+
+
+TIMES_7 = change_arrays("model.npz", times("coef_data", -7.0))
+FORGERIES: dict[str, tuple[Any, str]] = {
+    "coefficients": (TIMES_7, "the coefficients are not those"),
+    "coefficients, no chosen value": (together(TIMES_7, change_certificate(forget_chosen)), "the coefficients are not"),
+    "intercepts": (change_arrays("model.npz", times("intercept", 2.0)), "the coefficients are not those"),
+    "gap": (change_json("certificate.json", dual_gap=1e-30), "has the duality gap 1e-30"),
+    "gap of the model": (change_json("model.json", dual_gap=1e-30), "1e-30 in model.json"),
+    "gap everywhere": (
+        together(
+            change_json("model.json", dual_gap=1e-30),
+            change_json("certificate.json", dual_gap=1e-30, relative_gap=1e-30, null_objective=1.0),
+            change_json("model.json", null_objective=1.0),
+        ),
+        "has the duality gap 1e-30",
+    ),
+    "relative gap": (change_json("certificate.json", relative_gap=1e-30), "has a relative gap of 1e-30"),
+    "objective": (change_json("certificate.json", objective=1e-3), "has objective 0.001"),
+    "objective of the model": (change_json("model.json", objective=1e-3), "0.001 in model.json"),
+    "alpha": (change_json("model.json", params__alpha=99.0), "alpha of the model is 99.0"),
+    "standardisation": (change_json("model.json", params__standardize=False), "standardize of the model is False"),
+    "sign": (change_json("model.json", params__positive=True), "positive of the model is True"),
+    "class": (change_json("model.json", **{"class": "MultiTaskElasticNet", "model": "elastic-net"}), ""),
+    "weights of tasks": (change_json("model.json", params__task_weights="balanced"), "task_weights of the model"),
+    "names backwards": (change_certificate(backwards), "the features of model.npz are not those"),
+    "a name twice": (change_certificate(first_twice), "the features of model.npz are not those"),
+    "columns backwards": (encode_backwards, "in certificate.npz"),
+    "coefficients.csv": (other_names, "coefficients.csv does not hold"),
+    "a line twice": (repeated_line, "coefficients.csv does not hold"),
+    "certificate of another alpha": (change_certificate(None, times("alpha", 3.0)), ""),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_run_that_says_something_else_is_not_proved(run: Path, tmp_path: Path, cli: CommandLine, name: str) -> None:
+    change, words = FORGERIES[name]
+    found = cli("verify", forged(run, tmp_path / "forged", change), code=1)
+    assert found.out.startswith("not proved"), found.out
+    assert words in found.out
+
+
+def test_a_path_that_says_something_else_is_not_proved(table: Path, tmp_path: Path, cli: CommandLine) -> None:
+    run = tmp_path / "path"
+    cli("path", table, "--target", "y", "--task", "region", "--alphas", "6", "--out", run, *QUICK)
+    assert cli("verify", run).out.startswith("proved: none of 6 models")
+    for k, (key, factor) in enumerate({"coef_data": -7.0, "dual_gaps": 1e-9, "objectives": 0.5, "alphas": 2.0}.items()):
+        change = change_arrays("path.npz", times(key, factor))
+        found = cli("verify", forged(run, tmp_path / f"forged-{k}", change), code=1)
+        assert found.out.startswith("not proved"), key
+
+
+def test_the_verdict_says_what_was_proved(table: Path, run: Path, tmp_path: Path, cli: CommandLine) -> None:
+    words = cli("verify", run).out
+    for part in ("loss squared", "penalty rows", "alpha = 0.1", "target 'y'", "no sample weights", "verify.py 2"):
+        assert part in words
+    n = verify.read_certificate(run / "certificate.npz")["rows"]
+    assert f"{sum(n)} labels used" in words
+    found = alone(tmp_path / "empty", "--version")
+    assert found.stdout == "verify.py 2, certificates of format 1\n"
+
+
+@pytest.mark.parametrize("model", ["graph-svm", "owl", "elastic-net", "sparse-group", "calibrated", "huber"])
+def test_runs_of_every_kind_are_proved(table: Path, tmp_path: Path, cli: CommandLine, model: str) -> None:
+    words = ("--target", "y", "--task", "region", "--model", model, "--out", tmp_path / "run", *QUICK)
+    cli("fit", table, *words, *(() if model == "graph-svm" else ("--alpha", "0.1")))
+    assert cli("verify", tmp_path / "run").out.startswith("proved")
+    found = cli("verify", forged(tmp_path / "run", tmp_path / "forged", TIMES_7), code=1)
+    assert "the coefficients are not those" in found.out

@@ -38,12 +38,28 @@ class CertifiedMachine:
             return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight))
         model: Any = self
         state = model._learned()
-        return _certificate_of(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)
+        header, arrays, tasks, dual = _statement(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)
+        rows = np.ascontiguousarray(state.coef.T, dtype=np.float64)
+        features = np.flatnonzero(rows.any(axis=1))
+        answer = Answer(*_STRENGTHS, features, rows[features], np.asarray(state.intercept), dual)
+        return certify(header, arrays, tasks, [answer])
+
+    def _in_words_of_the_format(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Array], float, float]:
+        """The machine's problem on data, without its answer: header and arrays of a certificate, alpha and ridge."""
+        model: Any = self
+        header, arrays, _, _ = _statement(model._stated(), model._learned(), None, X, y, task, sample_weight)
+        return header, arrays, *_STRENGTHS
 
 
-def _certificate_of(
+_STRENGTHS = (0.0, 1.0)  # alpha and ridge of the format
+
+
+def _statement(
     model: Any, state: Any, dual_coef: Any, X: Any, y: Any, task: Any, sample_weight: Any
-) -> Certificate:
+) -> tuple[dict[str, Any], dict[str, Array], list[Task], Array]:
+    """Header, arrays and data of the format, and the dual point (zeros where there is none)."""
     if model.hasher is not None:
         raise ValueError(
             "A certificate is about a matrix of numbers, and a verifier does not hash strings: fit to the hashed rows, "
@@ -58,9 +74,12 @@ def _certificate_of(
     data = reader._read_data(X, y, task, sample_weight)
     labels = data.labels
     weights, factors = labels.weights, reader._class_factors(labels, labels.weights)
-    listed = isinstance(dual_coef, list)
-    same = listed == (labels.form == "list") and len(dual_coef) == (labels.n_tasks if listed else labels.n_rows)
-    beta = labels.flatten(dual_coef) if same else np.empty(0)
+    if dual_coef is None:
+        beta = np.zeros(np.shape(labels.y))
+    else:
+        listed = isinstance(dual_coef, list)
+        same = listed == (labels.form == "list") and len(dual_coef) == (labels.n_tasks if listed else labels.n_rows)
+        beta = labels.flatten(dual_coef) if same else np.empty(0)
     if np.shape(beta) != np.shape(labels.y) or data.tasks.tolist() != state.tasks.tolist():
         raise ValueError("X, y and task must be the data of the fit: its dual_coef_ has a number for each row.")
     if labels.shared and len(data.tasks) != labels.n_tasks:
@@ -107,7 +126,4 @@ def _certificate_of(
         header["features"] = [str(name) for name in names]
     strength = float(model.graph_strength)
     arrays = {"edges": strength * data.graph} if strength > 0.0 and data.graph.any() else {}
-    rows = np.ascontiguousarray(state.coef.T, dtype=np.float64)
-    features = np.flatnonzero(rows.any(axis=1))
-    answer = Answer(0.0, 1.0, features, rows[features], np.asarray(state.intercept), np.concatenate(dual))
-    return certify(header, arrays, tasks, [answer])
+    return header, arrays, tasks, np.concatenate(dual)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..proof.certificate import Certificate
-from ..proof.claims import Answer, certify
+from ..proof.claims import Answer, certify, tidy
 from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import by_task
@@ -57,6 +57,14 @@ class CertifiedModel:
         if found.header["n_features"] == model.n_features_in_:
             model._proven = found.proven_zero(), found.proven_nonzero()
         return found
+
+    def _in_words_of_the_format(
+        self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Array], float, float]:
+        """The model's problem on data, without its answer: header and arrays of a certificate, alpha and ridge."""
+        stated, alpha = self._stated()  # type: ignore[attr-defined]
+        statement = Statement(stated, X, y, task, sample_weight, offset)
+        return statement.header(), tidy(statement.arrays), *statement.strengths(alpha)
 
     @property
     def proven_zero_(self) -> Array:
@@ -183,9 +191,13 @@ class Statement:
         """Coefficients at a strength, with the dual point that is theirs."""
         if rows.shape[1] != self.problem.design.n_tasks or (len(features) and features[-1] >= self.data.n_features):
             raise ValueError("X, y and task must have the features, tasks and classes of the fitted model.")
+        dual = self.dual_of(alpha, features, rows, intercept)
+        return Answer(*self.strengths(alpha), features, rows, intercept, dual, gap)
+
+    def strengths(self, alpha: float) -> tuple[float, float]:
+        """alpha and ridge of the format."""
         options, lam = self.model._penalty(), alpha * self.model._strength()
-        ridge = lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
-        return Answer(lam, ridge, features, rows, intercept, self.dual_of(alpha, features, rows, intercept), gap)
+        return lam, lam * options.get("ridge_ratio", 0.0) + options.get("fixed_ridge", 0.0)
 
     def dual_of(self, alpha: float, features: Array, rows: Array, intercept: Array) -> Array:
         units = self.problem.units

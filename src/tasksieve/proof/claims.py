@@ -77,7 +77,7 @@ def certify(
             "labels": [part.digest() for part in tasks],
         },
     }
-    whole = {**_tidy(arrays), **_points(answers)}
+    whole = {**tidy(arrays), **_points(answers)}
     stated = verify.Certificate(json.loads(json.dumps(header)), dict(whole))
     finder = _Finder(verify.Problem(stated, tasks, verify.Floating()))
     with np.errstate(all="ignore"):
@@ -132,7 +132,7 @@ def _list(arrays: dict[str, Array], name: str, lists: list[Array]) -> None:
     arrays[name] = np.concatenate(lists).astype(np.int64)
 
 
-def _tidy(arrays: dict[str, Array]) -> dict[str, Array]:
+def tidy(arrays: dict[str, Array]) -> dict[str, Array]:
     """Without weights that are all 1."""
     kept = {}
     for name, values in arrays.items():

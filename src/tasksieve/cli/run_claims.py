@@ -1,0 +1,217 @@
+"""What the files of a run say about its answer, compared with its certificate: a proof is none of another model."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import verify as verifier
+from ..report.rows import coefficient_rows, row_labels
+from ..runs import RunError, RunFolder, load_model
+from ..runs.folder import CERTIFICATE, PROOF
+from ..runs.model_file import SavedModel
+from ..runs.results import read_path
+
+# How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
+# rounding in different ways.
+TWICE, ROUNDING = 2.0, 1e-11
+PARTS = ("shared", "intercept", "standardize", "positive", "loss", "penalty", "task_weights", "class_weights")
+LABELS = ("tasks", "classes")
+ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges")
+
+
+def compare_run(
+    folder: RunFolder, cert: verifier.Certificate, rows: dict[str, Any], names: Sequence[str] | None, value: int | None
+) -> None:
+    """Refuse a run whose files say something else than its certificate.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    cert : verify.Certificate
+    rows : dict
+        X, y, task, ...: the data, as they will be given to the verifier.
+    names : list of str, optional
+        The features that the data have, where the certificate does not say which column each is.
+    value : int, optional
+        The value of the path that is the run's model, where the certificate says so.
+    """
+    saved = load_model(folder)
+    _compare_names(folder, cert, saved, names)
+    alpha, ridge = _compare_problem(folder, cert, saved, rows)
+    coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
+    order = _task_after_task(saved.estimator, len(coef))
+    if value is None:
+        value = _value_at(folder, cert, alpha)
+    _compare_point(folder, cert, value, coef[order], intercept[order], alpha, ridge)
+    told, of_model = folder.read_json(CERTIFICATE), folder.read_json("model.json")
+    _compare_numbers(folder, CERTIFICATE, cert, value, told.get("objective"), told.get("dual_gap"))
+    for name in ("objective", "dual_gap", "null_objective"):
+        if of_model.get(name, told.get(name)) != told.get(name):
+            raise _refuse(folder, f"{name} is {told.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
+    _compare_relative_gap(folder, told)
+    _compare_tables(folder, saved, coef, intercept)
+    if (folder / "path.npz").is_file() and cert.n_values > 1:
+        _compare_path(folder, cert, order, alpha / saved.estimator.alpha if saved.estimator.alpha else 1.0)
+
+
+def _refuse(folder: RunFolder, what: str) -> RunError:
+    return RunError(f"{folder.path}: {what}")
+
+
+def _compare_names(
+    folder: RunFolder, cert: verifier.Certificate, saved: SavedModel, names: Sequence[str] | None
+) -> None:
+    own = saved.feature_names
+    if cert.header.get("features") != own:
+        raise _refuse(folder, f"the features of model.npz are not those of {PROOF}")
+    if names is not None and list(names) != own:
+        raise _refuse(folder, "the names of the features are not those of the columns of the data")
+    table = cert.header.get("table")
+    if table is not None:
+        words: list[Any] = []
+        for _, coding in saved.encoding.columns:
+            words += [None] if coding is None else list(coding)  # type: ignore[arg-type]
+        for column, source, word in zip(table["columns"], saved.encoding.sources, words, strict=True):
+            said = column.get("equals") if word is not None else None
+            same = said is None or verifier._key(said) == word or (not isinstance(said, str) and said == float(word))
+            if column["source"] != source or not same or (word is not None and said is None):
+                raise _refuse(folder, f"feature {source!r} of model.json is column {column['source']!r} in {PROOF}")
+    double = [name for name, count in Counter(own).items() if count > 1]
+    if double:
+        raise _refuse(folder, f"{double[0]!r} is the name of several features")
+
+
+def _compare_problem(
+    folder: RunFolder, cert: verifier.Certificate, saved: SavedModel, rows: dict[str, Any]
+) -> tuple[float, float]:
+    """Loss, penalty, weights, ... of the saved model on the data; gives its strengths in the format's units."""
+    try:
+        header, arrays, alpha, ridge = saved.estimator._in_words_of_the_format(**rows)
+    except ValueError as error:
+        raise _refuse(folder, f"the saved model does not go with the data: {error}") from None
+    for name in PARTS:
+        if not _same(header[name], cert[name]):
+            raise _refuse(folder, f"{name} of the model is {header[name]}, in {PROOF} {cert[name]}")
+    for name in LABELS:
+        if _words(header[name]) != _words(cert[name]):
+            raise _refuse(folder, f"the {name} of the data are {header[name]}, in {PROOF} {cert[name]}")
+    if not math.isclose(header["unit"], cert["unit"], rel_tol=1e-12):
+        raise _refuse(folder, f"the unit of the objective is {header['unit']}, in {PROOF} {cert['unit']}")
+    if _words(saved.estimator.tasks_.tolist()) != _words(cert["tasks"]):
+        raise _refuse(folder, f"the tasks of model.json are not those of {PROOF}")
+    for name in ARRAYS:
+        mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
+        if not np.array_equal(mine, theirs):
+            raise _refuse(folder, f"{name} of the model are not those of {PROOF}")
+    return alpha, ridge
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    """Equal, where a parameter that is not given has its default; numbers up to the rounding of their text."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        defaults = {"epsilon": 0.0, "group": 1.0, "l1": 0.0}
+        keys = {key for key in {*mine, *theirs} if mine.get(key) is not None or theirs.get(key) is not None}
+        return all(_same(mine.get(key, defaults.get(key)), theirs.get(key, defaults.get(key))) for key in keys)
+    if isinstance(mine, list) and isinstance(theirs, list):
+        return len(mine) == len(theirs) and all(map(_same, mine, theirs))
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (mine, theirs))
+    return math.isclose(mine, theirs, rel_tol=1e-12) if numbers else bool(mine == theirs)
+
+
+def _words(labels: Any) -> Any:
+    return [_words(label) for label in labels] if isinstance(labels, list) else verifier._key(labels)
+
+
+def _value_at(folder: RunFolder, cert: verifier.Certificate, alpha: float) -> int:
+    """The value with the strength of the model."""
+    here = np.flatnonzero(np.isclose(cert.arrays["alpha"], alpha, rtol=1e-9, atol=0.0))
+    if cert["penalty"]["name"] == "none":
+        here = np.arange(cert.n_values)
+    if len(here) != 1:
+        raise _refuse(folder, f"{PROOF} has {len(here)} values with the model's strength {alpha:g}")
+    return int(here[0])
+
+
+def _compare_point(
+    folder: RunFolder,
+    cert: verifier.Certificate,
+    k: int,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    alpha: float,
+    ridge: float,
+) -> None:
+    """Coefficients and strengths of one value."""
+    arrays = cert.arrays
+    for name, mine in (("alpha", alpha), ("ridge", ridge)):
+        if not math.isclose(mine, arrays[name][k], rel_tol=1e-12):
+            raise _refuse(folder, f"{name} of the model is {mine}, in {PROOF} {arrays[name][k]}")
+    found = np.zeros((len(cert.outputs), cert.n_features))
+    here = slice(*arrays["start"][k : k + 2])
+    found[arrays["output"][here], arrays["feature"][here]] = arrays["coef"][here]
+    if not (np.array_equal(coef, found) and np.array_equal(intercept, arrays["intercept"][k])):
+        raise _refuse(folder, f"the coefficients are not those of {PROOF}")
+
+
+def _compare_numbers(
+    folder: RunFolder, name: str, cert: verifier.Certificate, k: int, objective: Any, gap: Any
+) -> None:
+    proved, open_ = float(cert.arrays["objective"][k]), float(cert.arrays["gap"][k])
+    if not _is_number(objective) or not abs(objective - proved) <= open_ + ROUNDING * abs(proved):
+        raise _refuse(folder, f"{name} has objective {objective}, {PROOF} has {proved}")
+    if not _is_number(gap) or not open_ <= TWICE * gap + ROUNDING * abs(proved):
+        raise _refuse(folder, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
+
+
+def _compare_relative_gap(folder: RunFolder, told: dict[str, Any]) -> None:
+    gap, relative, null = (told.get(name) for name in ("dual_gap", "relative_gap", "null_objective"))
+    if relative is None and null is None:
+        return
+    sound = all(map(_is_number, (gap, relative, null)))
+    if not sound or not math.isclose(float(relative or 0) * float(null or 0), float(gap or 0), rel_tol=1e-9):
+        raise _refuse(folder, f"{CERTIFICATE} has a relative gap of {relative}, {gap} of {null} is something else")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, intercept: np.ndarray) -> None:
+    """coefficients.csv and intercepts.csv, which people read."""
+    labels, names = row_labels(saved.estimator, saved.targets), saved.feature_names
+    rows, places = np.nonzero(coef)
+    wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), places.tolist(), strict=True)}
+    constants = {(label,): value for label, value in zip(labels, intercept.tolist(), strict=True)}
+    for name, expected in (("coefficients.csv", wanted), ("intercepts.csv", constants)):
+        if not (folder / name).is_file():
+            continue
+        with open(folder / name, newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file))[1:]
+        found = {tuple(line[:-1]): float(line[-1]) for line in lines}
+        if len(found) != len(lines) or found != expected:
+            raise _refuse(folder, f"{name} does not hold the coefficients of the model")
+
+
+def _compare_path(folder: RunFolder, cert: verifier.Certificate, order: np.ndarray, factor: float) -> None:
+    """All values of path.npz; `factor` leads from its strengths to those of the format."""
+    path = read_path(folder)
+    if len(path.alphas) != cert.n_values:
+        raise _refuse(folder, f"path.npz has {len(path.alphas)} values, {PROOF} has {cert.n_values}")
+    for k in range(cert.n_values):
+        coef, ridge = path.coefs[k].toarray()[order], float(cert.arrays["ridge"][k])
+        strength = float(path.alphas[k]) * factor
+        _compare_point(folder, cert, k, coef, path.intercepts[k][order], strength, ridge)
+        _compare_numbers(folder, "path.npz", cert, k, float(path.objectives[k]), float(path.dual_gaps[k]))
+
+
+def _task_after_task(model: Any, n_rows: int) -> np.ndarray:
+    """Places of the certificate's outputs among the rows of coefficients, which are class after class."""
+    if isinstance(model.coef_, list) or np.ndim(model.coef_) == 2:
+        return np.arange(n_rows)
+    return np.arange(n_rows).reshape(model.coef_.shape[0], -1).T.ravel()
