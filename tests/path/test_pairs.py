@@ -1,7 +1,7 @@
 """Every loss with every penalty and every quadratic part, against a cone solver (cvxpy with Clarabel).
 
 Of each pair: our objective is the oracle's; our lower bound does not exceed what the oracle attained; the gap is as
-small as was asked for. With weights, offsets, intercepts, a missing label, a duplicate and an empty column in every
+small as was asked for, and the certificate of the model proves it. With weights, offsets, intercepts, a missing label, a duplicate and an empty column in every
 problem, and W >= 0 in some.
 """
 
@@ -187,6 +187,10 @@ def judge(loss: str, penalty: str, part: str) -> None:
     assert model.dual_gap_ <= TOL * scale
     assert abs(model.objective_ - best) <= 3e-6 * scale
     assert model.objective_ - model.dual_gap_ <= best + 2e-6 * scale
+    certificate = model.certificate(problem.x, problem.y, **rows)
+    verdict = certificate.verify(problem.x, problem.y, **rows)
+    assert verdict, verdict.words
+    assert certificate.gaps[0] <= 2.0 * model.dual_gap_ + 1e-9 * abs(model.objective_)
 
 
 @pytest.mark.parametrize(("loss", "penalty", "part"), [pair for k, pair in enumerate(PAIRS) if k % 4 == 0])
