@@ -1,13 +1,14 @@
 """Anchored correlations: bounds from past passes are never below the truth.
 
 Every draw makes a design, a few past vectors with their passes (often nearly parallel, as neighbouring values of a path
-are), a new vector and a ball around it, and compares the bounds with correlations in long double.
+are), a new vector and a ball around it, and compares the bounds with correlations in forty digits.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_numbers import wide
 from helpers import Case, random_case, random_weights, row_penalty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,11 +79,11 @@ def draw_penalty(rng, size: float) -> SparseGroup:
 
 def reached(m: np.ndarray, penalty: SparseGroup) -> np.ndarray:
     """What the bounds bound: ‖soft(m, l1)‖/group, or max|m|/l1 where there is no group part."""
-    size = np.maximum(m, 0.0) if penalty.positive else np.abs(m)
+    size = np.maximum(m, 0) if penalty.positive else np.abs(m)
     group, l1 = penalty.group, penalty.l1
-    soft = np.sqrt(np.sum(np.maximum(size - l1[:, None], 0.0) ** 2, axis=1))
-    by_group = np.divide(soft, group, out=np.zeros(25, dtype=np.longdouble), where=group > 0)
-    by_entry = np.divide(size.max(axis=1), l1, out=np.zeros(25, dtype=np.longdouble), where=l1 > 0)
+    soft = np.sqrt(wide(np.sum(np.maximum(size - l1[:, None], 0) ** 2, axis=1)))
+    by_group = np.divide(soft, group, out=wide(np.zeros(25)), where=group > 0)
+    by_entry = np.divide(size.max(axis=1), l1, out=wide(np.zeros(25)), where=l1 > 0)
     return np.where(group > 0, by_group, by_entry)
 
 
