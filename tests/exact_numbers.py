@@ -11,6 +11,7 @@ An operation takes about a microsecond: fine for some ten thousand of them, so o
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,28 @@ def wide(values: Any) -> Any:
     return _each(np.asarray(values))
 
 
+def as_fraction(number: Any) -> Fraction:
+    """A wide number, exactly."""
+    sign, digits, exponent, _ = number._mpf_
+    return (-1) ** sign * Fraction(int(digits)) * Fraction(2) ** int(exponent)
+
+
 def finite(values: Any) -> Any:
     return np.asarray(_finite(values), dtype=bool)
+
+
+def dot(x: Any, w: Any) -> Any:
+    """``x @ w`` of float64, summed in integers and rounded once; ten times as fast as the product of wide numbers."""
+    (a, low), (b, other) = _integers(x), _integers(w)
+    return np.frompyfunc(lambda total: Wide((total, low + other)), 1, 1)(a @ b)
+
+
+def _integers(values: Any) -> tuple[Array, int]:
+    """Integers and one exponent: ``values == integers * 2**exponent``."""
+    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    digits, exponent = np.ldexp(mantissa, 53).astype(np.int64), exponent.astype(np.int64) - 53
+    low = int(np.min(exponent, where=digits != 0, initial=2000))
+    return digits.astype(object) << np.where(digits != 0, exponent - low, 0).astype(object), low
 
 
 def soft_plus(m: Any) -> Any:

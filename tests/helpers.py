@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from exact_numbers import soft_plus, wide
+from exact_numbers import dot, soft_plus, wide
 from scipy import sparse
 
 from tasksieve.design import Design, as_storage
@@ -249,7 +249,9 @@ class Judge:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.scales = case.scales()
-        self._tilde = [x.astype(float) for x in case.tilde()]
+        # A residual without a nuisance part does not see shifts of columns where there are intercepts.
+        shifts = [x.mean(axis=0) if case.fit_intercept else 0.0 for x in case.blocks]
+        self._columns = [(x - m) / c for x, m, c in zip(case.blocks, shifts, self.scales.T, strict=True)]
         self._root = np.sqrt(wide(case.s))
         weights = case.penalty_weights
         self._weights, self._penalised = weights, (weights > 0)[:, None]
@@ -265,7 +267,7 @@ class Judge:
     def predict(self, w: Array, intercept: Array) -> Array:
         """Predictions, flat, in forty digits."""
         used = np.flatnonzero(w.any(axis=1))
-        parts = [wide(x[:, used]) @ wide(w[used, t]) + intercept[t] for t, x in enumerate(self.case.blocks)]
+        parts = [dot(x[:, used], w[used, t]) + intercept[t] for t, x in enumerate(self.case.blocks)]
         return np.concatenate(parts)
 
     def objective(self, lam: float, w: Array, intercept: Array) -> float:
@@ -282,22 +284,21 @@ class Judge:
         value += lam * np.sum(u * (case.group * np.linalg.norm(v, axis=1) + case.l1 * np.abs(v).sum(axis=1)))
         return value + 0.5 * lam * case.ridge_ratio * np.sum(np.where(self._penalised, v, 0.0) ** 2)
 
-    def products(self, w: Array, intercept: Array) -> tuple[Array, Array]:
+    def products(self, z: Array) -> tuple[Array, Array]:
         """The residual in the weighted geometry, freed of its nuisance part, and its correlations (features, tasks).
 
-        Of correlations no more than their sizes are asked: columns and residual have lost their offsets, so that
-        float64 products of them, each rounded once, are as good as any.
+        The residual has forty digits. Columns have lost their offsets, so that float64 products are as good as any.
         """
         case = self.case
-        z = self.predict(w, intercept)
         slope = case.y - z if case.loss == "squared" else case.y / (1.0 + np.exp(case.y * z))
         residual = self._projected(self._root * slope)
-        columns = zip(self._tilde, case.rows, strict=True)
-        return residual, np.stack([x.T @ residual[rows].astype(float) for x, rows in columns], axis=1)
+        weighted = (self._root * residual).astype(float)
+        columns = zip(self._columns, case.rows, strict=True)
+        return residual, np.stack([x.T @ weighted[rows] for x, rows in columns], axis=1)
 
     def gauges(self, lam: float, w: Array, intercept: Array) -> Array:
         """How close each feature comes to its threshold: at most 1 for all at the optimum, 1 for active ones."""
-        _, m = self.products(w, intercept)
+        _, m = self.products(self.predict(w, intercept))
         return self._gauges(lam, w, m)
 
     def _gauges(self, lam: float, w: Array, m: Array) -> Array:
@@ -313,12 +314,13 @@ class Judge:
         With a ridge the dual point has one more block, ``-sqrt(ridge) W``, which is scaled along.
         """
         case = self.case
-        residual, m = self.products(w, intercept)
+        z = self.predict(w, intercept)
+        residual, m = self.products(z)
         polar = float(np.max(self._gauges(lam, w, m), initial=0.0))
         limit = 1.0 / polar if polar > 0 else np.inf
         v = np.where(self._penalised, w * self.scales, 0.0)
         ridge_square = lam * case.ridge_ratio * np.sum(v * v)
-        primal = self._objective(lam, w, self.predict(w, intercept))
+        primal = self._objective(lam, w, z)
         if case.loss == "squared":
             square, inner = residual @ residual + ridge_square, self._target @ residual
             c = max(0.0, min(float(inner / square), limit)) if square > 0 else 0.0

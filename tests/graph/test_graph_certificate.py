@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from exact_numbers import EPS, soft_plus, wide
+from exact_numbers import EPS, dot, soft_plus, wide
 from fuzz.judge import run
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -59,7 +59,7 @@ def objective(coef, intercept, loss, parts, graph, C, scaling=1.0, strength=1.0)
     for t, other in combinations(range(len(graph)), 2):
         total += wide(strength) * graph[t][other] * np.sum((w[t] - w[other]) ** 2) / 2
     for t, (x, y, s) in enumerate(parts):
-        z = wide(x[:, used]) @ w[t, :-1] + intercept[t]
+        z = dot(x[:, used], coef[t, used]) + intercept[t]
         total += C * np.sum(wide(s) * loss_values(loss, z, y))
     return total
 
