@@ -114,8 +114,9 @@ def test_a_sparse_matrix_that_is_a_dict_is_a_matrix() -> None:
     X, y, task = stacked(rows())
     known = ts.MultiTaskLasso(alpha=0.1).fit(scipy.sparse.csr_array(X), y, task=task)
     found = ts.MultiTaskLasso(alpha=0.1).fit(scipy.sparse.dok_array(X), y, task=task)
-    np.testing.assert_array_equal(found.coef_, known.coef_)
-    np.testing.assert_array_equal(found.predict(scipy.sparse.dok_array(X), task=task), known.predict(X, task=task))
+    np.testing.assert_allclose(found.coef_, known.coef_, rtol=1e-9)
+    predicted = found.predict(scipy.sparse.dok_array(X), task=task)
+    np.testing.assert_allclose(predicted, known.predict(X, task=task), rtol=1e-9)
 
 
 def test_what_is_refused() -> None:
