@@ -235,7 +235,7 @@ def test_a_path_of_classes(rng):
     assert model.coef_.shape == (3, 2, 8)
     np.testing.assert_array_equal(path.coef(4).toarray().reshape(3, 2, 8), model.coef_)
     np.testing.assert_array_equal(path.intercept(4).reshape(3, 2), model.intercept_)
-    np.testing.assert_array_equal(path.predict(x, 4, task=task), model.decision_function(x, task=task))
+    np.testing.assert_allclose(path.predict(x, 4, task=task), model.decision_function(x, task=task), rtol=1e-10)
     frame = path.to_frame("coefficients")
     assert list(frame) == ["alpha", "task", "class", "feature", "coefficient"]
     last = frame[frame.alpha == path.alphas[4]]
