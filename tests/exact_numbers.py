@@ -50,7 +50,8 @@ _finite = np.frompyfunc(_CONTEXT.isfinite, 1, 1)
 
 def wide(values: Any) -> Any:
     """Numbers of forty digits that equal the given ones: an object array, or one number."""
-    return _each(np.asarray(values))
+    with np.errstate(invalid="ignore"):  # of NaN, which stays what it is
+        return _each(np.asarray(values))
 
 
 def as_fraction(number: Any) -> Fraction:
