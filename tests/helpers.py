@@ -124,9 +124,9 @@ class Case:
 
     def nuisance(self, t: int) -> Array:
         """Raw nuisance columns of a task."""
-        block = wide(self.blocks[t])
+        block = self.blocks[t]
         columns = [np.ones((len(block), 1))] if self.fit_intercept else []
-        return np.hstack([*columns, block[:, self.unpenalised], np.empty((len(block), 0))])
+        return wide(np.hstack([*columns, block[:, self.unpenalised], np.empty((len(block), 0))]))
 
     def scales(self) -> Array:
         """Weighted standard deviations (n_features, n_tasks), 1 where nothing is left of a column."""
