@@ -5,6 +5,7 @@
 #   make test-all   all tests, slow ones included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
+#   make test-portable   some of them as other processors would run them: narrow long double, older BLAS, 1 and 2 threads
 #   make coverage   the quick tests, and which lines they run (from Python 3.12 on `make test` says so too)
 #   make test-lowest   the core's tests with the oldest dependencies that pyproject.toml allows
 #   make wheel      wheels in dist/, tried in empty environments without a compiler
@@ -30,7 +31,7 @@ export TASKSIEVE_NEED_KERNELS = 1
 # An editable install knows the modules by name: a new, moved or deleted file installs it anew.
 MODULES := $(VENV)/.modules-$(shell find src -name '*.py' | LC_ALL=C sort | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test coverage test-all test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
+.PHONY: demo test coverage test-all test-portable test-torch test-gpu test-lowest wheel sanitize lint format bench bench-quick docs figures clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-files
@@ -49,6 +50,9 @@ test coverage: $(VENV)/.package $(VENV)/.extra-test
 test-all: sanitize $(VENV)/.package $(VENV)/.extra-test
 	@.ci/browser
 	$(PY) -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+test-portable: $(VENV)/.package $(VENV)/.extra-test
+	.ci/portable $(PY)
 
 test-torch: $(VENV)/.package $(VENV)/.extra-test
 	@.ci/torch $(PY) any

@@ -17,8 +17,24 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-def pytest_report_header() -> str:
-    return f"kernels: {os.environ.get('TASKSIEVE_KERNELS') or 'compiled'}"
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--narrow-longdouble",
+        action="store_true",
+        help="numpy.longdouble is float64, as on machines that have nothing wider",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported, in every process of pytest-xdist."""
+    if config.getoption("--narrow-longdouble"):
+        np.longdouble = np.float64  # type: ignore[misc]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    narrow = ", long double: float64" if config.getoption("--narrow-longdouble") else ""
+    blas = f", BLAS for {core}" if (core := os.environ.get("OPENBLAS_CORETYPE")) else ""
+    return f"kernels: {os.environ.get('TASKSIEVE_KERNELS') or 'compiled'}{narrow}{blas}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

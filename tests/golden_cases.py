@@ -86,6 +86,11 @@ def loose(name: str) -> bool:
     return name == "calibrated-positive"
 
 
+def first_order(name: str) -> bool:
+    """Models that reach 1e-11 on some machines and stop at `max_iter` on others: compared within their gaps."""
+    return name == "multinomial-owl"
+
+
 def solve(name: str, tol: float) -> dict[str, np.ndarray]:
     model, arguments, keywords = cases()[name]
     path = model.set_params(tol=tol).path(*arguments, **keywords, n_alphas=N_ALPHAS, eps=EPS)

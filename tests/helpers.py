@@ -1,6 +1,6 @@
 """What several test files need: random problems, an explicit dense form of every design, independent certificates.
 
-Nothing here uses the package's own arithmetic: designs are centred and scaled in long double, objectives and duality
+Nothing here uses the package's own arithmetic: designs are centred and scaled in forty digits, objectives and duality
 gaps are written down from their definitions.
 """
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from exact_numbers import dot, soft_plus, wide
 from scipy import sparse
 
 from tasksieve.design import Design, as_storage
@@ -20,20 +21,18 @@ Array = np.ndarray[Any, Any]
 
 
 def project_off(columns: Array, nuisance: Array) -> Array:
-    """``(I - U U') columns`` with U an orthonormal basis of `nuisance`: Gram-Schmidt in long double, three times."""
-    x = np.array(columns, dtype=np.longdouble)
+    """``(I - U U') columns`` with U an orthonormal basis of `nuisance`: Gram-Schmidt in forty digits."""
+    x = wide(columns)
     basis: list[Array] = []
-    for column in np.array(nuisance, dtype=np.longdouble).T:
+    for column in wide(nuisance).T:
         before = np.sqrt(column @ column)
-        for _ in range(3):
-            for unit in basis:
-                column = column - unit * (unit @ column)
+        for unit in basis:
+            column = column - unit * (unit @ column)
         size = np.sqrt(column @ column)
         if size > 1e-10 * before:
             basis.append(column / size)
-    for _ in range(3):
-        for unit in basis:
-            x = x - np.outer(unit, unit @ x)
+    for unit in basis:
+        x = x - np.outer(unit, unit @ x)
     return x
 
 
@@ -125,17 +124,17 @@ class Case:
 
     def nuisance(self, t: int) -> Array:
         """Raw nuisance columns of a task."""
-        block = self.blocks[t].astype(np.longdouble)
+        block = self.blocks[t]
         columns = [np.ones((len(block), 1))] if self.fit_intercept else []
-        return np.hstack([*columns, block[:, self.unpenalised], np.empty((len(block), 0))])
+        return wide(np.hstack([*columns, block[:, self.unpenalised], np.empty((len(block), 0))]))
 
     def scales(self) -> Array:
         """Weighted standard deviations (n_features, n_tasks), 1 where nothing is left of a column."""
         scale = np.ones((self.n_features, self.n_tasks))
         if self.standardize:
             for t, rows in enumerate(self.rows):
-                q = np.sqrt(self.s[rows].astype(np.longdouble))[:, None]
-                raw, total = q * self.blocks[t], self.s[rows].sum()
+                q = np.sqrt(wide(self.s[rows]))[:, None]
+                raw, total = q * self.blocks[t], np.sum(wide(self.s[rows]))
                 x = project_off(raw, q) if self.fit_intercept else raw
                 deviation = np.sqrt(np.sum(x * x, axis=0) / total) if total > 0 else np.zeros(self.n_features)
                 live = deviation > 1e-13 * np.sqrt(np.sum(raw * raw, axis=0) / max(total, 1e-300))
@@ -145,12 +144,12 @@ class Case:
     def unscaled(self) -> list[Array]:
         found = []
         for t, rows in enumerate(self.rows):
-            q = np.sqrt(self.s[rows].astype(np.longdouble))[:, None]
+            q = np.sqrt(wide(self.s[rows]))[:, None]
             found.append(project_off(q * self.blocks[t], q * self.nuisance(t)))
         return found
 
     def tilde(self) -> list[Array]:
-        """``X~_t``, explicitly, in long double."""
+        """``X~_t``, explicitly, in forty digits."""
         scale = self.scales()
         return [x / scale[:, t] for t, x in enumerate(self.unscaled())]
 
@@ -250,8 +249,10 @@ class Judge:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.scales = case.scales()
-        self._tilde = case.tilde()
-        self._root = np.sqrt(case.s.astype(np.longdouble))
+        # A residual without a nuisance part does not see shifts of columns where there are intercepts.
+        shifts = [x.mean(axis=0) if case.fit_intercept else 0.0 for x in case.blocks]
+        self._columns = [(x - m) / c for x, m, c in zip(case.blocks, shifts, self.scales.T, strict=True)]
+        self._root = np.sqrt(wide(case.s))
         weights = case.penalty_weights
         self._weights, self._penalised = weights, (weights > 0)[:, None]
         self._target = self._projected(self._root * case.y)
@@ -264,8 +265,9 @@ class Judge:
         return np.concatenate(parts)
 
     def predict(self, w: Array, intercept: Array) -> Array:
-        """Predictions, flat, in long double."""
-        parts = [x.astype(np.longdouble) @ w[:, t] + intercept[t] for t, x in enumerate(self.case.blocks)]
+        """Predictions, flat, in forty digits."""
+        used = np.flatnonzero(w.any(axis=1))
+        parts = [dot(x[:, used], w[used, t]) + intercept[t] for t, x in enumerate(self.case.blocks)]
         return np.concatenate(parts)
 
     def objective(self, lam: float, w: Array, intercept: Array) -> float:
@@ -277,23 +279,26 @@ class Judge:
         if case.loss == "squared":
             value = 0.5 * np.sum(case.s * (case.y - z) ** 2)
         else:
-            value = np.sum(case.s * np.logaddexp(0.0, -case.y * z))
+            value = np.sum(case.s * soft_plus(-case.y * z))
         v, u = w * self.scales, self._weights
         value += lam * np.sum(u * (case.group * np.linalg.norm(v, axis=1) + case.l1 * np.abs(v).sum(axis=1)))
         return value + 0.5 * lam * case.ridge_ratio * np.sum(np.where(self._penalised, v, 0.0) ** 2)
 
-    def products(self, w: Array, intercept: Array) -> tuple[Array, Array]:
-        """The residual in the weighted geometry, freed of its nuisance part, and its correlations (features, tasks)."""
+    def products(self, z: Array) -> tuple[Array, Array]:
+        """The residual in the weighted geometry, freed of its nuisance part, and its correlations (features, tasks).
+
+        The residual has forty digits. Columns have lost their offsets, so that float64 products are as good as any.
+        """
         case = self.case
-        z = self.predict(w, intercept)
         slope = case.y - z if case.loss == "squared" else case.y / (1.0 + np.exp(case.y * z))
         residual = self._projected(self._root * slope)
-        columns = zip(self._tilde, case.rows, strict=True)
-        return residual, np.stack([x.T @ residual[rows] for x, rows in columns], axis=1)
+        weighted = (self._root * residual).astype(float)
+        columns = zip(self._columns, case.rows, strict=True)
+        return residual, np.stack([x.T @ weighted[rows] for x, rows in columns], axis=1)
 
     def gauges(self, lam: float, w: Array, intercept: Array) -> Array:
         """How close each feature comes to its threshold: at most 1 for all at the optimum, 1 for active ones."""
-        _, m = self.products(w, intercept)
+        _, m = self.products(self.predict(w, intercept))
         return self._gauges(lam, w, m)
 
     def _gauges(self, lam: float, w: Array, m: Array) -> Array:
@@ -309,23 +314,24 @@ class Judge:
         With a ridge the dual point has one more block, ``-sqrt(ridge) W``, which is scaled along.
         """
         case = self.case
-        residual, m = self.products(w, intercept)
+        z = self.predict(w, intercept)
+        residual, m = self.products(z)
         polar = float(np.max(self._gauges(lam, w, m), initial=0.0))
         limit = 1.0 / polar if polar > 0 else np.inf
         v = np.where(self._penalised, w * self.scales, 0.0)
         ridge_square = lam * case.ridge_ratio * np.sum(v * v)
-        primal = self._objective(lam, w, self.predict(w, intercept))
+        primal = self._objective(lam, w, z)
         if case.loss == "squared":
             square, inner = residual @ residual + ridge_square, self._target @ residual
             c = max(0.0, min(float(inner / square), limit)) if square > 0 else 0.0
             return float(primal - (c * inner - 0.5 * c * c * square))
         c = min(1.0, limit)
-        p = c * np.divide(residual, self._root, out=np.zeros_like(residual), where=self._root > 0) * case.y
+        p = c * np.divide(residual, self._root, out=0 * residual, where=self._root > 0) * case.y
         if p.min() < -1e-9 or p.max() > 1 + 1e-9:
             return np.inf  # outside the domain: no dual point
-        p = np.clip(p, 0.0, 1.0)
+        p = wide(np.clip(p, 0.0, 1.0))
         inside = (p > 0) & (p < 1)
-        entropy = np.zeros_like(p)
+        entropy = 0 * p
         entropy[inside] = -p[inside] * np.log(p[inside]) - (1 - p[inside]) * np.log1p(-p[inside])
         return float(primal - (case.s @ entropy - 0.5 * c * c * ridge_square))
 

@@ -168,7 +168,7 @@ def test_models_fit_predict_and_come_back(
     if classes:
         assert found.prediction.tolist() == expected.tolist()
     else:
-        np.testing.assert_array_equal(found.prediction, expected)
+        np.testing.assert_allclose(found.prediction, expected, rtol=1e-12)
     wide = cli("predict", run, table, "--all-tasks").out.splitlines()
     assert len(wide) == len(expected) + 1
     assert wide[0].count("prediction (") == len(saved.estimator.tasks_)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exact_numbers import wide
 
 from tasksieve.design import sums as sums_module
 from tasksieve.design.moments import Moments, leave_one_out, panels_to_square, square_to_panels
@@ -211,9 +212,9 @@ def test_residual_squares(shared: bool) -> None:
             sums.add(X, Y[:, t], np.full(200, t), None, weights)
     found, unsure = sums.gathered(0).residual_squares(coefs, intercepts)
     exact = np.empty((3, 2))
-    long = [array.astype(np.longdouble) for array in (X, Y, coefs, intercepts, weights)]
+    x, y, w, b, s = (wide(array) for array in (X, Y, coefs, intercepts, weights))
     for k in range(3):
-        exact[k] = long[4] @ (long[1] - long[0] @ long[2][k].T - long[3][k]) ** 2
+        exact[k] = s @ (y - x @ w[k].T - b[k]) ** 2
     assert np.all(np.abs(found - exact) <= unsure)
     assert np.all(unsure < 1e-9 * exact)
 

@@ -1,6 +1,6 @@
 """A fuzzer of certificates: nasty problems, and a judge of what models store that shares no code with the library.
 
-`exact` and `evaluate` say what the objective of stored numbers is, `descend` finds points that are better, `cases`
+`evaluate` says what the objective of stored numbers is, `descend` finds points that are better, `cases`
 makes problems, `library` hands them to the estimators (the only file that imports the library), `judge` compares.
 By hand: ``python -m tests.fuzz --fits 500 --seed 1 --only lasso``.
 """

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from exact_numbers import Wide, wide
 
 from .descend import alpha_max
 from .evaluate import Plain, deviations, oscar, slope
-from .exact import Wide, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -409,11 +409,11 @@ def _plain(case: Case, alpha: float) -> Plain:
     y = [part[k] for part, k in zip(case.y, kept, strict=True)]
     s = [wide(np.ones(len(k)) if case.s is None else case.s[t])[k] for t, k in enumerate(kept)]
     strength, loss = Wide(alpha), LOSS.get(case.name, params.get("loss", "squared"))
-    nothing = np.zeros(d, dtype=Wide)
+    nothing = wide(np.zeros(d))
     if case.name.startswith("graph"):
         weights = wide(params["graph"])
         laplacian = np.diag(weights.sum(axis=1)) - weights
-        coupling = np.eye(len(x), dtype=Wide) + Wide(params["graph_strength"]) * laplacian
+        coupling = wide(np.eye(len(x))) + Wide(params["graph_strength"]) * laplacian
         if case.name == "graph_svr" and loss == "squared":
             loss = "squared_no_half"
         return Plain(

@@ -1,10 +1,10 @@
-"""A descent of its own, in long double, from stored numbers: what it finds is a point, so the truth is at least as far.
+"""A descent of its own, from stored numbers: what it finds is a point, so the truth is at least as far.
 
-Points are steps away from the stored numbers, whose scores are exact; columns are centred where there are intercepts.
-So the objective of a step is known as well as that of the stored numbers. Newton's method on the coefficients that are
-not zero (systems solved in float64, gradients and objectives in long double) finishes what sweeps of proximal steps
-begin; intercepts and unpenalised coefficients are among the unknowns of every Newton step. Nothing here needs to be
-optimal: every accepted step lowers the objective as `evaluate` defines it.
+Points are steps away from the stored numbers; columns are centred where there are intercepts. Newton's method on the
+coefficients that are not zero finishes what sweeps of proximal steps begin; intercepts and unpenalised coefficients are
+among the unknowns of every Newton step. All of this is float64. What counts is said in forty digits: where the search
+ends, scores and objective are computed anew, and a few more Newton steps are judged by objectives of that kind, since
+float64 does not see the last gains. Nothing here needs to be optimal: a point that is accepted is lower.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from exact_numbers import dot, wide
 
 from .evaluate import CLIPPED, Plain, class_shares, logistic_slope, task_norms
-from .exact import Wide, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -44,36 +44,34 @@ class Descent:
     """Points of a problem that are better than given ones."""
 
     def __init__(self, plain: Plain) -> None:
-        self.plain = plain
+        self.exact, self.plain = plain, plain.rounded()
         self.centred = plain.fit_intercept and plain.coupling is None
-        scales = np.ones((plain.n_tasks, plain.n_features)) if plain.scales is None else plain.scales
-        self.means = [self._means(x, s) for x, s in zip(plain.x, plain.s, strict=True)]
-        self.x = [(wide(x) - m) / c for x, m, c in zip(plain.x, self.means, scales, strict=True)]
-        self.scales = scales
+        self.scales = np.ones((plain.n_tasks, plain.n_features)) if plain.scales is None else self.plain.scales
+        self.means = [self._means(x, s) for x, s in zip(plain.x, self.plain.s, strict=True)]
+        self.x = [(x - m) / c for x, m, c in zip(plain.x, self.means, self.scales, strict=True)]
 
     def _means(self, x: Array, s: Array) -> Array:
-        """Shifts of the columns, float64: near their means, and exactly the column where it is constant."""
+        """Shifts of the columns: near their means, and exactly the column where it is constant."""
         if not self.centred:
             return np.zeros(x.shape[1])
-        shifted = wide(x) - wide(x[0])
-        mean = wide(x[0]) + s @ shifted / np.sum(s)
-        return np.clip(mean, x.min(axis=0), x.max(axis=0)).astype(np.float64)
+        share = s / s.max()
+        mean = x[0] + share @ (x - x[0]) / np.sum(share)
+        return np.where(np.isfinite(mean), np.clip(mean, x.min(axis=0), x.max(axis=0)), x[0])
 
     # -- points -----------------------------------------------------------------------------------------------------
 
     def start(self, coef: Array, intercept: Array) -> Point:
-        """The point of stored numbers: its objective is `Plain.objective`."""
-        v, b = self.plain.scaled(wide(coef)), np.zeros(self.plain.n_tasks, dtype=Wide)
-        self._coef, self._intercept = wide(coef), wide(intercept)
-        z = self.plain.scores(coef, intercept)
-        return Point(v, b, z, self._value(v, b, z))
+        """The point of stored numbers."""
+        self._coef, self._intercept, self._scores = coef, intercept, self.exact.scores(coef, intercept)
+        return self._point(self.plain.scaled(coef), np.zeros(self.plain.n_tasks))[0]
 
-    def null(self) -> tuple[Point, Array, Array]:
-        """W = 0 with the best intercepts and unpenalised coefficients; and these, rounded as a model stores them."""
+    def null(self) -> tuple[Point, Any, Array, Array]:
+        """W = 0 with the best intercepts and unpenalised coefficients, its objective, and the two as a model stores
+        them."""
         p = self.plain
         shape = (p.n_tasks, p.n_features)
         first = [
-            float(np.clip(np.sum(s * wide(y)) / np.sum(s), y.min(), y.max()))
+            float(np.clip(np.sum(s / s.max() * y) / np.sum(s / s.max()), y.min(), y.max()))
             if self.centred and p.loss in ("squared", "square-root", *CLIPPED) and len(y)
             else 0.0
             for y, s in zip(p.y, p.s, strict=True)
@@ -81,13 +79,45 @@ class Descent:
         point = self.start(np.zeros(shape), np.array(first))
         if p.coupling is None:
             point = self._newton(point, 40, penalised=False)
-        return point, *self.rounded(point)
+            point, value = self._polished(point, penalised=False)
+        else:
+            value = self._point(point.v, point.b)[1]
+        return point, value, *self.rounded(point)
 
     def rounded(self, point: Point) -> tuple[Array, Array]:
         """A point as a model would store it: float64 coefficients, and intercepts that make up for their shifts."""
-        coef = (point.v / self.scales).astype(np.float64)
-        moved = [wide(m) @ (wide(w) - old) for m, w, old in zip(self.means, coef, self._coef, strict=True)]
-        return coef, (self._intercept + point.b - np.array(moved)).astype(np.float64)
+        step = self._coefficient_steps(point.v)
+        coef = (wide(self._coef) + wide(step)).astype(float)
+        moved = [dot(m, w) - dot(m, old) for m, w, old in zip(self.means, coef, self._coef, strict=True)]
+        return coef, (wide(self._intercept) + point.b - np.array(moved)).astype(float)
+
+    def _coefficient_steps(self, v: Array) -> Array:
+        """From the stored coefficients to those of scaled ones; what is to be zero is zero."""
+        return np.where(v == 0.0, -self._coef, v / self.scales - self._coef)
+
+    def _point(self, v: Array, b: Array) -> tuple[Point, Any]:
+        """With scores in forty digits, and its objective likewise."""
+        step = self._coefficient_steps(v)
+        shift = [wide(own) - dot(m, d) for own, m, d in zip(b, self.means, step, strict=True)]
+        z = [a + dot(x, d) + c for a, x, d, c in zip(self._scores, self.exact.x, step, shift, strict=True)]
+        w, intercept = wide(self._coef) + wide(step), wide(self._intercept) + np.array(shift)
+        value = self.exact.loss_value(z) + self.exact.penalty(self.exact.scaled(w), intercept)
+        rounded = [part.astype(float) for part in z]
+        return Point(v, b, rounded, self._value(v, b, rounded)), value
+
+    def _polished(self, point: Point, penalised: bool = True, steps: int = 3) -> tuple[Point, Any]:
+        """Newton's method a little further, by objectives in forty digits."""
+        point, value = self._point(point.v, point.b)
+        for _ in range(steps):
+            direction = self._newton_direction(point, penalised)
+            if direction is None or not all(np.all(np.isfinite(part)) for part in direction):
+                break
+            v = point.v + direction[0]
+            trial, lower = self._point(np.maximum(v, 0.0) if self.plain.positive else v, point.b + direction[1])
+            if not lower < value:
+                break
+            point, value = trial, lower
+        return point, value
 
     def _value(self, v: Array, b: Array, z: list[Array]) -> Any:
         intercept = self._intercept + b if self.plain.coupling is not None else b
@@ -103,9 +133,9 @@ class Descent:
 
     # -- the descent ------------------------------------------------------------------------------------------------
 
-    def lowest(self, point: Point, rounds: int = 6) -> Point:
-        """A point that is at least as good: Newton's method and sweeps in turn until neither gains anything."""
-        unit, start = point.value, point
+    def lowest(self, point: Point, rounds: int = 6) -> tuple[Point, Any]:
+        """A point that is at least as good, and its objective: Newton's method and sweeps until neither gains."""
+        start, value = self._point(point.v, point.b)
         for k in range(rounds):
             before = point.value
             point = self._newton(point, 8)
@@ -115,11 +145,10 @@ class Descent:
                 point = self._sweep(point)
                 if k < 2:
                     point = self._sweep(self._sweep(point))
-            if not before - point.value > 4 * np.finfo(Wide).eps * unit:
+            if not before - point.value > 4 * np.finfo(float).eps * before:
                 break
-        # Scores were carried along from step to step: once more, from where it began to where it came.
-        found = self._step(start, point.v - start.v, point.b - start.b)
-        return found if found.value < start.value else start
+        found, lower = self._polished(point)
+        return (found, lower) if lower < value else (start, value)
 
     def _products(self, slopes: list[Array]) -> Array:
         return np.array([x.T @ g for x, g in zip(self.x, slopes, strict=True)])
@@ -129,7 +158,7 @@ class Descent:
         p = self.plain
         bound = CURVATURE[p.loss]
         z, v = list(point.z), point.v.copy()
-        ridge = Wide(p.ridge)
+        ridge = p.ridge
         for j in np.flatnonzero(~p.free):
             slopes = p.loss_slopes(z)
             gradient = np.array([x[:, j] @ g for x, g in zip(self.x, slopes, strict=True)])
@@ -167,19 +196,19 @@ class Descent:
         if not top > 0:
             return point
         tight = [_largest_square((r / np.sqrt(top)).astype(np.float64)) for r in roots]
-        bends = [Wide(c) / size for c, size in zip(tight, sizes, strict=True)] if sizes is not None else tight
-        bend = p.factor * top * Wide(max(bends)) * Wide(1 if bound is None else bound) * Wide(1 + 1e-9)
-        ahead, t = point, Wide(1)
+        bends = [c / size for c, size in zip(tight, sizes, strict=True)] if sizes is not None else tight
+        bend = p.factor * top * max(bends) * (1 if bound is None else bound) * (1 + 1e-9)
+        ahead, t = point, 1
         for _ in range(steps):
             gradient = self._products(p.loss_slopes(ahead.z))
             new = _sorted_shrunk(ahead.v - gradient / bend, p.ranks / bend, p.positive) / (
-                1 + Wide(p.ridge) / bend
+                1 + p.ridge / bend
             )
             found = self._step(ahead, new - ahead.v, 0 * ahead.b)
             if not found.value < point.value:
                 if ahead is point:
                     break
-                ahead, t = point, Wide(1)
+                ahead, t = point, 1
                 continue
             grown = (1 + np.sqrt(1 + 4 * t * t)) / 2
             momentum = (t - 1) / grown
@@ -196,7 +225,7 @@ class Descent:
             direction = self._newton_direction(point, penalised)
             if direction is None:
                 break
-            length, found = Wide(1), None
+            length, found = 1, None
             for _ in range(14):
                 dv = length * direction[0]
                 if self.plain.positive:
@@ -210,7 +239,7 @@ class Descent:
                 break
             gain = point.value - found.value
             point = found
-            if gain <= 4 * np.finfo(Wide).eps * point.value:
+            if gain <= 4 * np.finfo(float).eps * point.value:
                 break
         return point
 
@@ -221,19 +250,19 @@ class Descent:
         slopes = p.loss_slopes(point.z)
         group = p.group
         if p.ranks is not None:  # as the rows are ordered now
-            group = np.empty(d, dtype=Wide)
+            group = np.empty(d)
             group[np.argsort(-np.sum(point.v**2, axis=0), kind="stable")] = p.ranks
         gradient = self._products(slopes)
         norms = np.sqrt(np.sum(point.v**2, axis=0))
         safe = np.where(norms > 0, norms, 1)
         unit = point.v / safe
-        extra = np.zeros((tasks, d, tasks), dtype=Wide)  # of a feature: task by task
+        extra = np.zeros((tasks, d, tasks))  # of a feature: task by task
         own = np.arange(tasks)
         if p.coupling is not None:
             gradient = gradient + p.coupling @ point.v
             extra += p.coupling[:, None, :]
         else:
-            held = np.where(p.free, 0.0, Wide(p.ridge))
+            held = np.where(p.free, 0.0, p.ridge)
             gradient = gradient + held * point.v + group * unit + p.l1 * np.sign(point.v)
             extra -= (group / safe)[None, :, None] * np.einsum("tj,sj->tjs", unit, unit)
             extra[own, :, own] += np.where(norms > 0, group / safe, 0) + held
@@ -244,7 +273,7 @@ class Descent:
         if not place_t:
             return None
         first = gradient[active]
-        constant = Wide(p.intercept_scaling) if p.coupling is not None else Wide(1)
+        constant = p.intercept_scaling if p.coupling is not None else 1
         if p.fit_intercept:
             drift = np.array([np.sum(g) for g in slopes]) * constant
             if p.coupling is not None:
@@ -254,14 +283,14 @@ class Descent:
         for t in range(tasks):
             part = self.x[t][:, at_feature[at_task == t]]
             if p.fit_intercept:
-                part = np.column_stack([part, np.full(len(part), constant, dtype=Wide)])
+                part = np.column_stack([part, np.full(len(part), constant)])
             columns.append(part)
         index = [
             np.concatenate([np.flatnonzero(at_task == t), [n_own + t] if p.fit_intercept else []]).astype(int)
             for t in range(tasks)
         ]
         pairs = self._curvature(point.z)
-        added = np.zeros((len(first), len(first)), dtype=Wide)
+        added = np.zeros((len(first), len(first)))
         for t in range(tasks):
             for s in range(tasks):
                 same = at_feature[at_task == t][:, None] == at_feature[at_task == s][None, :]
@@ -296,8 +325,8 @@ class Descent:
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         inverse = np.where(values > 1e-14 * max(values[-1], 0.0), 1 / np.where(values > 0, values, 1), 0)
         answer = vectors @ (inverse * (vectors.T @ (scaled / top).astype(np.float64)))
-        step = -wide(answer) * top * size
-        dv, db = np.zeros((tasks, d), dtype=Wide), np.zeros(tasks, dtype=Wide)
+        step = -answer * top * size
+        dv, db = np.zeros((tasks, d)), np.zeros(tasks)
         dv[active] = step[:n_own]
         if p.fit_intercept:
             db[:] = step[n_own:] * constant
@@ -336,16 +365,16 @@ class Descent:
                 q = logistic_slope(-np.abs(a))
                 bend = q * (1 - q)
             elif p.loss == "squared_hinge":
-                bend = wide(2 * (y * a < 1))
+                bend = 2.0 * (y * a < 1)
             elif p.loss == "squared_epsilon_insensitive":
-                bend = wide(2 * (np.abs(a) > p.epsilon))
+                bend = 2.0 * (np.abs(a) > p.epsilon)
             elif p.loss == "squared_no_half":
                 bend = np.full_like(a, 2)
             elif p.loss == "squared":
                 bend = np.ones_like(a)
             elif p.loss in CLIPPED:
                 low, high, mu = CLIPPED[p.loss]
-                bend = wide((-a / mu > low) & (-a / mu < high)) / mu
+                bend = ((-a / mu > low) & (-a / mu < high)) / mu
             else:
                 bend = np.zeros_like(a)  # kinks: no curvature but that of the penalty
             bends.append(p.factor * s * bend)
@@ -379,14 +408,14 @@ def _sorted_shrunk(v: Array, ranks: Array, positive: bool) -> Array:
                 pools[-1][1] + count,
             ]
     sizes = np.empty_like(norms)
-    sizes[order] = np.concatenate([np.full(count, max(mean, Wide(0)), dtype=Wide) for mean, count in pools])
+    sizes[order] = np.concatenate([np.full(count, max(mean, 0)) for mean, count in pools])
     return v * np.where(norms > 0, sizes / np.where(norms > 0, norms, 1), 0)
 
 
 def alpha_max(plain: Plain) -> Any:
     """The multiple of the problem's strength at which W = 0 begins to be optimal (sparse group: an upper bound)."""
     descent = Descent(replace(plain, positive=False) if plain.positive else plain)
-    point, _, _ = descent.null()
+    point, plain = descent.null()[0], descent.plain
     products = descent._products(plain.loss_slopes(point.z))
     sizes = np.sqrt(np.sum(products**2, axis=0))
     if plain.ranks is not None:

@@ -1,17 +1,17 @@
 """The objectives of the contract, from their definitions, at the numbers that a model stores.
 
-A `Plain` problem is numbers only: no estimator, no storage. Rows of weight 0 and labels not observed are not in it.
+A `Plain` problem is numbers only: no estimator, no storage. Rows of weight 0 and labels not observed are not in it. Its
+numbers have forty digits; `Plain.rounded` is the same problem in float64, in which one can look for better points.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-
-from .exact import Wide, scores, wide
+from exact_numbers import Wide, dot, soft_plus, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +25,7 @@ REGRESSIONS = (
     "quantile",
 )
 #: ends of the slopes, and what their squares cost, as the estimators have them by default
-CLIPPED = {"huber": (Wide(-1.35), Wide(1.35), Wide(1)), "quantile": (Wide(-0.5), Wide(0.5), Wide(0.1))}
+CLIPPED = {"huber": (-1.35, 1.35, 1.0), "quantile": (-0.5, 0.5, 0.1)}
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Plain:
         Targets, signs, or (multinomial, in each place) the number of the class.
     s : list of arrays
         Weights of the rows, those of tasks included.
-    factor : long double
+    factor : number
         1/n_bar, 1/sqrt(n_bar) for the square-root loss, C for machines on a graph.
     free : bool array (d,)
         Features that nothing penalises, the ridge neither.
@@ -82,17 +82,29 @@ class Plain:
         return int(self.x[0].shape[1])
 
     def scores(self, coef: Array, intercept: Array) -> list[Array]:
-        """Of stored numbers, rounded once: predictions, less the target for regressions."""
+        """Of stored numbers, in forty digits: predictions, less the target for regressions."""
         found = []
         for x, y, w, b in zip(self.x, self.y, coef, intercept, strict=True):
-            target = -y if self.loss in REGRESSIONS else 0.0
-            found.append(scores(x, w, b, target))
+            used = np.flatnonzero(w)
+            found.append(dot(x[:, used], w[used]) + b - (y if self.loss in REGRESSIONS else 0.0))
         return found
 
     def objective(self, coef: Array, intercept: Array) -> Any:
         """At stored numbers, float64."""
         z = self.scores(coef, intercept)
         return self.loss_value(z) + self.penalty(self.scaled(wide(coef)), wide(intercept))
+
+    def rounded(self) -> Plain:
+        """In float64."""
+
+        def rounding(value: Any) -> Any:
+            if isinstance(value, list):
+                return [part.astype(float) for part in value]
+            return value.astype(float) if isinstance(value, np.ndarray) else float(value)
+
+        names = ("s", "factor", "group", "l1", "ridge")
+        names += tuple(name for name in ("ranks", "scales", "coupling") if getattr(self, name) is not None)
+        return replace(self, **{name: rounding(getattr(self, name)) for name in names})
 
     def scaled(self, w: Array) -> Array:
         return w if self.scales is None else w * self.scales
@@ -121,24 +133,20 @@ class Plain:
         return total
 
     def penalty(self, v: Array, intercept: Array) -> Any:
-        """Of scaled coefficients (tasks x features) in long double."""
+        """Of scaled coefficients (tasks x features)."""
         if self.positive and np.any(v < 0):
-            return Wide(np.inf)
+            return np.inf
         if self.coupling is not None:
             value = np.sum(v * (self.coupling @ v))
             if self.fit_intercept:
-                b = intercept / Wide(self.intercept_scaling)
+                b = intercept / self.intercept_scaling
                 value += b @ (self.coupling @ b)
             return value / 2
         norms = np.sqrt(np.sum(v * v, axis=0))
         value = np.sum(self.group * norms) + np.sum(self.l1 * np.sum(np.abs(v), axis=0))
         if self.ranks is not None:
             value = np.sum(self.ranks * np.sort(norms)[::-1])
-        return value + Wide(self.ridge) / 2 * np.sum(np.where(self.free, 0.0, v * v))
-
-
-def log1p_exp(m: Array) -> Array:
-    return np.maximum(m, 0) + np.log1p(np.exp(-np.abs(m)))
+        return value + self.ridge / 2 * np.sum(np.where(self.free, 0.0, v * v))
 
 
 def logistic_slope(m: Array) -> Array:
@@ -163,9 +171,10 @@ def class_shares(z: list[Array]) -> tuple[Array, Array]:
 def _cross_entropy(p: Plain, z: list[Array]) -> Any:
     """``lse(z) - z_y`` as ``log(1 + sum of the other exponentials)``: small losses keep their digits."""
     table, code = np.stack(z, axis=1), p.y[0].astype(int)
-    others = table - table[np.arange(len(code)), code][:, None]
-    others[np.arange(len(code)), code] = -np.inf
-    top = np.maximum(others.max(axis=1), 0)
+    is_own = code[:, None] == np.arange(table.shape[1])
+    own = table[is_own]
+    others = table[~is_own].reshape(len(code), -1) - own[:, None]
+    top = np.maximum(others.max(axis=1), 0 * own)
     total = np.exp(others - top[:, None]).sum(axis=1)
     value = np.where(top > 0, top + np.log(total + np.exp(-top)), np.log1p(total))
     return np.sum(p.s[0] * value)
@@ -178,7 +187,7 @@ def _cross_entropy_slopes(p: Plain, z: list[Array]) -> list[Array]:
 
 def _per_row(value: Any) -> Any:
     return lambda p, z: sum(
-        (np.sum(s * value(p, a, y)) for s, a, y in zip(p.s, z, p.y, strict=True)), Wide(0)
+        (np.sum(s * value(p, a, y)) for s, a, y in zip(p.s, z, p.y, strict=True)), 0
     )
 
 
@@ -187,7 +196,7 @@ def _slope_per_row(slope: Any) -> Any:
 
 
 def _beyond(p: Plain, r: Array) -> Array:
-    return np.sign(r) * np.maximum(np.abs(r) - Wide(p.epsilon), 0)
+    return np.sign(r) * np.maximum(np.abs(r) - p.epsilon, 0)
 
 
 def _clipped_slope(name: str, residual: Array) -> Array:
@@ -208,7 +217,7 @@ def _root_slopes(p: Plain, z: list[Array]) -> list[Array]:
 _VALUES = {
     "squared": _per_row(lambda p, r, y: r * r / 2),
     "square-root": lambda p, z: np.sum(task_norms(p, z)),
-    "logistic": _per_row(lambda p, z, y: log1p_exp(-y * z)),
+    "logistic": _per_row(lambda p, z, y: soft_plus(-y * z)),
     "multinomial": _cross_entropy,
     "hinge": _per_row(lambda p, z, y: np.maximum(1 - y * z, 0)),
     "squared_hinge": _per_row(lambda p, z, y: np.maximum(1 - y * z, 0) ** 2),

@@ -2,7 +2,7 @@
 
 With P the objective of the stored numbers, P_low that of the best point known (own descent, tighter solve; both are
 points, so the optimum is not higher) and null the objective of the empty model (best intercepts, best unpenalised
-coefficients), all of them in long double from exact scores:
+coefficients), all of them in forty digits:
 
 - ``finite``: objective and gap are finite, the gap is not negative;
 - ``objective``: abs(objective_ - P) <= 1e-13 (P + null), and without an intercept, where offsets are signal that cannot
@@ -15,24 +15,26 @@ coefficients), all of them in long double from exact scores:
 - ``error``: no exception but, for cases that say so, a ValueError that names an argument;
 - ``endless``: the call comes back.
 
-``gap`` and ``bound`` allow for the judge's own rounding, `exact.ROUNDING` (7e-18 at 64 bits) of P + null, and for ranks
-that a formula defines, which float64 does not hold exactly, for 4e-15 of P.
+``gap`` and ``bound`` allow for the judge's own rounding, 1e-35 of P + null, and for ranks that a formula defines, which
+float64 does not hold exactly, for 4e-15 of P.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from exact_numbers import Wide, finite, wide
+from mpmath import nstr
 
 from . import library
 from .cases import Case, make_case
 from .descend import Descent
 from .evaluate import REGRESSIONS, Plain
-from .exact import ROUNDING, Wide
 from .library import Endless, Stored
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +44,7 @@ ARGUMENT = re.compile(
 )
 TIGHTER = 1e-3
 NAMED_RANKS = 4e-15
+ROUNDING = 1e-35
 
 
 @dataclass
@@ -77,26 +80,25 @@ class Judge:
     def __init__(self, plain: Plain) -> None:
         self.plain, self.descent = plain, Descent(plain)
         with np.errstate(all="ignore"):
-            empty, coef, intercept = self.descent.null()
-            self.null = empty.value
+            _, self.null, coef, intercept = self.descent.null()
             self.stored_null = plain.objective(coef, intercept)
             if plain.loss not in REGRESSIONS:  # the infimum need not be attained
-                self.stored_null += 1e-9 * plain.loss_value([np.zeros(len(y), dtype=Wide) for y in plain.y])
-        self.low = self.null if np.isfinite(self.null) else np.inf
+                self.stored_null += 1e-9 * plain.loss_value([wide(np.zeros(len(y))) for y in plain.y])
+        self.low = self.null if finite(self.null) else np.inf
 
     def look_at(self, coef: Array, intercept: Array, descend: bool = True) -> Any:
         """The objective of stored numbers; what lies below them is remembered."""
         with np.errstate(all="ignore"):
-            point = self.descent.start(coef, intercept)
-            self.low = min(self.low, point.value)
-            if descend and np.isfinite(point.value):
-                self.low = min(self.low, self.descent.lowest(point).value)
-        return point.value
+            value = self.plain.objective(coef, intercept)
+            self.low = min(self.low, value)
+            if descend and finite(value):
+                self.low = min(self.low, self.descent.lowest(self.descent.start(coef, intercept))[1])
+        return value
 
     def check(self, stored: Stored, tol: float) -> list[tuple[str, str]]:
         """Names and numbers of the claims that are false. Asks for `look_at` of all points beforehand."""
         objective, gap = Wide(stored.objective), Wide(stored.dual_gap)
-        if not (np.isfinite(objective) and np.isfinite(gap) and gap >= 0):
+        if not (math.isfinite(stored.objective) and math.isfinite(stored.dual_gap) and gap >= 0):
             return [("finite", f"objective {stored.objective!r}, dual gap {stored.dual_gap!r}")]
         with np.errstate(all="ignore"):
             value = self.plain.objective(stored.coef, stored.intercept)
@@ -107,7 +109,7 @@ class Judge:
         off = abs(objective - value)
         blur = 0 if free_of_offsets else self.plain.blur(stored.coef, stored.intercept)
         if self.plain.loss not in REGRESSIONS:
-            blur += 1e-15 * self.plain.factor * sum((np.sum(s) for s in self.plain.s), Wide(0))
+            blur += 1e-15 * self.plain.factor * sum((np.sum(s) for s in self.plain.s), 0)
         if not off <= 1e-13 * (value + null) + own + blur:
             wrong.append(("objective", f"objective {_digits(objective)} is off by {_digits(off)}: {numbers}"))
         truth = value - self.low
@@ -128,7 +130,7 @@ class Judge:
 
 def _digits(number: Any) -> str:
     """Also of numbers beyond float64."""
-    return np.format_float_scientific(number, precision=3, trim="-")
+    return str(nstr(Wide(number), 4))
 
 
 def examine(case: Case, tally: Tally) -> None:

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.exact import IS_WIDE
 from fuzz.judge import run
 from fuzz.plan import ALL, PARTS, SEED, SHORT, SHORT_PARTS
-
-pytestmark = pytest.mark.skipif(not IS_WIDE, reason="long double is no wider than double here")
 
 
 @pytest.fixture

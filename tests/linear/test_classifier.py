@@ -9,6 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse
+from exact_numbers import wide
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -234,7 +235,7 @@ def test_a_path_of_classes(rng):
     assert model.coef_.shape == (3, 2, 8)
     np.testing.assert_array_equal(path.coef(4).toarray().reshape(3, 2, 8), model.coef_)
     np.testing.assert_array_equal(path.intercept(4).reshape(3, 2), model.intercept_)
-    np.testing.assert_array_equal(path.predict(x, 4, task=task), model.decision_function(x, task=task))
+    np.testing.assert_allclose(path.predict(x, 4, task=task), model.decision_function(x, task=task), rtol=1e-10)
     frame = path.to_frame("coefficients")
     assert list(frame) == ["alpha", "task", "class", "feature", "coefficient"]
     last = frame[frame.alpha == path.alphas[4]]
@@ -246,20 +247,20 @@ def test_a_path_of_classes(rng):
 
 def long_objective(model, x, y, task, s, alpha, penalty):
     """The public objective of the stored numbers, in more digits."""
-    x, total = x.astype(np.longdouble), np.longdouble(0)
+    x, total = wide(x), wide(0.0)
     rows = []
     for t in range(len(model.tasks_)):
         classes = model.classes_[t] if isinstance(model.classes_, list) else model.classes_
         w, b = (part[t] if isinstance(part, list) else part[:, t] for part in (model.coef_, model.intercept_))
         own = (task == t) & (s > 0)
-        z = x[own] @ w.T.astype(np.longdouble) + b
+        z = x[own] @ wide(w.T) + b
         top = z.max(axis=1)
         log_sums = np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
         total += np.sum(s[own] * (log_sums - z[np.arange(len(z)), np.searchsorted(classes, y[own])]))
         rows.append(w)
-    w = np.vstack(rows).astype(np.longdouble)
+    w = wide(np.vstack(rows))
     norm = np.abs(w).sum() if penalty == "l11" else np.sqrt((w * w).sum(axis=0)).sum()
-    return total / (s.sum() / len(model.tasks_)) + alpha * norm
+    return total / (wide(s).sum() / len(model.tasks_)) + alpha * norm
 
 
 @pytest.mark.parametrize("seed", range(24))

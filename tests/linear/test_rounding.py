@@ -1,10 +1,11 @@
 """Certificates with all rounding in them: offsets, separation, units, what cannot be reached. Truths are computed here,
-with sums in long double of data that were shifted in integers."""
+in forty digits."""
 
 import warnings
 
 import numpy as np
 import pytest
+from exact_numbers import wide
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
@@ -18,13 +19,11 @@ def offset_problem(rng, amplitude, offset=1e12):
 
 
 def exact_objective(model, X, y, alpha, sample_weight=None, weights=1.0):
-    """P of the stored numbers for the squared loss of one task, in long double; offsets are subtracted exactly."""
-    shift = np.longdouble(model.intercept_[0])
-    z = X.astype(np.longdouble) @ model.coef_[0].astype(np.longdouble)
-    r = (np.longdouble(y) - shift) - z
-    s = np.ones(len(y)) if sample_weight is None else sample_weight
-    penalty = alpha * np.sum(weights * np.abs(model.coef_[0].astype(np.longdouble)))
-    return 0.5 * np.sum(s * r * r) / np.sum(s.astype(np.longdouble)) + penalty
+    """P of the stored numbers for the squared loss of one task, in forty digits."""
+    w = wide(model.coef_[0])
+    r = wide(y) - wide(X) @ w - model.intercept_[0]
+    s = wide(np.ones(len(y)) if sample_weight is None else sample_weight)
+    return np.sum(s * r * r) / np.sum(s) / 2 + alpha * np.sum(weights * np.abs(w))
 
 
 # --- offsets ---------------------------------------------------------------------------------------------------------
@@ -93,9 +92,7 @@ def test_columns_with_large_means(rng, mean):
     far = X + mean * (np.arange(8) < 3)
     near = far - mean * (np.arange(8) < 3)  # exactly what the far columns say
     model, plain = ts.MultiTaskLasso(0.1).fit(far, y), ts.MultiTaskLasso(0.1, tol=1e-12).fit(near, y)
-    base = np.longdouble(model.intercept_[0]) + mean * model.coef_[0, :3].astype(np.longdouble).sum()
-    r = y - near @ model.coef_[0] - float(base)
-    truth = 0.5 * np.mean(r * r) + 0.1 * np.abs(model.coef_).sum() - plain.objective_
+    truth = exact_objective(model, far, y, 0.1) - plain.objective_
     assert model.dual_gap_ >= truth - 1e-15
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_numbers import wide
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
@@ -472,8 +473,8 @@ def test_too_few_digits_are_said_and_the_gap_is_true() -> None:
     rows = np.vstack([np.zeros((4, 9)), X]), np.r_[np.zeros(4), y], np.r_[np.arange(4), task]
     weights = model.feature_weights
     exact = ts.MultiTaskLasso(alpha=0.01, feature_weights=weights).fit(*rows)
-    long = [array.astype(np.longdouble) for array in rows[:2]]
-    left = long[1] - np.sum(long[0] * model.coef_[rows[2]].astype(np.longdouble), axis=1) - model.intercept_[rows[2]]
+    fitted = np.sum(wide(rows[0]) * wide(model.coef_)[rows[2]], axis=1) + model.intercept_[rows[2]]
+    left = rows[1] - fitted
     objective = float(left @ left) / (2 * 504 / 4) + 0.01 * weights @ np.linalg.norm(model.coef_, axis=0)
     assert objective - exact.objective_ <= model.dual_gap_
 

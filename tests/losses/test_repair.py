@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_numbers import soft_plus, wide
 
 from tasksieve.design import DenseStorage, Design
 from tasksieve.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, SquaredHinge
@@ -32,15 +33,15 @@ def make_problem(loss, rng):
 
 
 def objective(loss, x, y, weights, coef, intercept, lam):
-    """From the definition, in long double."""
-    z = np.sum(x.astype(np.longdouble) * coef[TASK], axis=1) + intercept[TASK]
-    norms = np.sqrt(np.sum(np.square(np.delete(coef, 3, axis=1).astype(np.longdouble)), axis=0))
+    """From the definition, in forty digits."""
+    z = np.sum(wide(x) * coef[TASK], axis=1) + intercept[TASK]
+    norms = np.sqrt(np.sum(np.square(wide(np.delete(coef, 3, axis=1))), axis=0))
     values = {
         Huber: lambda: _clipped(y - z, -0.5, 0.5, 1.0),
         Quantile: lambda: _clipped(y - z, 0.7 - 1.0, 0.7, 0.3),
         SmoothedHinge: lambda: _clipped(1 - y * z, 0.0, 1.0, 0.5),
         SquaredHinge: lambda: np.maximum(1 - y * z, 0) ** 2 / 2,
-        Logistic: lambda: np.logaddexp(0, -y * z),
+        Logistic: lambda: soft_plus(-y * z),
         Poisson: lambda: np.exp(z) - y * z,
     }[type(loss)]()
     return float(weights @ values + lam * norms.sum())

@@ -1,7 +1,7 @@
 """Anchored correlations: bounds from past passes are never below the truth.
 
 Every draw makes a design, a few past vectors with their passes (often nearly parallel, as neighbouring values of a path
-are), a new vector and a ball around it, and compares the bounds with correlations in long double.
+are), a new vector and a ball around it, and compares the bounds with correlations by columns of forty digits.
 """
 
 from __future__ import annotations
@@ -81,17 +81,22 @@ def reached(m: np.ndarray, penalty: SparseGroup) -> np.ndarray:
     size = np.maximum(m, 0.0) if penalty.positive else np.abs(m)
     group, l1 = penalty.group, penalty.l1
     soft = np.sqrt(np.sum(np.maximum(size - l1[:, None], 0.0) ** 2, axis=1))
-    by_group = np.divide(soft, group, out=np.zeros(25, dtype=np.longdouble), where=group > 0)
-    by_entry = np.divide(size.max(axis=1), l1, out=np.zeros(25, dtype=np.longdouble), where=l1 > 0)
+    by_group = np.divide(soft, group, out=np.zeros(25), where=group > 0)
+    by_entry = np.divide(size.max(axis=1), l1, out=np.zeros(25), where=l1 > 0)
     return np.where(group > 0, by_group, by_entry)
 
 
-def exact(tilde, case: Case, vector) -> np.ndarray:
+def columns_of(case: Case) -> list[np.ndarray]:
+    return [x.astype(float) for x in case.tilde()]
+
+
+def products(tilde, case: Case, vector) -> np.ndarray:
+    """In float64: their rounding is a millionth of what single precision adds to the bounds."""
     return np.stack([x.T @ vector[rows] for x, rows in zip(tilde, case.rows, strict=True)], axis=1)
 
 
 def typical(m: np.ndarray) -> float:
-    lengths = np.sqrt(np.sum(m.astype(float) ** 2, axis=1))
+    lengths = np.sqrt(np.sum(m**2, axis=1))
     return float(np.median(lengths)) or 1.0
 
 
@@ -104,12 +109,12 @@ def typical(m: np.ndarray) -> float:
 def test_bounds_are_never_below_the_truth(seed, kind, scale):
     rng = np.random.default_rng(seed)
     case = draw_case(rng, kind, scale)
-    design, tilde = case.design(), case.tilde()
+    design, tilde = case.design(), columns_of(case)
     anchored, vectors = draw_anchors(rng, design, scale)
     mixed = sum(rng.standard_normal() * v for v in vectors)
     rest = design.project(rng.standard_normal(design.n_samples))
     vector = mixed + scale * rng.choice([0.0, 1e-10, 1e-4, 0.3]) * rest
-    m = exact(tilde, case, vector)
+    m = products(tilde, case, vector)
     penalty = draw_penalty(rng, typical(m))
     estimate, upper = anchored.bound(anchored.express(vector), penalty)
     truth = reached(m, penalty)
@@ -121,7 +126,7 @@ def test_bounds_are_never_below_the_truth(seed, kind, scale):
     upper = upper.copy()
     for trial in range(12):
         step = np.concatenate(
-            [x[:, trial * 2].astype(float) * np.sign(m[trial * 2, t]) for t, x in enumerate(tilde)]
+            [x[:, trial * 2] * np.sign(m[trial * 2, t]) for t, x in enumerate(tilde)]
         )
         if trial % 3 == 1:
             only = case.rows[trial % case.n_tasks]
@@ -131,7 +136,7 @@ def test_bounds_are_never_below_the_truth(seed, kind, scale):
         size = np.linalg.norm(step)
         if size == 0.0:
             continue
-        inside = exact(tilde, case, vector + radius * (step / size))
+        inside = products(tilde, case, vector + radius * (step / size))
         assert np.all((upper >= reached(inside, penalty) * (1 - 1e-9)) | (upper >= 1.0))
 
 
@@ -141,7 +146,7 @@ def test_combinations_of_anchored_vectors(seed, kind):
     """Sums and multiples, as the centres of screening balls are made of, and anchors themselves."""
     rng = np.random.default_rng(seed)
     case = draw_case(rng, kind, 1.0)
-    design, tilde = case.design(), case.tilde()
+    design, tilde = case.design(), columns_of(case)
     anchored, vectors = draw_anchors(rng, design, 1.0)
     kept = [vectors[0], *vectors[1:][-(len(anchored) - 1) :]] if len(anchored) > 1 else vectors[:1]
     np.testing.assert_array_equal(
@@ -153,12 +158,12 @@ def test_combinations_of_anchored_vectors(seed, kind):
     centre = (
         anchored.express(new).scaled(a) + anchored.anchor(0).scaled(b) + anchored.anchor(last).scaled(-0.5)
     )
-    m = exact(tilde, case, a * new + b * kept[0] - 0.5 * kept[last])
+    m = products(tilde, case, a * new + b * kept[0] - 0.5 * kept[last])
     penalty = draw_penalty(rng, typical(m))
     _, upper = anchored.bound(centre, penalty)
     assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
     for k, vector in enumerate(kept):
-        m = exact(tilde, case, vector)
+        m = products(tilde, case, vector)
         _, upper = anchored.bound(anchored.anchor(k), penalty)
         assert np.all(upper >= reached(m, penalty) * (1 - 1e-12))
 
@@ -173,15 +178,15 @@ def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
     """From inner products noted on the way, or (other penalties) from the anchors: never below the truth."""
     rng = np.random.default_rng(seed)
     case = draw_case(rng, kind, scale)
-    design, tilde = case.design(), case.tilde()
+    design, tilde = case.design(), columns_of(case)
     anchored, vectors = draw_anchors(rng, design, scale)
     new = scale * design.project(rng.standard_normal(design.n_samples))
     if rng.random() < 0.3:  # so close to the first anchor that most of a difference cancels
         new = vectors[0] * (1.0 + rng.choice([0.0, 1e-14, 1e-9])) + rng.choice([0.0, 1e-12]) * new
     current = anchored.follow(new, np.zeros(design.n_tasks))
     a, b = rng.standard_normal(2) if rng.random() < 0.5 else (1.0, -1.0)
-    m = exact(tilde, case, a * new + b * vectors[0])
-    penalty = draw_penalty(rng, typical(exact(tilde, case, new)))
+    m = products(tilde, case, a * new + b * vectors[0])
+    penalty = draw_penalty(rng, typical(products(tilde, case, new)))
     if rng.random() < 0.6:
         penalty = row_penalty(np.where(penalty.group > 0, penalty.group, penalty.l1))
     radius = float(np.linalg.norm(new)) * rng.choice([0.0, 1e-6, 1e-3, 0.3])
@@ -193,17 +198,17 @@ def test_balls_on_the_line_to_the_first_anchor(seed, kind, scale):
     # Nearly as strong as the bound that looks at all anchors: remainders add up by the triangle inequality here, and
     # there is the rounding of what cancels.
     size = reached(
-        np.abs(a) * np.abs(exact(tilde, case, new)) + np.abs(b) * np.abs(exact(tilde, case, vectors[0])),
+        np.abs(a) * np.abs(products(tilde, case, new)) + np.abs(b) * np.abs(products(tilde, case, vectors[0])),
         penalty,
     )
-    assert np.all((upper <= direct * 1.5 + 1e-6 * size.astype(float)) | (direct >= 1.0))
+    assert np.all((upper <= direct * 1.5 + 1e-6 * size) | (direct >= 1.0))
     for trial in range(8):
         step = np.concatenate(
-            [x[:, 3 * trial].astype(float) * np.sign(m[3 * trial, t]) for t, x in enumerate(tilde)]
+            [x[:, 3 * trial] * np.sign(m[3 * trial, t]) for t, x in enumerate(tilde)]
         )
         if trial % 2 or not step.any():
             step = rng.standard_normal(len(step))
-        inside = exact(tilde, case, a * new + b * vectors[0] + radius * (step / np.linalg.norm(step)))
+        inside = products(tilde, case, a * new + b * vectors[0] + radius * (step / np.linalg.norm(step)))
         assert np.all((upper >= reached(inside, penalty) * (1 - 1e-9)) | (upper >= 1.0))
 
 
@@ -219,7 +224,7 @@ def test_bounds_are_tight_where_the_vector_is_a_combination(rng):
         for vector in vectors:
             anchored.remember(vector, PLAIN)
         new = vectors[0] - 0.5 * vectors[1] + 0.25 * vectors[2]
-        m = exact(case.tilde(), case, new).astype(float)
+        m = products(columns_of(case), case, new)
         penalty = row_penalty(np.ones(25))
         estimate, upper = anchored.bound(anchored.express(new), penalty)
         length = np.linalg.norm(m, axis=1)
@@ -242,7 +247,7 @@ def test_zero_vectors_and_zero_data(rng):
         r = rng.standard_normal(design.n_samples)
         _, upper = anchored.bound(anchored.express(r), penalty)
         assert np.isfinite(upper).all()
-        truth = np.linalg.norm(exact(given_case.tilde(), given_case, r).astype(float), axis=1)
+        truth = np.linalg.norm(products(columns_of(given_case), given_case, r), axis=1)
         assert np.all(upper >= truth * (1 - 1e-12))
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from exact_numbers import wide
 
 import tasksieve as ts
 from tasksieve.losses import Huber, Poisson, Quantile, SmoothedHinge, SquaredHinge
@@ -50,7 +51,7 @@ def make(loss, kind, rng):
 
 
 def rows_value(loss, y, z, xp):
-    """f(y, z) by its definition; `xp` is cvxpy, or numpy in long double."""
+    """f(y, z) by its definition; `xp` is cvxpy, or numpy for numbers of forty digits."""
     if isinstance(loss, Poisson):
         return xp.exp(z) - xp.multiply(y, z)
     if isinstance(loss, SquaredHinge):
@@ -84,12 +85,12 @@ class Oracle:
         self.intercept = params.get("fit_intercept", True)
 
     def value(self, coef, intercept, alpha):
-        total = np.longdouble(0)
+        total = wide(0.0)
         for t, rows in enumerate(self.parts):
-            z = self.x[rows].astype(np.longdouble) @ coef[t] + intercept[t]
+            z = wide(self.x[rows]) @ wide(coef[t]) + intercept[t]
             total += self.s[rows] @ rows_value(self.loss, self.y[rows], z, np)
-        wide = coef.astype(np.longdouble)
-        norm = self.u @ (self.l1 * np.abs(wide).sum(axis=0) + self.group * np.sqrt(np.sum(wide * wide, axis=0)))
+        w = wide(coef)
+        norm = self.u @ (self.l1 * np.abs(w).sum(axis=0) + self.group * np.sqrt(np.sum(w * w, axis=0)))
         return float(total / self.n_bar + alpha * norm)
 
     def solve(self, alpha):

@@ -1,4 +1,4 @@
-"""Certificates of L1,inf, dirty and group penalties on awkward data, judged in long double.
+"""Certificates of L1,inf, dirty and group penalties on awkward data, judged in forty digits.
 
 At every accuracy the stored numbers' objective, from its definition, is what the model says up to its gap, and no other
 fit of the same problem is below objective minus gap.
@@ -10,11 +10,11 @@ import warnings
 
 import numpy as np
 import pytest
+from exact_numbers import Wide, wide
 
 import tasksieve as ts
 from tasksieve.penalties import Dirty, Groups, LInf
 
-Wide = np.longdouble
 TOLERANCES = (1e-1, 1e-4, 1e-8, 1e-12)
 
 
@@ -34,7 +34,7 @@ def dirty_norm(row, g, l1):
 
 
 def norm(penalty, rows, u):
-    """From the definition, rows and weights in long double."""
+    """From the definition, rows and weights in forty digits."""
     if isinstance(penalty, LInf):
         return np.sum(u * np.max(np.abs(rows), axis=1))
     if isinstance(penalty, Dirty):
@@ -76,7 +76,7 @@ def examine(seed):
     rng, x, y, task, labels = draw(seed)
     d, rows = x.shape[1], int(np.count_nonzero(task == 0))
     u = rng.uniform(0.3, 2.0, d) if rng.random() < 0.5 else np.ones(d)
-    wide, target = x.astype(Wide), y.astype(Wide)
+    columns, target = wide(x), wide(y)
     for penalty in (LInf(), Dirty(), Groups(labels), Groups(labels, "rows", mix=0.4), Groups(labels, "entries")):
         weights = np.array([u[penalty.whole(np.array([j]))[0]] for j in range(d)])
         options = {
@@ -95,12 +95,12 @@ def examine(seed):
         found = []
         for tol in TOLERANCES:
             model = ts.MultiTaskRegressor(alpha=alpha, tol=tol, **options).fit(x, y, task=task)
-            w = model.coef_.T.astype(Wide)
-            residual = target - np.einsum("ij,ij->i", wide, w.T[task]) - model.intercept_.astype(Wide)[task]
-            value = residual @ residual / 2 / Wide(rows) + Wide(alpha) * norm(penalty, w, weights.astype(Wide))
-            value += Wide(options["ridge"]) / 2 * np.sum(w * w)
-            assert abs(value - Wide(model.objective_)) <= model.dual_gap_, (seed, penalty, tol)
-            found.append((value, Wide(model.dual_gap_)))
+            w = wide(model.coef_.T)
+            residual = target - np.sum(columns * w.T[task], axis=1) - model.intercept_[task]
+            value = residual @ residual / 2 / rows + alpha * norm(penalty, w, wide(weights))
+            value += options["ridge"] / 2 * np.sum(w * w)
+            assert abs(value - model.objective_) <= model.dual_gap_, (seed, penalty, tol)
+            found.append((value, model.dual_gap_))
         lowest = min(value for value, _ in found)
         for value, gap in found:
             assert value - gap <= lowest, (seed, penalty, float(value - lowest), float(gap))

@@ -126,4 +126,4 @@ def test_a_stream_has_lines_too(cli: CommandLine, tmp_path: Path, monkeypatch: p
     assert [sample.language for sample in samples] == ["Python", "R"]
     space: dict[str, Any] = {}
     exec(samples[0].text, space)
-    np.testing.assert_array_equal(space["predictions"], pd.read_csv("p.csv").prediction)
+    np.testing.assert_allclose(space["predictions"], pd.read_csv("p.csv").prediction, rtol=1e-12)

@@ -99,26 +99,27 @@ def test_row_maximum_is_attained_and_never_exceeded(rng, kind, radius):
 @pytest.mark.parametrize("kind", ["plain", "ties", "hard", "hard-ties", "equal", "some-zero"])
 @pytest.mark.parametrize("radius", [1e-3, 0.3, 1.0, 3.0, 1e3])
 def test_row_maximum_is_the_best_of_its_bounds(rng, kind, radius):
-    """s = min U(mu) over mu >= kappa², by golden-section search in extended precision."""
+    """s = min U(mu) over mu >= kappa², by golden-section search in terms that do not cancel."""
     b, a = ball_cases(rng, kind, d=50)
-    b, a = b.astype(np.longdouble), a.astype(np.longdouble)
-    kappa2 = a.max(axis=1, keepdims=True) ** 2
+    kappa = a.max(axis=1, keepdims=True)
+    below = (kappa - a) * (kappa + a)
 
     def bound(delta):
-        mu = kappa2 + delta
-        term = np.divide(a**2 * b**2, mu - a**2, out=np.zeros_like(a), where=(mu - a**2) > 0)
-        return (mu[:, 0] * radius**2) + (b**2 + term).sum(axis=1)
+        """U(kappa² + delta)."""
+        apart = below + delta
+        term = np.divide(a**2 * b**2, apart, out=np.zeros_like(a), where=apart > 0)
+        return (kappa**2 + delta)[:, 0] * radius**2 + (b**2 + term).sum(axis=1)
 
-    low = np.zeros_like(kappa2)
-    high = np.linalg.norm((a * b).astype(float), axis=1, keepdims=True).astype(np.longdouble) / radius
-    golden = (np.sqrt(np.longdouble(5)) - 1) / 2
+    low = np.zeros_like(kappa)
+    high = np.linalg.norm(a * b, axis=1, keepdims=True) / radius
+    golden = (np.sqrt(5.0) - 1) / 2
     for _ in range(120):
         left, right = high - golden * (high - low), low + golden * (high - low)
         worse = (bound(left) > bound(right))[:, None]
         low, high = np.where(worse, left, low), np.where(worse, high, right)
     exact = np.minimum(bound(high), bound(low))
-    s = row_maximum(b.astype(float), a.astype(float), radius)
-    np.testing.assert_allclose(s, exact.astype(float), rtol=1e-12)
+    s = row_maximum(b, a, radius)
+    np.testing.assert_allclose(s, exact, rtol=1e-12)
 
 
 def test_row_maximum_at_the_edges(rng):
