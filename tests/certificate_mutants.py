@@ -26,7 +26,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"positive": True, "feature_weights": True},
     {"standardize": True, "intercept": False, "weights": True},
 )
-ROWS, FEATURES, TASKS = 5, 4, 2
+ROWS, FEATURES, TASKS = 4, 3, 2
 
 
 def from_case(case: Case, margin: float = 1e-3) -> Content:
@@ -54,7 +54,7 @@ def by_library(number: int) -> Content:
     loss, penalty, part = TRIPLES[number % len(TRIPLES)]
     rng = np.random.default_rng(number)
     x = [rng.standard_normal((ROWS + t, FEATURES)) for t in range(TASKS)]
-    z = [block @ np.array([1.5, -1.0, 0.0, 0.0]) + 0.5 * rng.standard_normal(len(block)) for block in x]
+    z = [block @ np.array([1.5, -1.0, 0.0]) + 0.5 * rng.standard_normal(len(block)) for block in x]
     weight = [rng.uniform(0.5, 2.0, len(v)) for v in z] if number % 3 else [np.ones(len(v)) for v in z]
     classes, labels = None, z
     if loss == "poisson":
@@ -191,6 +191,11 @@ def changed(content: Content, rng: Any) -> tuple[Content, Truth]:
     found = content.copy()
     found.story = CHANGES[int(rng.integers(len(CHANGES)))](found, rng)
     found.sign()
+    if rng.random() < 0.05:  # other data than those of the digests, by the last bit of one number
+        found = content.copy()
+        x = found.x[0].reshape(-1)
+        x[0] = np.nextafter(x[0], np.inf)
+        found.story = "data that are not signed"
     return found, Truth(found)
 
 
@@ -346,9 +351,8 @@ def residuals(content: Content) -> Array:
         elif loss["name"] == "poisson":
             p = y - np.exp(np.clip(z, -700, 700))
         elif loss["name"] == "square-root":
-            s = content.weight[t] * (1.0 if content.header.get("task_weights") is None
-                                     else content.header["task_weights"][t] ** 2)  # fmt: skip
-            size = np.sqrt(s @ (y - z) ** 2)
+            factor = np.float64((content.header.get("task_weights") or [1.0] * len(content.y))[t])
+            size = factor * np.sqrt(content.weight[t] @ (y - z) ** 2)
             p = (y - z) / size if size > 0 else 0.0 * y
         else:
             classes = loss["labels"] == "classes"
@@ -367,7 +371,7 @@ def forged(content: Content, rng: Any) -> tuple[Content, Truth] | None:
     """Some scales changed; perhaps a model without coefficients that is said to be the best; and claims as if the dual
     vector were in the dual ball, or a little tighter than they may be. None if the numbers are no numbers any more."""
     found = content.copy()
-    told = [SCALES[int(k)] for k in rng.integers(len(SCALES), size=rng.choice([1, 1, 2, 3]))]
+    told = [SCALES[int(k)] for k in rng.integers(len(SCALES), size=rng.choice([0, 1, 1, 2, 3]))]
     with np.errstate(all="ignore"):
         for scale in told:
             scale(found, rng)
@@ -379,9 +383,11 @@ def forged(content: Content, rng: Any) -> tuple[Content, Truth] | None:
         return None
     found.sign()
     truth = Truth(found)
-    style = int(rng.integers(3))
+    style = int(rng.integers(4))
     if style < 2 and truth.norm != "none":
         claim(found, truth, truth.dual(1), float(rng.choice([1e-12, 1e-9, 1e-6])))
+    elif style == 2 and truth.half:  # as if ridge and graph cost nothing in the dual
+        claim(found, truth, truth.D + truth.best**2 * truth.half, 1e-9)
     else:
         claim(found, truth, truth.D, 0.0, float(rng.choice([0.0, 0.5, 0.999])))
     if rng.random() < 0.5:
@@ -390,11 +396,37 @@ def forged(content: Content, rng: Any) -> tuple[Content, Truth] | None:
         found.arrays |= {"open": opened, "open_start": np.array([0, len(opened)])}
         if rng.random() < 0.5:  # a gap that is proved, for zeros that may not be
             claim(found, truth, truth.D, 1e-9)
-            found.arrays["gap"] = found.arrays["gap"] * float(rng.choice([1.0, power(rng)]))
+            with np.errstate(over="ignore"):
+                found.arrays["gap"] = found.arrays["gap"] * float(rng.choice([1.0, power(rng)]))
     for name in ("objective", "dual_value", "gap"):
         if not abs(found.arrays[name][0]) < 1e307:
             return None
     found.story = f"{', '.join(scale.__name__ for scale in told)}; style {style}"
+    return found, truth
+
+
+def hidden(content: Content, rng: Any) -> tuple[Content, Truth]:
+    """A column whose only entry is in a row of a weight that underflows, and a gap so large that it could move; the
+    dual vector is 0. The feature is said to be zero in every solution."""
+    found = content.copy()
+    far, gap = rng.uniform(162, 200), rng.uniform(150, 280)
+    small = 10.0**-far
+    found.header["task_weights"] = [small] * len(found.x)
+    for t, x in enumerate(found.x):
+        found.weight[t] = found.weight[t] / small
+        x[:, -1] = 0.0
+        if len(x):
+            found.weight[t][0], x[0, -1] = small, 10.0 ** (rng.uniform(1, 20) + far - gap / 2)
+    if (last := found.arrays["feature"] == found.header["n_features"] - 1).any():
+        found.arrays |= {name: found.arrays[name][~last] for name in ("feature", "output", "coef")}
+        found.arrays["start"] = np.array([0, (~last).sum()])
+    found.arrays["dual"] = np.zeros_like(found.arrays["dual"])
+    found.sign()
+    truth = Truth(found)
+    claim(found, truth, truth.D, 1e-9)
+    opened = np.arange(found.header["n_features"] - 1)
+    found.arrays |= {"gap": np.array([10.0**gap]), "open": opened, "open_start": np.array([0, len(opened)])}
+    found.story = "hidden rows"
     return found, truth
 
 
@@ -405,7 +437,8 @@ def false_mutants(contents: list[Content], count: int, seed: int) -> Iterator[tu
     found = 0
     while found < count:
         content = spoilt[int(rng.integers(len(spoilt)))]
-        made = changed(content, rng) if rng.random() < 0.4 else forged(content, rng)
+        way = rng.random()
+        made = changed(content, rng) if way < 0.4 else forged(content, rng) if way < 0.95 else hidden(content, rng)
         if made is None:
             continue
         why = made[1].unsupported()

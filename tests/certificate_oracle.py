@@ -47,7 +47,10 @@ class Content:
         return copy.deepcopy(self)
 
     def sign(self) -> None:
-        """Digests of the data as they are."""
+        self.header["digests"] = self.digests()
+
+    def digests(self) -> dict[str, list[str]]:
+        """Of the data as they are."""
         def digest(values: Array) -> str:
             return hashlib.sha256((np.ascontiguousarray(values, dtype="<f8") + 0.0).tobytes()).hexdigest()
 
@@ -56,7 +59,7 @@ class Content:
             columns = [y, self.weight[t]] + ([] if self.offset is None else [self.offset[t]])
             labels.append(digest(np.stack(columns, axis=1)))
         matrices = self.x[:1] if self.header["shared"] else self.x
-        self.header["digests"] = {"matrices": [digest(x) for x in matrices], "labels": labels}
+        return {"matrices": [digest(x) for x in matrices], "labels": labels}
 
     def pack(self) -> bytes:
         stream = io.BytesIO()
@@ -572,6 +575,8 @@ class Truth:
         arrays, gap = self.arrays, real(self.gap)
         objective, dual_value = (real(Fraction(float(arrays[k][0]))) for k in ("objective", "dual_value"))
         found, margin = [], CLEAR * (self.size + abs(objective) + abs(dual_value))
+        if self.header["digests"] != self.content.digests():
+            found.append("digests")
         if self.header["positive"] and (arrays["coef"] < 0).any():
             found.append("positive")
         if dual_value > self.D + margin:
