@@ -277,7 +277,7 @@ def scale_y(content: Content, rng: Any) -> None:
     if content.header["classes"] is None:
         factor = power(rng)
         content.y = [y * factor for y in content.y]
-        content.arrays["coef"], content.arrays["intercept"] = (content.arrays[k] * factor for k in ("coef", "intercept"))
+        content.arrays |= {name: content.arrays[name] * factor for name in ("coef", "intercept")}
 
 
 def scale_features(content: Content, rng: Any) -> None:

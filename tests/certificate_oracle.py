@@ -374,10 +374,8 @@ class Truth:
             h = []
             for i in range(n):
                 low, high = self.bounds(t, i)
-                rooms = [p[i] - low] * (low is not None) + [high - p[i]] * (high is not None) if (
-                    low is not None and high is not None
-                ) else [p[i] - low if low is not None else high - p[i]] if low is not None or high is not None else [ONE]
-                h.append(max(min(rooms), ZERO))
+                rooms = ([] if low is None else [p[i] - low]) + ([] if high is None else [high - p[i]])
+                h.append(max(min(rooms, default=ONE), ZERO))
         elif self.name == "logistic":
             h = [a * b * (1 - a * b) for a, b in zip(y, p, strict=True)]
         else:
@@ -400,9 +398,9 @@ class Truth:
                 outside = self.name == "poisson" and y[i] - p[i] < 0
             if outside:
                 return None
-        if self.name == "square-root" and self.norm == "none":  # here there is no c that could help
-            if sum((w * b * b for w, b in zip(s, p, strict=True)), ZERO) > 1:
-                return None
+        large = self.name == "square-root" and sum((w * b * b for w, b in zip(s, p, strict=True)), ZERO) > 1
+        if large and self.norm == "none":  # here there is no c that could help
+            return None
         return [p]
 
     def _project_classes(self, t: int, p: list[list[Fraction]]) -> list[list[Fraction]] | None:
@@ -543,18 +541,18 @@ class Truth:
         if most == 0 or self.dual(most * (1 - mpf(10) ** -20)) <= last:
             return last, most
         low, high = mpf(0), most
-        for _ in range(90):
-            a, b = low + (high - low) / 3, high - (high - low) / 3
-            low, high = (low, b) if self.dual(a) > self.dual(b) else (a, high)
-        c = (low + high) / 2
-        return self.dual(c) + abs(self.dual(c)) * mpf(10) ** -25, c
+        for _ in range(32):
+            c = (low + high) / 2
+            low, high = (c, high) if self.dual(c * (1 + mpf(10) ** -20)) > self.dual(c) else (low, c)
+        found = self.dual(high)
+        return found + (abs(found) + abs(last)) * mpf(10) ** -15, high  # flat there: c is right to 10 digits
 
     def _without_penalty(self, rows: list[list[Any]], pulls: list[list[Any]]) -> Any:
         v = [self.M[j] for j in self.kept]
         if self.sized is not None:
             sums = [real(self.sized * dot(self.s[t], p)) for t in self.tasks for p in self.p[t]]
             v = [*v, sums]
-        along = sum((a * b for left, right in zip(v, rows, strict=True) for a, b in zip(left, right, strict=True)), mpf(0))
+        along = sum((dot(left, right) for left, right in zip(v, rows, strict=True)), mpf(0))
         missed = sum(((a - b) ** 2 for left, right in zip(v, pulls, strict=True)
                       for a, b in zip(left, right, strict=True)), mpf(0))  # fmt: skip
         N = real(self.N)
@@ -575,13 +573,13 @@ class Truth:
         arrays, gap = self.arrays, real(self.gap)
         objective, dual_value = (real(Fraction(float(arrays[k][0]))) for k in ("objective", "dual_value"))
         found, margin = [], CLEAR * (self.size + abs(objective) + abs(dual_value))
-        if self.header["digests"] != self.content.digests():
+        if self.content.digests() != self.header["digests"]:
             found.append("digests")
         if self.header["positive"] and (arrays["coef"] < 0).any():
             found.append("positive")
         if dual_value > self.D + margin:
             found.append("dual_value")
-        if self.P - self.D > gap + margin:
+        if gap < self.P - self.D - margin:
             found.append("gap")
         if objective - self.D > gap + margin or self.P - objective > gap + margin:
             found.append("objective")
@@ -594,7 +592,7 @@ class Truth:
         arrays, gap = self.arrays, real(self.gap)
         objective, dual_value = (real(Fraction(float(arrays[k][0]))) for k in ("objective", "dual_value"))
         margin = CLEAR * (self.size + abs(objective) + abs(dual_value))
-        if self.P == mpf("inf") or self.P - objective > gap + margin:
+        if mpmath.isinf(self.P) or self.P - objective > gap + margin:
             return True
         limit = max(self.P - gap, objective - gap, dual_value) - margin
         return any(self.primal(point) < limit for point in self.content.others)

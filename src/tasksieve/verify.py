@@ -2291,8 +2291,9 @@ class Checker:
 
 
 def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Array] | None:
-    """A bound from below of the least eigenvalue of ``D X' diag(s) X D`` in a task (the constant projected out if
-    there are intercepts of any kind: what they do is not in X), and the numbers of the diagonal D, powers of two near the inverse norms of the columns: any will do.
+    """A bound from below of the least eigenvalue of ``D X' diag(s) X D`` in a task, and the numbers of the diagonal D,
+    powers of two near the inverse norms of the columns: any will do. The constant is projected out if there are
+    intercepts of any kind, penalised ones too: what they do is not in X.
 
     Floating: sums of n products are within gamma of the product of their columns' norms, so the matrix, with its
     trace tau, is within ``16 gamma_{n+32} tau`` of the computed one in norm; and Cholesky's method runs to its end
