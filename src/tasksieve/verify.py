@@ -280,7 +280,8 @@ class Floating:
         """About the middle of each column. Any number will do: dual points are orthogonal to constants."""
         if not len(columns):
             return np.zeros(columns.shape[1])
-        return np.clip(columns.mean(axis=0), columns.min(axis=0), columns.max(axis=0))
+        middle = np.clip(columns.mean(axis=0), columns.min(axis=0), columns.max(axis=0))
+        return np.where(np.isfinite(middle), middle, 0.0)
 
     def products(self, columns: Array, vectors: Box, centred: bool) -> Box:
         """``columns' vectors``, for vectors that are orthogonal to constants if `centred`.
@@ -997,6 +998,26 @@ def _key(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
+def _missing(label: Any) -> bool:
+    """None, NaN, NaT, or a value of another library that says of itself that it is not known."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return True
+
+
+def _named(values: Any, what: str, keys: list[str]) -> list[Any]:
+    """The entries of a dict in the order of the certificate's tasks."""
+    if not isinstance(values, dict):
+        raise Mismatch(f"{what} must be a dict of tasks, as X is")
+    found = {_key(label): part for label, part in values.items()}
+    if len(found) != len(values):
+        raise Mismatch(f"{what} has two tasks of the same name: labels are compared as words")
+    if set(found) != set(keys):
+        raise Mismatch(f"{what} has tasks {sorted(found)}, the certificate has {keys}")
+    return [found[k] for k in keys]
+
+
 class Matrix:
     """Columns and rows of a matrix as float64, from an array, a memory map or anything sparse that has `tocsc`."""
 
@@ -1006,6 +1027,7 @@ class Matrix:
             given = _plain(given.to_numpy() if hasattr(given, "to_numpy") else given, "X")
             if given.ndim != 2 or given.dtype.kind not in "fiub":
                 raise Mismatch("X must be a matrix of numbers")
+        _demand_doubles(given.data if self._sparse else given, "X")
         self._given = given
         self._by_column = given.tocsc() if self._sparse else given
         self.shape: tuple[int, int] = tuple(given.shape)
@@ -1050,19 +1072,12 @@ class Task:
 def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[[Any, str], list[Any]]]:
     """Matrices in the order of the certificate's tasks, and a function that cuts y and weights in the same way."""
     keys = [_key(label) for label in cert.tasks]
+    several = isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2
+    if task is not None and (several or isinstance(X, dict)):
+        raise Mismatch("X is given task by task: a task of each row may say something else")
     if isinstance(X, dict):
-        X = {_key(label): x for label, x in X.items()}
-        if set(X) != set(keys):
-            raise Mismatch(f"the data have tasks {sorted(X)}, the certificate has {keys}")
-
-        def cut(values: Any, what: str) -> list[Any]:
-            named = {_key(label): v for label, v in values.items()}
-            if set(named) != set(keys):
-                raise Mismatch(f"{what} has tasks {sorted(named)}, the certificate has {keys}")
-            return [named[k] for k in keys]
-
-        return [Matrix(X[k]) for k in keys], cut
-    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        return [Matrix(x) for x in _named(X, "X", keys)], lambda values, what: _named(values, what, keys)
+    if several:
         if len(X) != len(keys):
             raise Mismatch(f"the data have {len(X)} tasks, the certificate has {len(keys)}")
 
@@ -1077,7 +1092,10 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
         if len(keys) != 1:
             raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
         return [matrix], lambda values, what: [_plain(values, what)]
-    labels = [_key(label) for label in np.asarray(task).ravel().tolist()]
+    given = _plain(task, "task").ravel().tolist()
+    if any(map(_missing, given)):
+        raise Mismatch("task is missing for some rows")
+    labels = [_key(label) for label in given]
     if len(labels) != matrix.shape[0]:
         raise Mismatch(f"task has {len(labels)} labels, X has {matrix.shape[0]} rows")
     place = {key: t for t, key in enumerate(keys)}
@@ -1115,10 +1133,21 @@ def _real(values: Any, what: str) -> Array:
     values = _plain(values, what)
     if values.dtype.kind not in "fiubO" or any(isinstance(v, complex | np.complexfloating) for v in _objects(values)):
         raise Mismatch(f"{what} must be numbers, and real ones; got {values.dtype}")
+    _demand_doubles(values, what)
     try:
         return values.astype(np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
         raise Mismatch(f"{what} must be numbers, and real ones") from None
+
+
+def _demand_doubles(values: Array, what: str) -> None:
+    """Numbers that float64 would round are other numbers than those that were signed."""
+    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    whole = values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size
+    if whole and (values.max() > 1 << 53 or values.min() < -(1 << 53)):
+        raise Mismatch(f"{what} holds whole numbers beyond 2^53, which float64 does not")
+    if wide and (values.astype(np.float64) != values)[~np.isnan(values)].any():
+        raise Mismatch(f"{what} holds numbers with more digits than float64 has")
 
 
 def _objects(values: Array) -> list[Any]:
@@ -1134,7 +1163,7 @@ def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
     if values.dtype.kind == "c" or any(isinstance(v, complex | np.complexfloating) for v in _objects(values)):
         raise Mismatch("y holds complex numbers, which are no labels")
     place = {_key(label): float(c) for c, label in enumerate(cert.classes(t))}
-    keys = [None if v is None or v != v else _key(v) for v in values.tolist()]
+    keys = [None if _missing(v) else _key(v) for v in values.tolist()]
     for key in keys:
         if key is not None and key not in place:
             raise Mismatch(f"task {cert.tasks[t]!r}: y has the class {key!r}, the certificate has {sorted(place)}")
@@ -1148,6 +1177,8 @@ def arrange(cert: Certificate, X: Any, y: Any, task: Any, sample_weight: Any, of
         raise Mismatch(f"the certificate is for a model {'with' if cert['offset'] else 'without'} offset")
     n_tasks = len(cert.tasks)
     if cert["shared"]:
+        if task is not None:
+            raise Mismatch("the tasks of the certificate share a matrix: a task of each row means something else")
         matrix = Matrix(X)
         parts = [matrix] * n_tasks
 
@@ -2039,6 +2070,8 @@ class Checker:
         pulled, again = self._pulled(k, ridged), False
         if self.penalty.name == "none":
             c, limit = arith.one(1.0).lo, None
+            if not self._in_domain(point, c) >= c:  # here there is no scale that could help
+                failures.append("the vector leaves the domain of the square-root loss")
             dual, parts = self._without_penalty(k, point, readings, which, places, ridged, pulled, quadratic)
             size = None
         else:
@@ -2322,8 +2355,9 @@ class Checker:
 
 
 def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Array] | None:
-    """A bound from below of the least eigenvalue of ``D X' diag(s) X D`` in a task (the constant projected out), and
-    the numbers of the diagonal D, powers of two near the inverse norms of the columns: any will do.
+    """A bound from below of the least eigenvalue of ``D X' diag(s) X D`` in a task, and the numbers of the diagonal D,
+    powers of two near the inverse norms of the columns: any will do. The constant is projected out if there are
+    intercepts of any kind, penalised ones too: what they do is not in X.
 
     Floating: sums of n products are within gamma of the product of their columns' norms, so the matrix, with its
     trace tau, is within ``16 gamma_{n+32} tau`` of the computed one in norm; and Cholesky's method runs to its end
@@ -2332,9 +2366,9 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     arith, part = problem.arith, problem.tasks[t]
     columns, s = part.matrix.columns(features), problem.s[t]
     n, k = columns.shape
-    floats = Floating()
+    floats, centred = Floating(), problem.cert["intercept"] is not False
     weight = np.array(s.hi, dtype=np.float64)
-    x = columns - floats.shift(columns[weight > 0.0]) if problem.centred else columns
+    x = columns - floats.shift(columns[weight > 0.0]) if centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
     if not n or not k or k > n or not ((norms > 2.0**-900) & (norms < 2.0**900)).all():
         return None
@@ -2344,14 +2378,14 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     d = np.ldexp(1.0, powers)
     x = x * d
     gram = (weight[:, None] * x).T @ x
-    if problem.centred:
+    if centred:
         first = weight @ x
         gram = gram - np.outer(first, first) / weight.sum()
     if not np.isfinite(gram).all():
         return None
     trace = float(np.trace(gram))
-    kappa = 0.9 * float(np.linalg.eigvalsh(gram)[0])
     try:
+        kappa = 0.9 * float(np.linalg.eigvalsh(gram)[0])
         factor = np.linalg.cholesky(gram - kappa * np.eye(k)) if kappa > 0.0 else None
     except np.linalg.LinAlgError:
         factor = None
@@ -2366,7 +2400,7 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     lower, other = _integers(factor)
     weights, denominator = _common(s.lo)
     matrix = np.dot(whole.T * weights, whole) * (_power(2 * power) / denominator)
-    if problem.centred:
+    if centred:
         first = np.dot(weights, whole) * (_power(power) / denominator)
         matrix = matrix - np.multiply.outer(first, first) / _exact_sum(s.lo)
     rest = matrix - np.dot(lower, lower.T) * _power(2 * other)
@@ -2598,8 +2632,8 @@ def _tidy(word: str, labels: list[Any]) -> Any:
     """A word as a label: as a number where all labels are."""
     if all(isinstance(label, int | float) for label in labels):
         try:
-            return float(word)
-        except ValueError:
+            return _word_number(word, "")
+        except Mismatch:
             return word
     return word
 
