@@ -250,7 +250,7 @@ def test_an_interrupted_stability_goes_on(cli: CommandLine, tmp_path: Path) -> N
         assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
-# --- a comparison beside a fit -----------------------------------------------------------------------------------------
+# --- a comparison beside a fit ----------------------------------------------------------------------------------------
 
 COMPARED = ("--alphas", 6, "--cv", 3, "--threads", 1, "--no-report")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import tasksieve as ts
 from tasksieve.datasets import write_toy_genotypes
@@ -270,3 +271,25 @@ def test_plink2_reads_the_same_values(cli, toy, tmp_path, code):
         assert {name: int(count) for name, count in counts} == {name: theirs[name].isna().sum() for name in names}
     known = theirs[["trait", "other"]].notna().any(axis=1) & theirs[["age", "sex"]].notna().all(axis=1)
     assert json.loads((tmp_path / "run" / "data.json").read_text())["rows"] == known.sum()
+
+
+# --- no variant -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", [(), ("--task", "cohort")])
+def test_no_variant_is_selected(cli, toy, tmp_path, task):
+    """Covariates alone: the coefficients are those of least squares within each task; the tables have no row."""
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--pheno-name", "trait", *task, "--alpha", "100"]
+    cli("fit", *given, "--tol", "1e-12", "--out", tmp_path / "run")
+    assert pd.read_csv(tmp_path / "run" / "variants.csv").empty
+    assert pd.read_csv(tmp_path / "run" / "score.tsv", sep="\t").empty
+    assert (tmp_path / "run" / "report.html").is_file()
+    model = load_model(RunFolder(tmp_path / "run")).estimator
+    assert not model.coef_[:, 2:].any()
+    pheno, covar = (pd.read_csv(f"{toy}.{name}", sep="\t", na_values=["-9"]) for name in ("pheno", "covar"))
+    people = pheno.merge(covar).dropna()
+    for t, label in enumerate(model.tasks_.tolist()):
+        own = people[people.cohort == label] if task else people
+        theirs = LinearRegression().fit(own[["age", "sex"]], own.trait)
+        np.testing.assert_allclose(model.coef_[t, :2], theirs.coef_, rtol=1e-6)
+        np.testing.assert_allclose(model.intercept_[t], theirs.intercept_, rtol=1e-6)

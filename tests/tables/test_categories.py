@@ -30,7 +30,8 @@ def problem_of(frame: pd.DataFrame, folder: Path, **options):
 def test_two_categories_are_one_indicator_of_the_rarer(frame, tmp_path) -> None:
     found = problem_of(frame, tmp_path, categorical=["code"])
     assert found.encoding.feature_names == ["sex=F", "city=Bonn", "city=Oslo", "city=Rome", "code=2", "x"]
-    expected = pd.get_dummies(frame[["sex", "city"]], prefix_sep="=").assign(**{"code=2": frame.code == 2, "x": frame.x})
+    others = {"code=2": frame.code == 2, "x": frame.x}
+    expected = pd.get_dummies(frame[["sex", "city"]], prefix_sep="=").assign(**others)
     np.testing.assert_array_equal(found.X, expected[found.encoding.feature_names].to_numpy(dtype=float))
     assert found.encoding.sources == ["sex", "city", "city", "city", "code", "x"]
     assert found.notes == [
