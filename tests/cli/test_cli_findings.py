@@ -248,3 +248,82 @@ def test_an_interrupted_stability_goes_on(cli: CommandLine, tmp_path: Path) -> N
     assert "taken from the interrupted run" in (run / "log.txt").read_text()
     for name in ("stability.csv", "stability.json", "permutation.json"):
         assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+# --- a comparison beside a fit ----------------------------------------------------------------------------------------
+
+COMPARED = ("--alphas", 6, "--cv", 3, "--threads", 1, "--no-report")
+
+
+def stop_at(done: int) -> Any:
+    def stop(progress: ts.Progress) -> None:
+        if progress.label == "compare" and progress.done == done:
+            raise KeyboardInterrupt
+
+    return ts.watch(stop)
+
+
+def test_what_a_comparison_refuses_is_refused_before_the_fit(cli: CommandLine, tmp_path: Path) -> None:
+    data = table_csv(tmp_path / "t.csv")
+    data["state"] = np.where(data.y > data.y.median(), "ill", "well")
+    data.loc[data.site == data.site[0], "state"] = "ill"
+    data.to_csv(tmp_path / "t.csv", index=False)
+    words = ("-y", "state", "-t", "site", "-x", "v*", "-m", "logistic", *COMPARED, "-o", tmp_path / "run")
+    with ts.watch(lambda progress: pytest.fail(f"{progress} before the refusal")):
+        told = cli("fit", tmp_path / "t.csv", *words, "--compare", code=1)
+    assert f"--compare: Task {str(data.site[0])!r} has rows of one class only" in told.err
+    assert not (tmp_path / "run").exists()
+    cli("fit", tmp_path / "t.csv", *words)  # the fit itself can be had
+
+
+def test_a_comparison_that_fails_leaves_the_model(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_csv(tmp_path / "t.csv")
+    fit, run = ("fit", tmp_path / "t.csv", *DATA, *COMPARED), tmp_path / "run"
+    cli(*fit, "-o", tmp_path / "plain")
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise ValueError("no comparison today.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ts, "compare", fail)
+        told = cli(*fit, "--compare", "-o", run, code=1)
+        assert "no comparison today" in told.err
+        assert f"the model is in {run}" in told.err
+        assert (run / "coefficients.csv").read_bytes() == (tmp_path / "plain" / "coefficients.csv").read_bytes()
+        assert not RunFolder(run).finished
+        assert "no comparison today" in cli(*fit, "--compare", "-o", run, "--resume", code=1).err
+        assert "no comparison today" in cli("fit", "-o", run, "--resume", code=1).err  # as it was begun
+        cli(*fit, "-o", run, "--resume")
+    RunFolder(run).verify()
+    assert "compare" not in json.loads((run / "config.json").read_text())
+    assert not (run / "comparison.csv").exists()
+    assert (run / "coefficients.csv").read_bytes() == (tmp_path / "plain" / "coefficients.csv").read_bytes()
+
+
+def test_an_interrupted_comparison_goes_on_or_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
+    table_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", *DATA, *COMPARED)
+    asked = (*fit, "--compare", "--outer-folds", 3, "--level", 0.8)
+    cli(*asked, "-o", tmp_path / "whole")
+    for name in ("on", "out", "no"):
+        with stop_at(9):
+            told = cli(*asked, "-o", tmp_path / name, code=130)
+        assert "2 of 3 outer folds finished so far" in told.err
+        assert "Interrupted: only the rows of 2 of 3 folds" in (tmp_path / name / "comparison.json").read_text()
+        assert (tmp_path / name / "coefficients.csv").is_file()
+    heard: list[ts.Progress] = []
+    with ts.watch(heard.append):
+        cli(*asked, "-o", tmp_path / "on", "--resume")
+    fitted = [progress.detail for progress in heard if progress.label == "compare" and "own, task" in progress.detail]
+    assert {detail.split(",")[0] for detail in fitted} == {"fold 3 of 3"}
+    assert "compare-1-own" in (tmp_path / "on" / "log.txt").read_text()
+    for name in ("comparison.csv", "comparison.json", "coefficients.csv"):
+        assert (tmp_path / "on" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    for name, words in (("out", fit), ("no", ("fit", "--no-compare"))):
+        with ts.watch(lambda progress: pytest.fail("compared again") if progress.label == "compare" else None):
+            cli(*words, "-o", tmp_path / name, "--resume")
+        RunFolder(tmp_path / name).verify()
+        assert not (tmp_path / name / "comparison.json").exists()
+        assert not {"outer_folds", "level"} & set(json.loads((tmp_path / name / "config.json").read_text()))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import tasksieve as ts
 from tasksieve.datasets import write_toy_genotypes
@@ -183,3 +187,109 @@ def test_what_is_refused(cli, toy, tmp_path, words, told):
 def test_options_that_need_genotypes(cli, toy, tmp_path):
     result = cli("fit", f"{toy}.pheno", "--target", "trait", "--maf", "0.1", "--out", tmp_path / "r", code=2)
     assert "--maf: goes with --bfile" in result.err
+
+
+# --- what is not observed ---------------------------------------------------------------------------------------------
+
+PLINK2 = shutil.which("plink2")
+
+
+def with_codes(toy: Path, code: str) -> pd.DataFrame:
+    """A trait of which a third is not observed, another one, a covariate with holes; written to two files."""
+    rng = np.random.default_rng(3)
+    pheno = pd.read_csv(f"{toy}.pheno", sep="\t", na_values=["-9"])
+    pheno["other"] = pheno.trait + rng.standard_normal(len(pheno))
+    pheno.loc[rng.random(len(pheno)) < 0.3, "trait"] = np.nan
+    pheno.loc[rng.random(len(pheno)) < 0.1, "other"] = np.nan
+    pheno["sick"] = np.where(pheno.other.isna(), np.nan, 1 + (pheno.other > pheno.other.median()))
+    covar = pd.read_csv(f"{toy}.covar", sep="\t")
+    covar["age"] = covar.age.astype(float).where(rng.random(len(covar)) > 0.05)
+    for name, frame in (("pheno", pheno), ("covar", covar)):
+        frame.to_csv(f"{toy}.{name}", sep="\t", index=False, na_rep=code)
+    return pheno.merge(covar, how="outer", on=["FID", "IID"])
+
+
+@pytest.mark.parametrize("code", ["-9", "-9.0", "-9.000000", "-9e0", "NA", "nan"])
+def test_the_number_of_missing_values_is_no_measurement(cli, toy, tmp_path, code):
+    people = with_codes(toy, code)
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--pheno-name", "trait", "--alpha", "0.3", "--no-report"]
+    told = cli("fit", *given, "--out", tmp_path / "run")
+    n_trait, n_age = int(people.trait.isna().sum()), int(people.age.isna().sum())
+    written = int(pd.read_csv(f"{toy}.pheno", sep="\t", dtype=str, na_filter=False).trait.eq(code).sum())
+    assert 0 < written < n_trait  # one person has no line
+    by_code = f" ({written} written as -9)" if code.startswith("-") else ""
+    assert f"phenotypes not observed, of 180 people: trait {n_trait}{by_code}\n" in told.err
+    assert f"covariates not observed, of 180 people: age {n_age}" in told.err
+    used = people[people[["trait", "age"]].notna().all(axis=1)].set_index("IID")
+    fam = [line.split()[1] for line in Path(f"{toy}.fam").read_text().splitlines()]
+    used = used.loc[[name for name in fam if name in used.index]]
+    assert json.loads((tmp_path / "run" / "data.json").read_text())["rows"] == len(used)
+    X = ts.read_plink(str(toy), keep=list(used.index)).with_covariates(used[["age", "sex"]])
+    model = ts.MultiTaskLasso(0.3, feature_weights=X.feature_weights, standardize=True).fit(X, used.trait)
+    np.testing.assert_allclose(load_model(RunFolder(tmp_path / "run")).estimator.coef_, model.coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize("code", ["-9", "-9.0"])
+def test_missing_classes_and_several_phenotypes(cli, toy, tmp_path, code):
+    people = with_codes(toy, code)
+    given = ["--bfile", toy, *files(toy, "pheno"), "--no-report"]
+    told = cli("fit", *given, "--pheno-name", "trait,other", "--alpha", "0.3", "--out", tmp_path / "two")
+    n_trait, n_other = int(people.trait.isna().sum()), int(people.other.isna().sum())
+    assert f"of 180 people: trait {n_trait} (" in told.err
+    assert f"written as -9), other {n_other} (" in told.err
+    cli("fit", *given, "--pheno-name", "sick", "--model", "logistic", "--alpha", "0.05", "--out", tmp_path / "classes")
+    assert load_model(RunFolder(tmp_path / "classes")).estimator.classes_.tolist() == ["1.0", "2.0"]
+    assert json.loads((tmp_path / "classes" / "data.json").read_text())["rows"] == 180 - n_other
+
+
+def test_zero_of_a_case_control_phenotype_is_told(cli, toy, tmp_path):
+    frame = pd.read_csv(f"{toy}.pheno", sep="\t", na_values=["-9"])
+    frame["sick"] = np.arange(len(frame)) % 3
+    frame.to_csv(f"{toy}.pheno", sep="\t", index=False, na_rep="NA")
+    words = ["--bfile", toy, *files(toy, "pheno"), "--pheno-name", "sick", "--model", "logistic", "--alpha", "0.2"]
+    told = cli("fit", *words, "--out", tmp_path / "run", "--no-report")
+    assert "sick has the classes 0, 1 and 2; if 0 means not observed, as in PLINK, write NA" in told.err
+
+
+@pytest.mark.skipif(PLINK2 is None, reason="plink2 is not installed (apt-get install plink2)")
+@pytest.mark.parametrize("code", ["-9", "-9.0", "-9e0", "NA", "nan"])
+def test_plink2_reads_the_same_values(cli, toy, tmp_path, code):
+    """The people that plink2 finds a phenotype and all covariates of are those that the model learns from."""
+    with_codes(toy, code)
+    for name in ("pheno", "covar"):  # plink2 takes no words for a quantitative phenotype
+        frame = pd.read_csv(f"{toy}.{name}", sep="\t", dtype=str, na_filter=False)
+        frame.drop(columns="cohort", errors="ignore").to_csv(f"{toy}.{name}", sep="\t", index=False)
+    words = ["--bfile", toy, *files(toy, "pheno", "covar"), "--make-just-psam", "cols=fid,phenos", "--write-covar"]
+    done = subprocess.run([PLINK2, *map(str, words), "--out", str(tmp_path / "p2")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    theirs = pd.read_csv(tmp_path / "p2.psam", sep="\t").merge(pd.read_csv(tmp_path / "p2.cov", sep="\t"))
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--alpha", "0.3", "--no-report"]
+    told = cli("fit", *given, "--pheno-name", "trait,other", "--out", tmp_path / "run")
+    for kind, names in (("phenotypes", ["trait", "other"]), ("covariates", ["age"])):
+        line = told.err.split(f"{kind} not observed, of 180 people: ")[1].splitlines()[0]
+        counts = re.findall(r"(\w+) (\d+)(?: \(|,|$)", line)
+        assert {name: int(count) for name, count in counts} == {name: theirs[name].isna().sum() for name in names}
+    known = theirs[["trait", "other"]].notna().any(axis=1) & theirs[["age", "sex"]].notna().all(axis=1)
+    assert json.loads((tmp_path / "run" / "data.json").read_text())["rows"] == known.sum()
+
+
+# --- no variant -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", [(), ("--task", "cohort")])
+def test_no_variant_is_selected(cli, toy, tmp_path, task):
+    """Covariates alone: the coefficients are those of least squares within each task; the tables have no row."""
+    given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--pheno-name", "trait", *task, "--alpha", "100"]
+    cli("fit", *given, "--tol", "1e-12", "--out", tmp_path / "run")
+    assert pd.read_csv(tmp_path / "run" / "variants.csv").empty
+    assert pd.read_csv(tmp_path / "run" / "score.tsv", sep="\t").empty
+    assert (tmp_path / "run" / "report.html").is_file()
+    model = load_model(RunFolder(tmp_path / "run")).estimator
+    assert not model.coef_[:, 2:].any()
+    pheno, covar = (pd.read_csv(f"{toy}.{name}", sep="\t", na_values=["-9"]) for name in ("pheno", "covar"))
+    people = pheno.merge(covar).dropna()
+    for t, label in enumerate(model.tasks_.tolist()):
+        own = people[people.cohort == label] if task else people
+        theirs = LinearRegression().fit(own[["age", "sex"]], own.trait)
+        np.testing.assert_allclose(model.coef_[t, :2], theirs.coef_, rtol=1e-6)
+        np.testing.assert_allclose(model.intercept_[t], theirs.intercept_, rtol=1e-6)

@@ -126,7 +126,7 @@ def test_defaults_are_written_down(cli: CommandLine, reports: Reports, tmp_path:
     assert config["config_format"] == CONFIG_FORMAT
     model = load_model(RunFolder(run)).estimator
     expected = {
-        "model": "lasso", "missing": "error", "max_categories": 100, "keep": [], "date_parts": False,
+        "model": "lasso", "missing": "error", "max_categories": 100, "keep": [], "date_parts": False, "reference": [],
         "standardize": True, "cv": 5, "shuffle": True, "seed": 0, "eps": 0.01, "selection_rule": "min",
             "early_stopping": True,
         "fit_intercept": True, "positive": False, "max_iter": model.max_iter, "screening": model.screening,

@@ -162,7 +162,7 @@ def test_tensors_that_are_refused(data: Data) -> None:
         (quantized, r"X is a quantized tensor: pass X.dequantize\(\)"),
         (given.to("meta"), "X: tensors on 'meta' have no numbers"),
         (given[0], "Expected 2D array, got 1D tensor instead for X"),
-        (given[None], r"got 3D tensor instead for X. Pass list\(X\)"),
+        (given[None], r"got 3D tensor instead for X. If its first axis is tasks .*, pass list\(X\)"),
         ([given[0], given[1]], r"X is a list of tensors of 1 dimension\(s\).*torch.stack\(X\)"),
         (given[:, :0], "0 feature"),
     ]

@@ -131,6 +131,9 @@ def test_an_impossible_triple_says_which_way_to_move() -> None:
 
 
 def test_bounds_that_do_not_exist_are_not_numbers() -> None:
+    with pytest.raises(ValueError, match=r"n_pairs=1: it needs at least 2 pairs. Raise n_pairs, or use .*'none'"):
+        ts.pfer_bound(100, 5, 0.9, n_pairs=1)
+    assert ts.pfer_bound(100, 5, 0.9, n_pairs=1, assumption="none") == 5**2 / (100 * (2 * 1.0 - 1))
     assert math.isnan(ts.pfer_bound(100, 60, 0.75))
     assert math.isnan(ts.pfer_bound(100, 5, 0.51))
     assert math.isnan(ts.pfer_bound(100, 80, 0.75, assumption="r-concave"))

@@ -287,13 +287,16 @@ def test_progress_and_interruption(rows, n_jobs):
     heard = []
 
     def stop(progress):
-        heard.append((progress.label, progress.done, progress.total))
+        heard.append(progress)
         if progress.done == 9:
             raise KeyboardInterrupt
 
     with ts.watch(stop):
         found = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
-    assert heard == [("compare", k + 1, 12) for k in range(9)]
+    assert {(progress.label, progress.total) for progress in heard} == {("compare", 12)}
+    assert {progress.done for progress in heard} - {0} == set(range(1, 10))
+    assert all(progress.left is not None and progress.left > 0.0 for progress in heard)  # since a piece was done
+    assert any(progress.detail == "fold 1 of 3, own, task 2 of 3" for progress in heard)
     assert found.interrupted
     assert (found.n_finished, found.n_folds) == (2, 3)
     assert found.quality["own"].n_rows.tolist() == [20, 20, 20]
@@ -304,6 +307,46 @@ def test_progress_and_interruption(rows, n_jobs):
 
     with ts.watch(at_once), pytest.raises(KeyboardInterrupt):
         ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_finished_fits_are_kept(rows, found, tmp_path, n_jobs):
+    """What was judged before an interruption is not fitted again, and the answer is that of one go."""
+    X, y, task = rows
+    heard = []
+
+    def stop(progress):
+        if progress.done == 5:
+            raise KeyboardInterrupt
+
+    with ts.watch(stop), ts.checkpoint(tmp_path), pytest.raises(KeyboardInterrupt):
+        ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+    kept = {file.name for file in tmp_path.iterdir()}
+    assert all(name.startswith("compare-") for name in kept)  # whole fits, none of their folds
+    assert len(kept) >= 5
+    with ts.watch(heard.append), ts.checkpoint(tmp_path):
+        again = ts.compare(LASSO, X, y, task, cv=3, n_jobs=n_jobs)
+    assert len(list(tmp_path.iterdir())) == 12
+    own = {f for f in range(3) if any(name.startswith(f"compare-{f + 1}-own-") for name in kept)}
+    assert 0 in own
+    fitted = {progress.detail.split(", ")[0] for progress in heard if ", own, task" in progress.detail}
+    assert fitted == {f"fold {f + 1} of 3" for f in set(range(3)) - own}
+    assert heard[-1].left == 0.0
+    np.testing.assert_allclose(again.to_frame().drop(columns="task"), found.to_frame().drop(columns="task"), rtol=1e-9)
+    with ts.checkpoint(tmp_path):  # other data are other fits
+        ts.compare(LASSO, X, 2.0 * y, task, cv=3, n_jobs=n_jobs)
+    assert len(list(tmp_path.iterdir())) == 24
+
+
+def test_more_folds_than_rows_of_a_task():
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((60, 5)), np.repeat(NAMES, 20)
+    y = X[:, 0] + rng.standard_normal(60)
+    with pytest.raises(ValueError, match=r"'a' has 20 rows .*and so have 2 more: .*: too few for 41 outer folds"):
+        ts.compare(LASSO, X, y, task, cv=41)
+    groups = np.tile(np.repeat(np.arange(4), 5), 3)
+    with pytest.raises(ValueError, match="'a' has 4 groups"):
+        ts.compare(LASSO, X, y, task, groups=groups, cv=5)
 
 
 def test_refusals(rows):

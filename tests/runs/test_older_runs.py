@@ -64,11 +64,11 @@ def test_an_interrupted_run_goes_on_as_it_was_begun(cli: CommandLine, reports: l
     np.testing.assert_allclose(one, other, rtol=1e-4)
     # what it now says of itself is complete, and can be repeated by this version
     config = folder.read_json("config.json")
-    assert config["config_format"] == 2
+    assert config["config_format"] == 3
     assert config["standardize"] is False
     assert config["keep"] == ["*"]
     assert config["shuffle"] is False
-    for option in ("--as-is", "--keep '*'", "--no-shuffle"):
+    for option in ("--as-is", "--keep '*'", "--no-shuffle", "--reference none"):
         assert option in reports[-1].reproduce
     cli("fit", "--config", old / "finished" / "config.json", old / "trial.csv", "-o", old / "again")
     again = load_model(RunFolder(old / "again")).estimator

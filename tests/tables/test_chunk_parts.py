@@ -15,6 +15,7 @@ from tasksieve.fitted.deal import deal_rows
 from tasksieve.tables import chunk_folds
 from tasksieve.tables.ahead import one_ahead
 from tasksieve.tables.arrow import from_arrow
+from tasksieve.tables.categories import Categories
 from tasksieve.tables.chunk_folds import ChunkFolds
 from tasksieve.tables.counted import counted_size
 from tasksieve.tables.encode import Encoding
@@ -78,7 +79,7 @@ def test_complete_columns_are_those_of_the_matrix() -> None:
     infinite = Table("t", 2, {"x": Column("number", np.array([1.0, np.inf]))})
     assert Encoding([("x", None)]).complete_columns(infinite) is None
     strange = Table("t", 2, {"city": CodedColumn(np.array(["Rome", "Paris"], dtype=object), np.array([0, 1]))})
-    assert Encoding([("city", ["Rome"])]).complete_columns(strange) is None
+    assert Encoding([("city", Categories(("Rome",)))]).complete_columns(strange) is None
 
 
 def test_sizes_are_told_without_reading(tmp_path: Path) -> None:

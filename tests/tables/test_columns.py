@@ -78,7 +78,7 @@ def test_what_is_no_id(rng: np.random.Generator) -> None:
     }
     for kind, values in innocent.items():
         frame = frame_with(rng, v=values)
-        assert problem_of(frame).notes == [], kind
+        assert not any("left out" in note for note in problem_of(frame).notes), kind
         assert features(frame)[0].startswith("v"), kind
 
 
@@ -248,7 +248,7 @@ def test_real_dates_cannot_be_kept_as_they_are(rng: np.random.Generator) -> None
 def test_words_that_are_dates_may_stay_words(rng: np.random.Generator) -> None:
     frame = frame_with(rng, term=["2024-01-01", "2024-07-01"] * (N // 2))
     for options in ({"keep": ["term"]}, {"features": ["term", "x"]}, {"categorical": ["term"], "date_parts": True}):
-        assert features(frame, **options) == ["term=2024-01-01", "term=2024-07-01", "x"]
+        assert features(frame, **options) == ["term=2024-07-01", "x"]
 
 
 def test_what_is_no_date(rng: np.random.Generator) -> None:
@@ -262,7 +262,7 @@ def test_what_is_no_date(rng: np.random.Generator) -> None:
     ):
         frame = frame_with(rng, v=values)
         assert features(frame)[0].startswith("v"), values[:2]
-        assert problem_of(frame).notes == []
+        assert not any("left out" in note for note in problem_of(frame).notes)
     assert problem_of(frame_with(rng), date_parts=True).notes == ["--date-parts: no column to learn from holds dates"]
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tasksieve.tables import TableError
+from tasksieve.tables.categories import Categories
 from tasksieve.tables.columns import FeatureChoice, choose_features
 from tasksieve.tables.read import from_frame
 from tasksieve.tables.seen import SeenTable
@@ -62,7 +63,7 @@ def test_categories_and_spoilt_numbers() -> None:
     for low in range(0, 60, 25):
         seen.look(from_frame(frame.iloc[low : low + 25].reset_index(drop=True), "t.csv"))
     encoding, _ = choose_features(seen.as_table(), {"spoilt": "the task"}, FeatureChoice(categorical=["code"]))
-    assert encoding.columns == [("code", ["1", "3"]), ("x", None)]
+    assert encoding.columns == [("code", Categories(("1", "3"), "1")), ("x", None)]
     with pytest.raises(TableError, match="row 41, column 'spoilt' is 'n/k'"):
         choose_features(seen.as_table(), {}, FeatureChoice())
 

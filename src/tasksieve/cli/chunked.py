@@ -126,6 +126,7 @@ def read_chunked(config: dict[str, Any], chunks: Chunks) -> ChunkedProblem | Non
         config.get("categorical", ()),
         False,
         config["max_categories"],
+        config.get("reference", ()),
     )
     rows = chunks.rows or ChunkedTable.rows_for(config["table"], _format(config), config.get("separator"))
     table = ChunkedTable(

@@ -26,7 +26,7 @@ SUFFIX = ".zarr"
 # Arrays beside X and y, by the option that names another.
 _BESIDE = {"task": "task", "weights": "weights", "row_groups": "groups", "offset": "offset"}
 # Options that choose or change columns of a table.
-_OF_TABLES = ("features", "drop", "categorical", "id", "chunk_rows", "format", "separator")
+_OF_TABLES = ("features", "drop", "categorical", "reference", "id", "chunk_rows", "format", "separator")
 
 
 def is_store(config: dict[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from .folders import refuse_other_options
 from .folds import check_folds
 from .genotypes import decide_genotypes
 from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
-from .trust import check_trust, trust_defaults
+from .trust import check_trust, left_out, trust_defaults, without_findings
 
 
 def decide_config(
@@ -38,7 +38,8 @@ def decide_config(
         base = without_defaults(base, asked, command)
     old = None
     if resumed is not None:
-        old = base = read_config(resumed, CONFIG)
+        old = read_config(resumed, CONFIG)
+        base = without_findings(old, asked)
     config = {**base, **asked, "command": command, "config_format": CONFIG_FORMAT}
     if "loss" in asked or "penalty" in asked:
         add_default(config, "model", "any")
@@ -52,7 +53,8 @@ def decide_config(
         config["table"] = os.path.abspath(config["table"])
     if old is not None:
         given = [*asked, "command"]  # an older version may have written less than it meant
-        refuse_other_options({key: old.get(key) for key in given}, {key: config[key] for key in given}, {"table"})
+        free = {"table", *left_out(asked)}
+        refuse_other_options({key: old.get(key) for key in given}, {key: config[key] for key in given}, free)
     return config
 
 

@@ -63,6 +63,7 @@ def prepare_problem(kind: ModelKind, config: dict[str, Any], table: Table) -> tu
         date_parts=config["date_parts"],
         missing=config["missing"],
         max_categories=config["max_categories"],
+        reference=config.get("reference", ()),
         classes=classes,
     )
     return problem, classes

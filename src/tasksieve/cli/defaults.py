@@ -10,26 +10,34 @@ from inspect import signature
 from typing import Any
 
 from ..runs import ModelKind, RunError
+from ..tables.categories import NO_REFERENCE
+from .cluster import is_store
 from .folds import FOLD_OPTIONS, replaced_folds
+from .genotypes import has_genotypes
 from .options import BY_KEY, CHOOSING, COMPARED, PARAMETER, read_alphas
 from .trust import TRUST_DEFAULTS
 
-#: of ``config.json``: 1 is that of version 0.1, which did not write it
-CONFIG_FORMAT = 2
+#: of ``config.json``: 1 is that of version 0.1, which did not write it, 2 that of version 0.2
+CONFIG_FORMAT = 3
 DEFAULTS: dict[str, Any] = {
     "model": "lasso",
     "missing": "error",
     "max_categories": 100,
     "keep": [],
     "date_parts": False,
+    "reference": [],
 }
 # Of all models that have the parameter; the library's own default differs.
 PARAMETER_DEFAULTS: dict[str, Any] = {"standardize": True}
 # Of a strength that cross-validation chooses; the seed is that of shuffled folds.
 FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0, "early_stopping": True}
 # Version 0.1 fitted columns in their units, learned from whatever looked like an id, held out consecutive rows, and
-# solved all values in all folds.
-UNSAID = {1: {"standardize": False, "keep": ["*"], "shuffle": False, "early_stopping": False}}
+# solved all values in all folds. Version 0.2, too, made an indicator of every category.
+UNSAID_2 = {"reference": [NO_REFERENCE]}
+UNSAID = {
+    1: {"standardize": False, "keep": ["*"], "shuffle": False, "early_stopping": False, **UNSAID_2},
+    2: UNSAID_2,
+}
 # What follows from the choice of a model or of a strength: asked anew where that choice is another.
 STRENGTH = ("cv", "alphas", "eps", "selection_rule")
 # What follows from the table: decided anew for every run.
@@ -53,6 +61,8 @@ def explicit(config: dict[str, Any], kind: ModelKind, source: str) -> dict[str, 
 def _matters(key: str, config: dict[str, Any], kind: ModelKind) -> bool:
     if BY_KEY[key].role == "param":
         return PARAMETER.get(key, key) in kind.parameters()
+    if key == "reference":
+        return not has_genotypes(config) and not is_store(config)
     return key not in FOLD_OPTIONS or cross_validates(config, kind)
 
 

@@ -40,7 +40,8 @@ def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
                 f"{group!r}: groups must not overlap"
             )
     names = encoding.feature_names
-    strangers = [feature for feature in group_of if feature not in {*names, *columns}]
+    references = [f"{column}={coding.reference}" for column, coding in encoding.categories.items() if coding.reference]
+    strangers = [feature for feature in group_of if feature not in {*names, *columns, *references}]
     if strangers:
         raise TableError(f"--feature-groups: {named} names {_few(strangers)}: the table has no such feature")
     return [

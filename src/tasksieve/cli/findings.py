@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import tasksieve
 
+from ..findings.compare import check_comparison
 from ..report.findings import PermutationFinding, StabilityFinding
 from ..report.from_findings import permutation_finding, sharing_finding, stability_finding
 from ..report.sharing import SharingFinding
@@ -23,7 +24,7 @@ from ..runs.findings import (
     write_permutation,
     write_stability,
 )
-from ..runs.folder import DATA, RunFolder
+from ..runs.folder import COMPARISON, DATA, PERMUTATION, STABILITY, RunFolder
 from ..runs.methods import write_methods
 from ..tables import TableProblem
 from .data import row_arguments
@@ -96,9 +97,23 @@ def find(job: Job, model: Any) -> Findings | int:
             write_findings(job, found)
             return job.interrupted(
                 f"what the {comparison.n_finished} of {comparison.n_folds} outer folds finished so far say is in "
-                f"{job.folder / 'comparison.csv'}, --resume compares anew"
+                f"{job.folder / 'comparison.csv'}, --resume goes on"
             )
     return found
+
+
+def check_findings(job: Job) -> None:
+    """Refuse now what a comparison would refuse after the fit; files of findings no longer asked for go."""
+    if not asks_stability(job.config):
+        job.folder.remove_files(PERMUTATION, STABILITY, "stability.npz", "stability.csv")
+    if not asks_comparison(job.config):
+        job.folder.remove_files(COMPARISON, "comparison.csv")
+        return
+    model, rows, options = compared(job)
+    try:
+        check_comparison(model, *rows, **options)
+    except ValueError as error:
+        raise ValueError(f"--compare: {error}") from error
 
 
 def permute(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
@@ -128,19 +143,18 @@ def halve(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
 
 
 def share(job: Job) -> Any:
-    """The comparison; the model that is compared chooses its strength by ``--cv`` folds."""
+    """The comparison."""
+    model, rows, options = compared(job)
+    return tasksieve.compare(model, *rows, **options)
+
+
+def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
+    """What is compared: a model that chooses its strength by ``--cv`` folds, X and y, and the options of `compare`."""
     problem, config = job.problem, job.config
     assert isinstance(problem, TableProblem)
     model = make_estimator({**config, "command": "compare"}, job.kind, problem, problem.classes)
-    return tasksieve.compare(
-        model,
-        problem.X,
-        problem.y,
-        **row_arguments(problem),
-        cv=config["outer_folds"],
-        level=config["level"],
-        random_state=config["seed"],
-    )
+    folds = {"cv": config["outer_folds"], "level": config["level"], "random_state": config["seed"]}
+    return model, (problem.X, problem.y), {**row_arguments(problem), **folds}
 
 
 # --- results -----------------------------------------------------------------------------------------------------

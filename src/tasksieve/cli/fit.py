@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from ..runs.results import write_path
 from ..tables.chunked import ChunkedProblem
 from .config import read_grid
 from .data import Problem, row_arguments
-from .exits import NOT_CONVERGED, OK, UsageError
-from .findings import Findings, find, write_findings
+from .exits import NOT_CONVERGED, OK, UsageError, say
+from .findings import check_findings, find, write_findings
 from .findings import summary as findings_summary
 from .genotypes import GenotypeProblem
 from .progress import working
@@ -36,31 +37,52 @@ def solve(job: Job) -> int:
     """Fit, and write everything about the fit."""
     if job.call.get("save_problem"):
         keep_problem(job, job.call["save_problem"])
+    check_findings(job)
     with job.working_on("fit") as said:
         fitted = fit_estimator(job.config, job.kind, job.estimator, job.problem)
     if fitted.path is not None and fitted.path.interrupted:
         return keep_interrupted(job, fitted.path)
     if fitted.path is None:
         fitted.converged = not any(isinstance(warning, ConvergenceWarning) for warning in said)
-    asked = asks_stability(job.config) or asks_comparison(job.config)
-    found = find(job, fitted.model) if asked else Findings()
-    if isinstance(found, int):
-        return found
     known = {} if fitted.cv is None else {"cv_measure": fitted.cv.cv_measure, "cv_folds": fitted.cv.cv_folds_}
     job.tell_data(**known)
     with working("writing results", job.quiet):
         write_results(job.folder, job.config, job.kind, job.problem, fitted)
-        write_findings(job, found)
-        write_variants(job, fitted, None if found.stability is None else found.stability.probabilities)
-        write_methods(job.folder)
+        write_variants(job, fitted, None)
     with working("writing the certificate", job.quiet):
         write_proof(job, fitted)
+    if asks_stability(job.config) or asks_comparison(job.config):
+        code = find_beside(job, fitted)
+        if code is not None:
+            return code
+    with working("writing results", job.quiet):
+        write_methods(job.folder)
 
     def told() -> list[str]:
         own = summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"])
         return [*own, *findings_summary(job.folder)]
 
     return job.end(told, OK if fitted.converged else NOT_CONVERGED)
+
+
+def find_beside(job: Job, fitted: Fitted) -> int | None:
+    """Findings about a model that is written already; the code to leave with where the user has stopped them."""
+    try:
+        found = find(job, fitted.model)
+    except Exception:
+        say(
+            f"tasksieve: the model is in {job.folder.path}{os.sep}; --resume tries again what comes now, and without "
+            "--stability and --compare ends the run with the model alone"
+        )
+        raise
+    if isinstance(found, int):
+        return found
+    with working("writing results", job.quiet):
+        job.tell_data()
+        write_findings(job, found)
+        if found.stability is not None:
+            write_variants(job, fitted, found.stability.probabilities)
+    return None
 
 
 def keep_problem(job: Job, path: str) -> None:

@@ -46,7 +46,7 @@ def refuse_other_options(old: dict[str, Any], new: dict[str, Any], free: set[str
 
 
 @contextmanager
-def held(folder: RunFolder, overwrite: bool, quiet: bool, work: str) -> Iterator[Display]:
+def held(folder: RunFolder, overwrite: bool, quiet: bool, *work: str) -> Iterator[Display]:
     """Hold a folder while a command works in it.
 
     Parameters
@@ -54,7 +54,7 @@ def held(folder: RunFolder, overwrite: bool, quiet: bool, work: str) -> Iterator
     folder : RunFolder
     overwrite, quiet : bool
     work : str
-        Name of what holds unfinished work: a mistake in the input that comes before there is any leaves no folder.
+        Names of what holds work: a mistake in the input that comes before there is any leaves no folder.
     """
     fresh = not folder.path.exists()
     with folder:
@@ -64,7 +64,7 @@ def held(folder: RunFolder, overwrite: bool, quiet: bool, work: str) -> Iterator
         try:
             yield display
         except (ValueError, ImportError):
-            if fresh and not (folder / work).exists() and not folder.finished:
+            if fresh and not any((folder / name).exists() for name in work) and not folder.finished:
                 folder.remove()
             raise
         finally:

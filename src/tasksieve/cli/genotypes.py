@@ -19,7 +19,7 @@ from ..genotypes import (
     without_holes,
 )
 from ..genotypes.files import matching_prefixes
-from ..genotypes.people import MISSING
+from ..genotypes.people import are_coded_missing, are_missing
 from ..runs import ModelKind
 from ..tables import TableProblem
 from ..tables.encode import Encoding
@@ -41,11 +41,10 @@ OPTIONS = (
 )  # fmt: skip
 #: what is about the columns of a table
 OF_TABLES = (
-    "features", "drop", "categorical", "format", "separator", "chunk_rows", "id", "date_parts", "max_categories",
-    "missing", "feature_groups", "compare", "columns", "task_name",
+    "features", "drop", "categorical", "reference", "format", "separator", "chunk_rows", "id", "date_parts",
+    "max_categories", "missing", "feature_groups", "compare", "columns", "task_name",
 )  # fmt: skip
 PATHS = ("pheno", "covar", "remove", "extract", "exclude")
-PHENOTYPE_MISSING = MISSING | {"-9"}
 
 
 @dataclass
@@ -130,7 +129,8 @@ def read_genotypes(config: dict[str, Any], kind: ModelKind) -> tuple[GenotypePro
     words = {name: tables.column(name, "--pheno-name") for name in targets}
     classes = kind.wants_classes(config.get("loss"), not all(are_numbers(own) for own in words.values()))
     y = np.column_stack([_labels(words[name], name, classes) for name in targets])
-    covariates, names = tables.covariates(targets)
+    beside = tables.covariates(targets)
+    covariates, names = _encoded(beside, n_people)
     absent = {
         "people without a phenotype": _empty(y).all(axis=1),
         "people without a task": tables.missing("task"),
@@ -168,7 +168,12 @@ def read_genotypes(config: dict[str, Any], kind: ModelKind) -> tuple[GenotypePro
         None,
         rows,
         n_people,
-        [f"left out: {count:,} {reason}" for reason, count in X.dropped.items()],
+        [
+            *_told_missing("phenotypes", words),
+            *_told_missing("covariates", beside),
+            *(_told_zeros(words) if classes else ()),
+            *(f"left out: {count:,} {reason}" for reason, count in X.dropped.items()),
+        ],
         tables.labels("row_groups", rows),
         classes,
         tables.numbers("offset", rows),
@@ -203,7 +208,7 @@ class _Columns:
         words = self._asked(key)
         if words is None:
             return np.zeros(self._n_people, dtype=bool)
-        return np.array([word is None or word.upper() in MISSING for word in words.tolist()], dtype=bool)
+        return are_missing(words)
 
     def labels(self, key: str, rows: Array) -> Array | None:
         words = self._asked(key)
@@ -213,34 +218,59 @@ class _Columns:
         words = self._asked(key)
         return None if words is None else as_numbers(words, BY_KEY[key].long)[rows]
 
-    def covariates(self, targets: list[str]) -> tuple[Array, list[str]]:
-        """Numbers as they are; words as indicators of all but the first."""
+    def covariates(self, targets: list[str]) -> dict[str, Array]:
+        """The columns that --covar-name names, or all of --covar that are nothing else."""
         config = self._config
         chosen = [name for word in config.get("covar_name", ()) for name in word.split(",") if name]
         if chosen and not self._covar:
             raise UsageError("--covar-name: goes with --covar")
-        used = {*targets, *(config.get(key) for key in ("task", "weights", "offset", "row_groups"))}
-        columns, names = [], []
-        for name in chosen or [name for name in self._covar if name not in used]:
+        for name in chosen:
             if name not in self._covar:
                 raise UsageError(f"--covar-name: --covar has no column {name!r}; it has {', '.join(self._covar)}")
-            words = self._covar[name]
-            if are_numbers(words):
-                columns.append(as_numbers(words, name))
-                names.append(name)
-                continue
-            absent = np.array([word is None or word.upper() in MISSING for word in words.tolist()])
-            for level in sorted({word for word, gone in zip(words.tolist(), absent, strict=True) if not gone})[1:]:
-                columns.append(np.where(absent, np.nan, words == level))
-                names.append(f"{name}={level}")
-        return (np.column_stack(columns) if columns else np.empty((self._n_people, 0))), names
+        used = {*targets, *(config.get(key) for key in ("task", "weights", "offset", "row_groups"))}
+        return {name: self._covar[name] for name in chosen or [name for name in self._covar if name not in used]}
+
+
+def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[str]]:
+    """Numbers as they are; words as indicators of all but the first, since covariates are not penalised."""
+    columns, names = [np.empty((n_people, 0))], list[str]()
+    for name, words in covariates.items():
+        if are_numbers(words):
+            columns.append(as_numbers(words, name)[:, None])
+            names.append(name)
+            continue
+        absent = are_missing(words)
+        for level in sorted(set(words[~absent].tolist()))[1:]:
+            columns.append(np.where(absent, np.nan, words == level)[:, None])
+            names.append(f"{name}={level}")
+    return np.hstack(columns), names
+
+
+def _told_missing(kind: str, columns: dict[str, Array]) -> list[str]:
+    """How many people have no value, column by column."""
+    told = []
+    for name, words in columns.items():
+        count, coded = np.count_nonzero(are_missing(words)), np.count_nonzero(are_coded_missing(words))
+        if count:
+            told.append(f"{name} {count:,}" + (f" ({coded:,} written as -9)" if coded else ""))
+    n_people = max((len(words) for words in columns.values()), default=0)
+    return [f"{kind} not observed, of {n_people:,} people: {', '.join(told)}"] if told else []
+
+
+def _told_zeros(phenotypes: dict[str, Array]) -> list[str]:
+    """PLINK reads the 0 of a case/control phenotype (1, 2) as not observed."""
+    alike = [
+        name
+        for name, words in phenotypes.items()
+        if are_numbers(words) and set(as_numbers(words, name)[~are_missing(words)].tolist()) == {0.0, 1.0, 2.0}
+    ]
+    return [f"{name} has the classes 0, 1 and 2; if 0 means not observed, as in PLINK, write NA" for name in alike]
 
 
 def _labels(words: Array, name: str, classes: bool) -> Array:
     if not classes:
-        return as_numbers(words, name, PHENOTYPE_MISSING)
-    absent = [word is None or word.upper() in PHENOTYPE_MISSING for word in words.tolist()]
-    return np.array([None if gone else word for word, gone in zip(words.tolist(), absent, strict=True)], dtype=object)
+        return as_numbers(words, name)
+    return np.where(are_missing(words), None, words)
 
 
 def _empty(y: Array) -> Array:

@@ -81,6 +81,8 @@ OPTIONS = [
            ("fit", "stability", "compare")),
     Option("categorical", "--categorical", list[str], "Columns of numbers that are names of things (names or globs). "
            "Columns of words always are.", "Data"),
+    Option("reference", "--reference", list[str], "COLUMN=CATEGORY: this category of a column of words gets no "
+           "indicator. (default: of two the more frequent, of more none)", "Data"),
     Option("missing", "--missing", Literal["error", "drop", "mean"], "Rows with missing values: an error, "
            "left out, or filled with the column's mean. (default: error)", "Data"),
     Option("max_categories", "--max-categories", int, "Most words in a column of words. (default: 100)", "Data"),
@@ -96,8 +98,8 @@ OPTIONS = [
            "Genotypes", "config", GENOTYPES),
     Option("vcf_zarr", "--vcf-zarr", list[str], "The same of VCF-Zarr stores (sgkit, bio2zarr), by their paths; needs "
            "zarr.", "Genotypes", "config", GENOTYPES),
-    Option("pheno", "--pheno", str, "File of FID, IID and phenotypes (--pheno-name); -9 and NA are not observed.",
-           "Genotypes", "config", GENOTYPES),
+    Option("pheno", "--pheno", str, "File of FID, IID and phenotypes (--pheno-name); -9 (-9.0) and NA are not "
+           "observed.", "Genotypes", "config", GENOTYPES),
     Option("covar", "--covar", str, "File of FID, IID and covariates, which are not penalised.", "Genotypes", "config",
            GENOTYPES),
     Option("covar_name", "--covar-name", list[str], "Which of its columns; by default all that are nothing else.",

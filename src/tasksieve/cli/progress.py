@@ -79,6 +79,7 @@ class Display:
             self._lines[label] = self._bar.add_task(label, total=total, detail="")
         speed = progress.done / max(progress.seconds, 1e-9)
         detail = progress.detail or f"{speed:,.0f} {plural(progress.unit)} a second"
+        detail += f", {progress.left_in_words}" if progress.left_in_words else ""
         self._bar.update(self._lines[label], completed=progress.done, total=total, detail=detail)
         if progress.done == total:
             self._bar.remove_task(self._lines.pop(label))

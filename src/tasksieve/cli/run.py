@@ -203,7 +203,7 @@ def read_and_work(
     seconds = {"read": time.perf_counter() - began}
     estimator = make_estimator(config, kind, problem, classes)
     add_parameters(config, estimator)
-    with held(folder, overwrite, quiet, PIECES) as display:
+    with held(folder, overwrite, quiet, PIECES, CERTIFICATE) as display:
         resumed = resume and folder.begun
         if resumed:
             refuse_other_data(folder, digest)

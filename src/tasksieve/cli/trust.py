@@ -10,6 +10,7 @@ from .options import BY_KEY
 
 STABILITY_OPTIONS = ("pairs", "pfer", "threshold", "per_half", "assumption", "small_tasks", "permutations")
 COMPARE_OPTIONS = ("outer_folds", "level")
+BESIDE = {"stability": STABILITY_OPTIONS, "compare": COMPARE_OPTIONS}  # asked of a fit -> what goes with it
 STABILITY_DEFAULTS: dict[str, Any] = {
     "pairs": 50,
     "assumption": "unimodal",
@@ -33,6 +34,18 @@ def trust_defaults(config: dict[str, Any]) -> dict[str, Any]:
     """What is to be written down of what was not asked."""
     found = dict(STABILITY_DEFAULTS) if asks_stability(config) else {}
     return {**found, **(COMPARE_DEFAULTS if asks_comparison(config) else {})}
+
+
+def left_out(asked: dict[str, Any]) -> list[str]:
+    """Findings that a command leaves out: by saying so, or as one that names its table and not them."""
+    return [key for key in BESIDE if not asked.get(key, "table" not in asked)]
+
+
+def without_findings(config: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The configuration of a run that is resumed, less what is no longer asked for beside the fit."""
+    gone = {key: None for name in left_out(asked) if config.get(name) for key in (name, *BESIDE[name])}
+    by_default = [key for key in config.get("by_default", ()) if key not in gone]
+    return {**{key: value for key, value in config.items() if key not in gone}, "by_default": by_default}
 
 
 def check_trust(config: dict[str, Any], kind: ModelKind) -> None:

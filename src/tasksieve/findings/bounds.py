@@ -56,7 +56,8 @@ def pfer_bound(
     threshold : float
         A feature is stable if it was selected on at least this share of the halves; above 1/2.
     n_pairs : int, default=50
-        B: pairs of complementary halves.
+        B: pairs of complementary halves; "unimodal" takes 2 at least, since its bound begins at
+        :math:`\tau = 1/2 + 1/B`.
     assumption : {"none", "unimodal", "r-concave"}, default="unimodal"
         About how often a feature that does not matter is selected. "r-concave" is the strongest, and has the smallest
         bound.
@@ -91,6 +92,8 @@ def pfer_bound(
     check_number(n_pairs, "n_pairs", low=1, closed=True, integer=True)
     check_assumption(assumption)
     _check_q(q, n_features)
+    if n_pairs < 2 and assumption == "unimodal":
+        raise ValueError(_no_bound(n_features, n_pairs, q, halves_of(threshold, n_pairs), assumption))
     return bound(int(n_features), int(q), halves_of(threshold, n_pairs), int(n_pairs), assumption)
 
 

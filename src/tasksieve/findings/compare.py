@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import joblib
 import numpy as np
 from joblib import effective_n_jobs
 
+from ..design import thread_count
 from ..fitted.arguments import check_number
 from ..fitted.assess import Cells, HeldOutRows, assess, widening
+from ..fitted.checkpoint import keeping, kept, unkept
 from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
+from ..linear.cross_validation import IDLE, sketch
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import is_named, stack_named
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
 from .nested_folds import NestedFolds
+from .time_left import TimeLeft
 
 Array = np.ndarray[Any, Any]
 
@@ -119,50 +126,133 @@ def compare(
     if is_named(X):
         rows = stack_named(X, y, task, sample_weight=sample_weight, groups=groups)
         return compare(model, **rows, cv=cv, level=level, pooled=pooled, random_state=random_state, n_jobs=n_jobs)
-    check_number(cv, "cv", low=3, closed=True, integer=True)
-    check_number(level, "level", low=0, closed=False)
-    if level >= 1:
-        raise ValueError(f"The 'level' parameter must be below 1, 0.9 say; got {level!r}.")
-    shared = cv_sibling(model, "compare")
-    n_inner = inner_folds(shared, "compare")
-    shared._check_parameters()
-    verbose = shared.verbose
-    shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
-    X = placed(X, shared)  # once, for all fits
-    data = _read(shared, X, y, task, sample_weight)
-    if data.n_tasks < 2:
-        raise ValueError("compare is about several tasks, and there is one: pass task, a list of matrices, or 2-D y.")
-    seed = read_seed(random_state)
-    nest = NestedFolds(data, groups, seed)
-    everywhere = np.ones(len(data.y), dtype=bool)
-    outer = nest.deal(everywhere, cv, 0)
-    _refuse_small(data, nest, outer, cv, "rows" if groups is None else "groups")
-    contenders = Contenders(shared, X, y, task, data, pooled and not isinstance(data.classes, list))
+    plan = _Plan.of(model, X, y, task, sample_weight, groups, cv, level, random_state)
+    verbose = plan.shared.verbose
+    plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))
+    data, nest, outer, n_inner = plan.data, plan.nest, plan.outer, plan.n_inner
+    X = placed(X, plan.shared)  # once, for all fits
+    contenders = Contenders(plan.shared, X, y, task, data, pooled and not isinstance(data.classes, list))
     tell = reporter("compare", "fit", verbose)
+    pieces = [(f, name) for f in range(cv) for name in contenders.names]
+    left = TimeLeft([name for _, name in pieces], effective_n_jobs(n_jobs))
+    known_by = plan.known_by() if keeping() else None
+    results = list[Judged]()
+
+    def say(f: int, name: str, more: str = "") -> None:
+        if tell is not None:
+            tell(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}{more}", left.estimate())
 
     def work(f: int, name: str) -> Judged:
         held = outer == f
-        inner = nest.deal(~held, n_inner, 1, f)
-        with unwatched():
-            found = contenders.fit(name, np.where(held, 0.0, data.weights), inner)
-        return Judged(found.loss[held], found.judged[held])
+        weights, inner = np.where(held, 0.0, data.weights), nest.deal(~held, n_inner, 1, f)
+        spent: float | None = None
 
-    pieces = [(f, name) for f in range(cv) for name in contenders.names]
-    results = list[Judged]()
+        def tell_task(count: int) -> None:
+            left.go_on(name, count / data.n_tasks, time.monotonic() - began)
+            say(f, name, f", task {count} of {data.n_tasks}")
+
+        def compute() -> dict[str, Array]:
+            nonlocal spent
+            with unwatched(), unkept():
+                found = contenders.fit(name, weights, inner, tell_task)
+            spent = time.monotonic() - began
+            return {"loss": found.loss[held], "judged": found.judged[held]}
+
+        began = time.monotonic()
+        facts = [known_by, contenders.names, weights, inner]
+        arrays = compute() if known_by is None else kept(f"compare-{f + 1}-{name}", facts, compute)
+        left.finish(name, spent)
+        return Judged(arrays["loss"], arrays["judged"])
+
     with closing(_each(work, pieces, n_jobs)) as found:
         try:
             for judged in found:
                 results.append(judged)
-                if tell is not None:
-                    f, name = pieces[len(results) - 1]
-                    tell(len(results), len(pieces), f"fold {f + 1} of {cv}, {name}")
+                say(*pieces[len(results) - 1])
         except KeyboardInterrupt:
             if len(results) < 2 * len(contenders.names):
                 raise
     n_finished = len(results) // len(contenders.names)
     groups_word = "rows" if groups is None else "whole groups"
-    folds = f"{cv} folds of {groups_word} within tasks, {n_inner} inside each, seed {seed}"
+    folds = f"{cv} folds of {groups_word} within tasks, {n_inner} inside each, seed {plan.seed}"
     return _conclude(data, contenders, nest, outer, results, n_finished, cv, level, folds, groups is not None)
+
+
+def check_comparison(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    task: Any = None,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    cv: int = 5,
+    level: float = 0.9,
+    random_state: Any = 0,
+) -> None:
+    """Raise what `compare` would raise of these rows, tasks and folds, before anything is fitted."""
+    _Plan.of(model, X, y, task, sample_weight, groups, cv, level, random_state)
+
+
+@dataclass
+class _Plan:
+    """What is compared, by which folds, and that it can be.
+
+    Attributes
+    ----------
+    shared : cross-validated estimator
+    data : TaskData
+        The rows as they are told apart and judged.
+    nest : NestedFolds
+    outer : int array of shape (N,)
+        The outer fold of each sample.
+    n_inner, seed : int
+    """
+
+    shared: Any
+    data: TaskData
+    nest: NestedFolds
+    outer: Array
+    n_inner: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        task: Any,
+        sample_weight: Any,
+        groups: Any,
+        cv: int,
+        level: float,
+        random_state: Any,
+    ) -> _Plan:
+        check_number(cv, "cv", low=3, closed=True, integer=True)
+        check_number(level, "level", low=0, closed=False)
+        if level >= 1:
+            raise ValueError(f"The 'level' parameter must be below 1, 0.9 say; got {level!r}.")
+        shared = cv_sibling(model, "compare")
+        n_inner = inner_folds(shared, "compare")
+        shared._check_parameters()
+        data = _read(shared, X, y, task, sample_weight)
+        if data.n_tasks < 2:
+            raise ValueError(
+                "compare is about several tasks, and there is one: pass task, a list of matrices, or 2-D y."
+            )
+        seed = read_seed(random_state)
+        nest = NestedFolds(data, groups, seed)
+        outer = nest.deal(np.ones(len(data.y), dtype=bool), cv, 0)
+        _refuse_small(data, nest, outer, cv, "rows" if groups is None else "groups")
+        return cls(shared, data, nest, outer, n_inner, seed)
+
+    def known_by(self) -> str:
+        """What all fits depend on, where those that are finished are kept."""
+        data, threads = self.data, thread_count()
+        params = {key: value for key, value in self.shared.get_params(deep=False).items() if key not in IDLE}
+        of_data = [sketch(data, threads), data.y, data.offsets, data.form]
+        return str(joblib.hash([type(self.shared).__name__, params, *of_data, threads]))
 
 
 def _each(work: Any, pieces: list[tuple[int, str]], n_jobs: int | None) -> Generator[Judged, None, None]:
@@ -196,8 +286,9 @@ def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int,
         own = start + np.flatnonzero(data.weights[start:stop] > 0.0)
         units, fold = nest.unit[own], outer[own]
         left = min(len(np.unique(units[fold != f])) for f in range(n_folds))
-        if left < LEAST_UNITS or np.all(fold < 0):
-            found.append((names[t], len(np.unique(units))))
+        count = len(np.unique(units))
+        if left < LEAST_UNITS or count < n_folds or np.all(fold < 0):
+            found.append((names[t], count))
             continue
         if data.classes is None:
             continue
@@ -219,8 +310,9 @@ def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int,
         name, count = found[0]
         more = f" (and so have {len(found) - 1} more: {some_of([task for task, _ in found[1:]])})" if found[1:] else ""
         raise ValueError(
-            f"Task {name!r} has {count} {kind} that count{more}: too few for {n_folds} folds that each leave at least "
-            f"{LEAST_UNITS} to learn from and to choose by. Leave such tasks out, or use fewer folds (cv=3)."
+            f"Task {name!r} has {count} {kind} that count{more}: too few for {n_folds} outer folds, each of which is "
+            f"to hold out one at least and to leave at least {LEAST_UNITS} to learn from and to choose by. Use fewer "
+            "folds, or leave such tasks out."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..complex_numbers import refuse_complex
 from .arguments import check_choice, check_device, check_jobs, check_number
 from .deal import read_seed
 from .held_out import read_scorer
@@ -25,6 +26,7 @@ def check_switch(value: Any, name: str) -> None:
 
 def check_numbers(value: Any, name: str, words: str) -> None:
     """Refuse an array whose entries are no numbers; how many there must be, and of which size, the data will say."""
+    refuse_complex(value, name)
     try:
         np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from ..design import thread_count
 from ..design.device.machine import read_device
 from ..places import row_name
-from ..tasks import TaskData, refuse_masked, some_of
+from ..tasks import TaskData, refuse_masked_or_complex, some_of
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
@@ -107,7 +107,7 @@ def read_several(value: Any, name: str) -> list[Any]:
 
 def check_l1(l1: Any) -> None:
     """Refuse factors of an l1 penalty that are not a number >= 0, nor one for each feature."""
-    refuse_masked(l1, "l1", ("feature",))
+    refuse_masked_or_complex(l1, "l1", ("feature",))
     if np.ndim(l1) == 0:
         check_number(l1, "l1", low=0, closed=True)
         return
@@ -132,7 +132,7 @@ def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
 
 def given_grid(alphas: Any) -> np.ndarray:
     """The user's values, decreasing."""
-    refuse_masked(alphas, "alphas", ("value",))
+    refuse_masked_or_complex(alphas, "alphas", ("value",))
     try:
         grid = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1].copy()
     except (TypeError, ValueError):

@@ -55,7 +55,7 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
     versions of the libraries are the same as when it was kept: the result is, to the bit, that of a fit without
     interruption. Several fits may share a folder. To know the data by, X is read once more. With ``early_stopping`` all
     folds go together, and are kept when they end; without, one is finished before the next begins. The halves of the
-    rows that a `StabilitySelection` has finished are kept in the same way.
+    rows that a `StabilitySelection` has finished, and the models that `compare` has judged, are kept in the same way.
 
     Parameters
     ----------
@@ -147,6 +147,16 @@ def _unpack(dtype: str, shape: list[int], content: str) -> np.ndarray:
     if not re.fullmatch(r"[<>|][biuf]\d", dtype):
         raise ValueError("type")
     return np.frombuffer(base64.b64decode(content, validate=True), dtype=dtype).reshape(shape).copy()
+
+
+@contextmanager
+def unkept() -> Iterator[None]:
+    """Folds within the block are not kept: what repeats them keeps the whole."""
+    token = _store.set(None)
+    try:
+        yield
+    finally:
+        _store.reset(token)
 
 
 def keeping() -> bool:

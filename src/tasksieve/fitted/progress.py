@@ -35,6 +35,8 @@ class Progress:
         More in words ("12 features selected"), or nothing.
     seconds : float
         Since this piece of work began.
+    left : float, optional
+        An estimate of the seconds that it will still take; None where there is none.
     """
 
     label: str
@@ -43,11 +45,23 @@ class Progress:
     total: int | None = None
     detail: str = ""
     seconds: float = 0.0
+    left: float | None = None
 
     def __str__(self) -> str:
         total = "" if self.total is None else f" of {self.total}"
         detail = f", {self.detail}" if self.detail else ""
-        return f"{self.label}: {self.unit} {self.done}{total}{detail}, {self.seconds:.1f} s"
+        left = f", {self.left_in_words}" if self.left_in_words else ""
+        return f"{self.label}: {self.unit} {self.done}{total}{detail}, {self.seconds:.1f} s{left}"
+
+    @property
+    def left_in_words(self) -> str:
+        """The estimate of the time left, or nothing."""
+        if not self.left:
+            return ""
+        for unit, size in (("h", 3600.0), ("min", 60.0)):
+            if self.left >= 1.5 * size:
+                return f"about {self.left / size:.0f} {unit} left"
+        return f"about {max(self.left, 1.0):.0f} s left"
 
 
 @contextmanager
@@ -93,7 +107,9 @@ def watch(callback: Callable[[Progress], Any]) -> Iterator[None]:
 
 
 def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None] | None:
-    """Whom to tell of a piece of work that begins now: ``tell(done, total=None, detail="")``; None if nobody listens.
+    """Whom to tell of a piece of work that begins now: ``tell(done, total=None, detail="", left=None)``.
+
+    None if nobody listens.
 
     Parameters
     ----------
@@ -107,8 +123,8 @@ def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None]
         return None
     began = time.monotonic()
 
-    def tell(done: int, total: int | None = None, detail: str = "") -> None:
-        progress = Progress(label, unit, done, total, detail, time.monotonic() - began)
+    def tell(done: int, total: int | None = None, detail: str = "", left: float | None = None) -> None:
+        progress = Progress(label, unit, done, total, detail, time.monotonic() - began, left)
         for watcher in watchers:
             watcher(progress)
 

@@ -285,8 +285,9 @@ class Genotypes(Storage):
         int array of shape (variants, tasks, 3)
             Tasks in sorted order.
         """
+        n_tasks = len(task_order(self.n_rows, task)[1]) - 1
         found = [counts for _, counts in self.count_blocks(task, variants)]
-        return np.concatenate(found) if found else np.empty((0, 1, 3), dtype=np.int32)
+        return np.concatenate([np.empty((0, n_tasks, 3), dtype=np.int32), *found])
 
     def count_blocks(self, task: Any = None, variants: Array | None = None) -> Iterator[tuple[Array, Array]]:
         """(variants, their `counts`), so many at a time."""

@@ -13,8 +13,10 @@ from .table import Table
 
 Array = np.ndarray[Any, Any]
 
-#: words for a value that is not there; phenotypes also have -9
-MISSING = frozenset({"NA", "N/A", "NAN", "", "."})
+#: words for a value that is not there
+MISSING_WORDS = frozenset({"NA", "N/A", "NAN", "", "."})
+#: PLINK's number for it in phenotypes and covariates, however it is written: -9, -9.0 (as R and pandas do), -9e0
+MISSING_CODE = -9.0
 
 
 def read_words(source: Any, name: str) -> list[str]:
@@ -108,17 +110,33 @@ def align_people(samples: Table, source: Any, name: str, columns: Sequence[str] 
     }
 
 
-def as_numbers(words: Array, name: str, missing: frozenset[str] = MISSING) -> Array:
+def are_coded_missing(words: Array) -> Array:
+    """Which words are PLINK's number for a missing value."""
+    return np.array([word is not None and _number(word) == MISSING_CODE for word in words.tolist()], dtype=bool)
+
+
+def are_missing(words: Array) -> Array:
+    """Which words stand for a value that is not there; None (of a person who is in no line) does."""
+    said = [word is None or word.upper() in MISSING_WORDS for word in words.tolist()]
+    return np.array(said, dtype=bool) | are_coded_missing(words)
+
+
+def as_numbers(words: Array, name: str) -> Array:
     """Words as numbers, NaN where missing; a ValueError that names the first that is none."""
     out = np.full(len(words), np.nan)
-    for i, word in enumerate(words.tolist()):
-        if word is None or word.upper() in missing:
-            continue
-        try:
-            out[i] = float(word)
-        except ValueError:
-            raise ValueError(f"{name}: {word!r} in {row_name(i)} is no number.") from None
+    for i in np.flatnonzero(~are_missing(words)).tolist():
+        number = _number(words[i])
+        if number is None:
+            raise ValueError(f"{name}: {words[i]!r} in {row_name(i)} is no number.")
+        out[i] = number
     return out
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def are_numbers(words: Array) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.arguments import check_number
-from ..tasks import refuse_masked
+from ..tasks import refuse_masked_or_complex
 from .reading import GraphData
 
 HARDEST = 100.0  # the largest C of a default grid: times that with which one row alone can reach its target
@@ -49,7 +49,7 @@ def read_strengths(strengths: Any) -> np.ndarray:
 
 
 def _increasing(values: Any, name: str, positive: bool) -> np.ndarray:
-    refuse_masked(values, name, ("value",))
+    refuse_masked_or_complex(values, name, ("value",))
     bound = "> 0" if positive else ">= 0"
     try:
         grid = np.unique(np.asarray(values, dtype=np.float64).ravel())

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels import kernels
 from ..design import thread_count
 from ..fitted.shown import Shown
-from ..tasks import refuse_masked
+from ..tasks import refuse_masked_or_complex
 from .solver import StringSource
 
 BLOCK_ROWS = 1 << 14
@@ -192,7 +192,7 @@ def _blocks(X: Any) -> Iterator[np.ndarray]:
 
 def read_strings(X: Any, length: int | None = None) -> np.ndarray:
     """Strings of one length as a uint8 array of shape (n, length); arrays of bytes are viewed, not copied."""
-    refuse_masked(X, "X")
+    refuse_masked_or_complex(X, "X")
     if isinstance(X, np.ndarray) and X.dtype == np.uint8 and X.ndim == 2:
         text = np.ascontiguousarray(X)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
 from ..losses import Loss, as_loss
 from ..penalties import RowPenalty
@@ -226,6 +227,8 @@ def grade(
 def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, positive: bool) -> tuple[Array, Array]:
     """Rows of coefficients (d, Q) and intercepts (Q,), task after task."""
     data, outputs = statement.data, statement.problem.design.n_tasks
+    refuse_complex(coef, "coef")
+    refuse_complex(intercept, "intercept")
     if scipy.sparse.issparse(coef):
         coef = coef.toarray()
     if isinstance(coef, list) and len(coef) and np.ndim(coef[0]) == 2:  # of tasks with classes of their own

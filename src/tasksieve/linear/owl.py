@@ -25,7 +25,7 @@ from ..tasks import (
     placed,
     read_labels,
     read_tasks,
-    refuse_masked,
+    refuse_masked_or_complex,
     to_numpy,
     with_class_weight,
 )
@@ -67,7 +67,7 @@ class SortedEstimator(TiedRows, PathEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        refuse_masked(self.weights, "weights", ("rank",))
+        refuse_masked_or_complex(self.weights, "weights", ("rank",))
         check_number(self.oscar_ratio, "oscar_ratio", low=0, closed=True)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1)
         check_choice(self.solver, "solver", SOLVERS)

@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from ..complex_numbers import refuse_complex
 from ..screening.ball import rejects, sphere_norms, zero_entries
 from .base import REJECT, BlockForm, RowPenalty, row_norms
 
@@ -393,6 +394,7 @@ def read_group_weights(weights: Any, names: Array, sizes: Array) -> Array:
         if absent:
             raise ValueError(f"Groups' 'weights' have no number for group {absent[0]!r}.")
         weights = [weights[name] for name in names.tolist()]
+    refuse_complex(weights, "Groups' 'weights'")
     try:
         found = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._kernels import kernels
+from ..complex_numbers import refuse_complex
 from ..screening.owl import SORTED_TESTS
 from .base import RowPenalty, row_norms
 
@@ -52,6 +53,7 @@ def read_sorted_weights(weights: Any, n_features: int, oscar_ratio: float = 1.0,
             f"weights must be 'oscar', 'slope' or an array of {n_features} numbers; got {weights!r}. Equal weights "
             "for all ranks, np.ones(d), are the model MultiTaskLasso."
         )
+    refuse_complex(weights, "weights")
     try:
         shape = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -15,7 +15,9 @@ from .folder import STREAM, RunFolder
 from .model_file import SavedModel
 
 # What `prepare` is told of the columns of a table, in the words of the command line.
-COLUMNS = ("task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "date_parts", "missing")
+COLUMNS = (
+    "task", "weights", "offset", "id", "features", "drop", "keep", "categorical", "reference", "date_parts", "missing",
+)  # fmt: skip
 # Rows that do not come from one table of text or numbers.
 ELSEWHERE = ("bfile", "pfile", "vcf_zarr", "zarr", "cluster")
 UNSEEN = "new.csv"  # a table to predict

@@ -156,6 +156,11 @@ class RunFolder:
         (self / LOCK).unlink(missing_ok=True)
         self.path.rmdir()
 
+    def remove_files(self, *names: str) -> None:
+        """Remove files that a run which is not finished may hold."""
+        for name in names:
+            (self / name).unlink(missing_ok=True)
+
     def remove_pieces(self) -> None:
         pieces = self / PIECES
         if pieces.is_dir() and not pieces.is_symlink():

@@ -12,8 +12,7 @@ from .folder import DATA, VARIANTS, RunError, RunFolder
 def read_genome(folder: RunFolder, data: dict[str, Any]) -> Genome:
     """Places of the variants in ``variants.csv``, and the chromosomes that ``data.json`` lists."""
     try:
-        columns = read_table(folder / VARIANTS).columns
-        names, chromosomes, positions = (list(columns[name].values) for name in ("feature", "chr", "pos"))
+        names, chromosomes, positions = _columns(folder, "feature", "chr", "pos")
     except (TableError, KeyError) as error:
         raise RunError(f"{folder / VARIANTS} is not readable: {error}") from None
     listed = data.get("genome")
@@ -26,6 +25,15 @@ def read_genome(folder: RunFolder, data: dict[str, Any]) -> Genome:
     except (TypeError, ValueError) as error:
         raise RunError(f"{folder / DATA} does not list the chromosomes: {error}") from None
     return Genome(known, places)
+
+
+def _columns(folder: RunFolder, *names: str) -> list[list[Any]]:
+    """Of ``variants.csv``, which has a header and no row where no variant was selected."""
+    with open(folder / VARIANTS, "rb") as file:
+        if len(file.readline()) == (folder / VARIANTS).stat().st_size:
+            return [[] for _ in names]
+    columns = read_table(folder / VARIANTS).columns
+    return [list(columns[name].values) for name in names]
 
 
 def _chromosome(value: Any) -> str:

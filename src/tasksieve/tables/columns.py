@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .categories import named_references, told_codings
 from .dates import FIRST_DAY, LAST_DAY, DateParts, date_ways
 from .encode import Encoding
 from .ids import FEWEST_NUMBERS, why_id
@@ -31,6 +32,8 @@ class FeatureChoice:
     date_parts : bool
         Learn from the parts of dates, instead of leaving dates out.
     max_categories : int
+    reference : sequence of COLUMN=CATEGORY
+        Categories that have no indicator.
     """
 
     features: Sequence[str] = ()
@@ -39,6 +42,7 @@ class FeatureChoice:
     categorical: Sequence[str] = ()
     date_parts: bool = False
     max_categories: int = 100
+    reference: Sequence[str] = ()
 
 
 @dataclass
@@ -71,7 +75,7 @@ class _LeftOut:
 def choose_features(
     table: Table, roles: Mapping[str, str], choice: FeatureChoice
 ) -> tuple[Encoding, list[str]]:
-    """How the features of a table are encoded, and notes about columns left out.
+    """How the features of a table are encoded, and notes about columns left out and about categories.
 
     Parameters
     ----------
@@ -112,7 +116,9 @@ def choose_features(
         )
     if choice.date_parts and not dates:
         notes.append("--date-parts: no column to learn from holds dates")
-    return Encoding.of(table, found, coded, choice.max_categories, dates), notes
+    references = named_references(choice.reference, found)
+    encoding = Encoding.of(table, found, coded, choice.max_categories, dates, references)
+    return encoding, [*notes, *told_codings(encoding.categories, references)]
 
 
 def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> list[str]:
@@ -135,8 +141,8 @@ def _names(table: Table, roles: Mapping[str, str], choice: FeatureChoice) -> lis
 
 
 def _from_matrix(table: Table, choice: FeatureChoice) -> Encoding:
-    if choice.categorical or choice.date_parts:
-        flag = "--categorical" if choice.categorical else "--date-parts"
+    words = {"--categorical": choice.categorical, "--date-parts": choice.date_parts, "--reference": choice.reference}
+    for flag in (flag for flag, asked in words.items() if asked):
         raise TableError(f"{flag}: the features of {table.source} are a matrix of numbers")
     every = list(table.matrix_names)
     names = table.match(choice.features, "--features", every) if choice.features else every

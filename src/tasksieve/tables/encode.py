@@ -1,8 +1,9 @@
-"""Columns as numbers: numbers stay, a word becomes a column of zeros and ones, a date its parts."""
+"""Columns as numbers: numbers stay, categories become columns of zeros and ones, a date its parts."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from .categories import Categories
 from .dates import EIGHT_DIGITS, PARTS, WAYS, DateParts
-from .table import Array, CodedColumn, Column, Table, TableError, row_words
+from .table import NAMED_PLACES, Array, CodedColumn, Column, Table, TableError, row_words
 from .wide import STEP, PlainColumns, WideColumns
 
 # Types of which a whole matrix may consist; the library reads them as they are.
@@ -21,7 +23,7 @@ KEPT = (np.float64, np.float32, np.int8, np.uint8)
 DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 
 # Of a column: a number as it is, words, or a date.
-Coding = list[str] | DateParts | None
+Coding = Categories | DateParts | None
 
 
 @dataclass
@@ -31,7 +33,7 @@ class Encoding:
     Attributes
     ----------
     columns : sequence of (name, coding)
-        The coding is None for a number, the words in the order of their indicator columns, or the parts of a date.
+        The coding is None for a number, the categories of a column of words, or the parts of a date.
     matrix_names : list of names, optional
         Features taken from the matrix of an npz or libsvm file; then there are no columns.
     """
@@ -47,6 +49,7 @@ class Encoding:
         categorical: Sequence[str],
         max_categories: int,
         dates: Mapping[str, DateParts] | None = None,
+        references: Mapping[str, str] | None = None,
     ) -> Encoding:
         """Decide how to encode the named columns of a table.
 
@@ -59,9 +62,13 @@ class Encoding:
         max_categories : int
             More words than this in one column are an error.
         dates : dict of column to DateParts, optional
+        references : dict of column to category, optional
+            Categories without an indicator, where others than those of `Categories.of` are wanted. None: every category
+            has an indicator.
         """
+        unused = dict(references or {})
         places = table.columns.places(names) if isinstance(table.columns, WideColumns) else None
-        if places is not None and not categorical and not dates and np.all(places >= 0):
+        if places is not None and not categorical and not dates and not unused and np.all(places >= 0):
             return cls(PlainColumns(names))
         columns: list[tuple[str, Coding]] = []
         for k, name in enumerate(names):
@@ -87,7 +94,8 @@ class Encoding:
                 continue
             if name not in categorical:
                 refuse_spoilt_numbers(column, name, table.source)
-            words = sorted({word for word in as_words(column) if word is not None})
+            counts = counted_words(table.present(name))
+            words = sorted(counts)
             if name not in categorical:
                 refuse_decimal_commas(words, name, table.source)
             if len(words) > max_categories:
@@ -96,7 +104,18 @@ class Encoding:
                     f"--max-categories {max_categories}: leave it out with --drop (an identifier? then --id), or raise "
                     "the limit"
                 )
-            columns.append((name, words))
+            reference = unused.pop(name, None)
+            if reference is not None and reference not in counts:
+                shown = ", ".join(map(repr, words[:NAMED_PLACES])) + (", ..." if len(words) > NAMED_PLACES else "")
+                raise TableError(
+                    f"--reference: column {name!r} of {table.source} has no category {reference!r}; it has {shown}"
+                )
+            columns.append((name, Categories(tuple(words)) if references is None else Categories.of(counts, reference)))
+        for name in unused:
+            raise TableError(
+                f"--reference: column {name!r} of {table.source} has no categories; numbers that are names of things "
+                "are declared by --categorical"
+            )
         return cls(columns)
 
     @property
@@ -110,17 +129,20 @@ class Encoding:
             if isinstance(coding, DateParts):
                 names += [f"{name}.{part}" for part in coding.parts]
             else:
-                names += [name] if coding is None else [f"{name}={word}" for word in coding]
+                names += [name] if coding is None else [f"{name}={word}" for word in coding.indicators]
         return names
+
+    @property
+    def categories(self) -> dict[str, Categories]:
+        """Of the columns of words."""
+        return {name: coding for name, coding in self.columns if isinstance(coding, Categories)}
 
     @property
     def sources(self) -> list[str]:
         """For each feature the column that it comes from."""
         if self.matrix_names is not None:
             return list(self.matrix_names)
-        sizes = [1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding)
-                 for _, coding in self.columns]  # fmt: skip
-        return [name for (name, _), size in zip(self.columns, sizes, strict=True) for _ in range(size)]
+        return [name for name, coding in self.columns for _ in range(_width(coding))]
 
     def matrix(self, table: Table, unknown: Literal["error", "zero"] = "error") -> Any:
         """The features of a table, NaN where a value is missing (all indicators of a missing word).
@@ -129,7 +151,8 @@ class Encoding:
         ----------
         table : Table
         unknown : {"error", "zero"}
-            A word that was not there when the encoding was made: an error, or zero in all its indicators.
+            A word that was not there when the encoding was made: an error, or zero in all indicators, as is the
+            reference of a column that has one.
         """
         if self.matrix_names is not None:
             return self._from_matrix(table)
@@ -148,8 +171,7 @@ class Encoding:
     def _encoded(self, name: str, coding: Coding, table: Table, unknown: str) -> Array:
         """The features that one column becomes."""
         if name in table.absent and table.absent[name].all():
-            width = 1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding)
-            return np.zeros((table.n_rows, width))
+            return np.zeros((table.n_rows, _width(coding)))
         column = table.require(name, "the model's features")
         if coding is None:
             block = self._numbers(column, name, table)[:, None]
@@ -209,12 +231,12 @@ class Encoding:
                         if not np.isfinite(np.add.reduce(column.values)):
                             return None
                 found.append(np.ascontiguousarray(column.values))
-            elif isinstance(coding, list) and isinstance(column, CodedColumn):
-                place = {word: k for k, word in enumerate(coding)}
+            elif isinstance(coding, Categories) and isinstance(column, CodedColumn):
+                place = {word: k for k, word in enumerate(coding.words)}
                 codes = np.array([place.get(word, -1) for word in column.words.tolist()] + [-1])[column.codes]
                 if codes.min(initial=0) < 0:
                     return None
-                found += [(codes == k).view(np.uint8) for k in range(len(coding))]
+                found += [(codes == place[word]).view(np.uint8) for word in coding.indicators]
             else:
                 return None
         return found
@@ -235,20 +257,18 @@ class Encoding:
             _refuse_infinite(table, int(np.flatnonzero(np.isinf(values))[0]), name)
         return values
 
-    def _indicators(self, column: Column, name: str, words: list[str], table: Table, unknown: str) -> Array:
-        place = {word: k for k, word in enumerate(words)}
+    def _indicators(self, column: Column, name: str, coding: Categories, table: Table, unknown: str) -> Array:
+        place = {word: k for k, word in enumerate(coding.words)}
         found = as_words(column)
         codes = np.array([-2 if word is None else place.get(word, -1) for word in found], dtype=np.int64)
-        strange = np.flatnonzero(codes == -1)
+        strange = np.flatnonzero((codes == -1) & ~table.absent.get(name, np.False_))
         if len(strange) and unknown == "error":
             raise TableError(
                 f"{table.source}: {row_words(table.source, table.first + strange[0])}, column {name!r} is "
                 f"{found[strange[0]]!r}, a word that was not there when the model was fitted; --unknown zero leaves "
                 "such words out"
             )
-        out = np.zeros((len(codes), len(words)))
-        known = np.flatnonzero(codes >= 0)
-        out[known, codes[known]] = 1.0
+        out = np.equal.outer(codes, [place[word] for word in coding.indicators]).astype(np.float64)
         out[codes == -2] = np.nan
         return out
 
@@ -323,21 +343,26 @@ def _refuse_infinite(table: Table, row: int, name: str) -> None:
     )
 
 
+def _width(coding: Coding) -> int:
+    """How many features a column becomes."""
+    return 1 if coding is None else len(coding.parts if isinstance(coding, DateParts) else coding.indicators)
+
+
 def _plain(coding: Coding) -> Any:
-    return {"parts": list(coding.parts), "way": coding.way} if isinstance(coding, DateParts) else coding
+    if isinstance(coding, DateParts):
+        return {"parts": list(coding.parts), "way": coding.way}
+    return None if coding is None else coding.to_json()
 
 
 def _coding_from(content: Any) -> Coding:
     if content is None:
         return None
-    if isinstance(content, dict):
+    if isinstance(content, dict) and "parts" in content:
         parts, way = tuple(content["parts"]), content["way"]
         if not set(parts) <= set(PARTS) or way not in ("", *WAYS, EIGHT_DIGITS):
             raise ValueError("dates of the encoding")
         return DateParts(parts, way)
-    if not isinstance(content, list) or not all(isinstance(word, str) for word in content):
-        raise ValueError("columns of the encoding")
-    return list(content)
+    return Categories.from_json(content)
 
 
 def _missing_in_matrix(matrix: Any, names: Sequence[str]) -> list[tuple[str, Array]]:
@@ -365,6 +390,16 @@ def as_words(column: Column) -> list[str | None]:
         else:
             words.append(str(int(value)) if value == int(value) else repr(value))
     return words
+
+
+def counted_words(column: Column) -> dict[str, int]:
+    """The different words of a column, and in how many rows they are."""
+    if column.seen is not None:
+        return dict(column.seen.words)
+    if not isinstance(column, CodedColumn):
+        return Counter(word for word in as_words(column) if word is not None)
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.words))
+    return {word: count for word, count in zip(column.words.tolist(), counts.tolist(), strict=True) if count}
 
 
 def refuse_spoilt_numbers(column: Column, name: str, source: str, all_numbers: bool = False) -> None:

@@ -101,6 +101,7 @@ def prepare(
     date_parts: bool = False,
     missing: Missing = "error",
     max_categories: int = 100,
+    reference: Sequence[str] = (),
     classes: bool = False,
 ) -> TableProblem:
     """Choose columns, encode them, and deal with missing values as told.
@@ -125,6 +126,8 @@ def prepare(
         Rows with a missing value: an error that names them, left out, or filled with the mean of each feature. A row
         without a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
     max_categories : int
+    reference : sequence of COLUMN=CATEGORY
+        Categories that have no indicator: without it the more frequent of two, and none of more.
     classes : bool
         Targets are class labels, so words are welcome.
     """
@@ -145,7 +148,7 @@ def prepare(
             if name in roles and not (name in (task, groups) and role == "id"):  # rows may be called by these
                 raise TableError(f"--{role}: column {name!r} is also {roles[name]}")
             roles.setdefault(name, "the groups of rows" if role == "row-groups" else f"the {role}")
-    choice = FeatureChoice(features, drop, keep, categorical, date_parts, max_categories)
+    choice = FeatureChoice(features, drop, keep, categorical, date_parts, max_categories, reference)
     encoding, left_out = choose_features(table, roles, choice)
     needed = [name for name in (task, weights, offset, groups) if name is not None]
     unusable, notes = _find_missing(table, targets, needed, encoding, missing)

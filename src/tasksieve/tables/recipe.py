@@ -49,8 +49,8 @@ def table_recipe(
             columns.append({"source": name, **({"equals": truths[name]} if name in truths else {})})
             continue
         assert not isinstance(coding, DateParts)
-        numbers = all(map(is_number, coding))
-        columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding]
+        numbers = all(map(is_number, coding.words))
+        columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding.indicators]
     if problem.fill is not None:
         for column, value in zip(columns, problem.fill.tolist(), strict=True):
             column["fill"] = float(value)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .dates import FIRST_DAY, LAST_DAY, date_ways
-from .encode import as_words, is_number
+from .encode import counted_words, is_number
 from .ids import CALLED_ID, FEWEST_NUMBERS, FEWEST_WORDS, YEARS
 from .table import NAMED_PLACES, Array, CodedColumn, Column, Table
 
@@ -29,8 +29,8 @@ class SeenColumn:
     n_rows, n_missing : int
     holes : list of int
         The first rows without a value.
-    words : dict
-        The different words, as keys; of numbers only where they are names of things.
+    words : Counter
+        The different words, and in how many rows they are; of numbers only where they are names of things.
     ways : set of str or None
         Ways in which all values so far are dates.
     """
@@ -40,7 +40,7 @@ class SeenColumn:
     n_rows: int = 0
     n_missing: int = 0
     holes: list[int] = field(default_factory=list)
-    words: dict[str, None] = field(default_factory=dict)
+    words: Counter[str] = field(default_factory=Counter)
     ways: Any = None
     different: bool = True
     n_others: int = 0
@@ -71,12 +71,12 @@ class SeenColumn:
         if column.kind == "number":
             self._numbers(name, column.values)
         if column.kind == "text" or self.coded:
-            self._words(_counted(column), column, first)
+            self._words(counted_words(column), column, first)
 
     def _words(self, words: dict[str, int], column: Column, first: int) -> None:
         if len(self.words) <= MOST_KEPT:
             before = len(self.words)
-            self.words.update(dict.fromkeys(words))
+            self.words.update(words)
             self.different &= len(self.words) - before == sum(words.values())
         if column.kind != "text":
             return
@@ -151,17 +151,11 @@ class SeenColumn:
         return Column(kind, values, self)  # type: ignore[arg-type]
 
 
-def _counted(column: Column) -> dict[str, int]:
-    """The different words of a column, and in how many rows they are."""
-    if not isinstance(column, CodedColumn):
-        return Counter(word for word in as_words(column) if word is not None)
-    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.words))
-    return {word: count for word, count in zip(column.words.tolist(), counts.tolist(), strict=True) if count}
-
-
 def _each_once(column: Column) -> Column:
     """A column with the same words, where they are known without a look at the rows."""
-    return Column("text", np.array(list(_counted(column)), dtype=object)) if isinstance(column, CodedColumn) else column
+    if not isinstance(column, CodedColumn):
+        return column
+    return Column("text", np.array(list(counted_words(column)), dtype=object))
 
 
 def sum_of_squares(n: int) -> int:

@@ -27,7 +27,7 @@ from .labels import (
     task_array,
     task_codes,
 )
-from .masked import refuse_masked
+from .masked import refuse_masked_or_complex
 from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
 from .moving import on_device, placed
@@ -75,7 +75,7 @@ __all__ = [
     "read_task_graph",
     "read_task_weights",
     "read_tasks",
-    "refuse_masked",
+    "refuse_masked_or_complex",
     "refuse_not_finite",
     "refuse_real_numbers",
     "row_labels",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .labels import matching_list, row_labels
-from .masked import refuse_masked
+from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
 
@@ -24,7 +24,7 @@ def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray
     groups = to_numpy(groups)
     if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):
         for t, part in enumerate(groups):
-            refuse_masked(part, f"groups[{t}]")
+            refuse_masked_or_complex(part, f"groups[{t}]")
         groups = np.concatenate(matching_list(np.diff(labels.offsets).tolist(), groups, "groups"))
     values = row_labels(groups, labels.n_rows, "groups")
     try:

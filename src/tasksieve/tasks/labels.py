@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse
 
+from ..complex_numbers import refuse_complex
 from ..places import row_name
-from .masked import mask_of, refuse_masked
+from .masked import mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
 from .tensors import to_numpy
 from .weights import read_sample_weights
@@ -148,7 +149,7 @@ def _read_label_list(
     if sample_weight is not None and not np.isscalar(sample_weight):
         parts_of_weights = matching_list(rows, sample_weight, "sample_weight")
         for t, part in enumerate(sample_weight):
-            refuse_masked(part, f"sample_weight[{t}]")
+            refuse_masked_or_complex(part, f"sample_weight[{t}]")
         weights = np.concatenate(parts_of_weights)
     return np.concatenate(parts), hidden, read_sample_weights(weights, (int(offsets[-1]),)), offsets
 
@@ -209,7 +210,7 @@ def task_array(task: Any, n_rows: int) -> np.ndarray:
 
 def row_labels(values: Any, n_rows: int, name: str) -> np.ndarray:
     """One label per row of X and none missing, as a 1-D array."""
-    refuse_masked(values, name)
+    refuse_masked_or_complex(values, name)
     if isinstance(values, str | bytes):
         raise ValueError(
             f"{name}={values!r} is a word, not the name of a column that would be looked up: {MEANING[name]}. Pass the "
@@ -297,8 +298,7 @@ def _read_values(
     raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Targets as float64, and the mask of those observed (None: all)."""
-    if raw.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y is complex.")
+    refuse_complex(raw, "y")
     if raw.dtype.kind in "mM":
         raise ValueError(
             f"y holds {'dates' if raw.dtype.kind == 'M' else 'durations'}: turn them into numbers, days since some day "
@@ -359,6 +359,7 @@ def _read_classes(
     raw: np.ndarray, hidden: np.ndarray | None, where: Callable[[int], str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Class labels as they are, and the mask of those observed (None: all)."""
+    refuse_complex(raw, "y")
     missing = _unobserved(raw, hidden)
     if raw.dtype.kind == "O":
         _refuse_mixed(raw, missing, where)

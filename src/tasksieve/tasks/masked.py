@@ -1,4 +1,7 @@
-"""Masked arrays: what is masked in y is not observed; anywhere else there is nothing that it could mean."""
+"""Masked arrays: what is masked in y is not observed; anywhere else there is nothing that it could mean.
+
+Whatever may not be masked may not be complex either.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..complex_numbers import refuse_complex
 from ..places import row_name
 
 
@@ -22,8 +26,12 @@ def mask_of(values: Any) -> np.ndarray | None:
     return mask if mask.any() else None
 
 
-def refuse_masked(values: Any, name: str, places: tuple[str, ...] = ("row",)) -> None:
-    """Raise a ValueError that names the first masked entry, in the words of ``places``, one for each axis."""
+def refuse_masked_or_complex(values: Any, name: str, places: tuple[str, ...] = ("row",)) -> None:
+    """Raise a ValueError that names the first masked entry, in the words of ``places``, one for each axis.
+
+    Complex numbers are refused, too.
+    """
+    refuse_complex(values, name)
     mask = mask_of(values)
     if mask is None:
         return

@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 
+from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
 from ..places import cell_name
 from .cluster import in_cluster
-from .masked import refuse_masked
+from .dimensions import refuse_dimensions
+from .masked import refuse_masked_or_complex
 from .strangers import refuse_strangers
 from .tensors import is_tensor, read_tensor, to_host
 
@@ -144,7 +146,7 @@ def refuse_not_finite(matrix: Any, name: str) -> None:
 
 
 def _read_dense(X: Any, name: str) -> np.ndarray:
-    refuse_masked(X, name, ("row", "feature"))
+    refuse_masked_or_complex(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
     elif isinstance(X, list | tuple) and X and is_tensor(X[0]):
@@ -161,12 +163,7 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
                 "A list of tasks has 2-D items, one per task."
             ) from error
     if matrix.ndim != 2:
-        hint = (
-            "Pass list(X) to give one matrix per task."
-            if matrix.ndim == 3
-            else "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
-        )
-        raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead for {name}. {hint}")
+        refuse_dimensions(matrix.ndim, name)
     dtype = matrix.dtype
     if dtype.type in KEPT_TYPES and dtype.isnative:
         return matrix
@@ -184,6 +181,7 @@ def _read_dense(X: Any, name: str) -> np.ndarray:
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
+        refuse_complex(matrix, name)
         refuse_strangers(X, matrix, name)
         raise type(error)(f"{name} must hold numbers: {error}") from error
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..places import row_name
 from .cluster import is_dask
 from .labels import matching_list
-from .masked import refuse_masked
+from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
 
@@ -93,7 +93,7 @@ def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:
-    refuse_masked(values, name, ("row", "task"))
+    refuse_masked_or_complex(values, name, ("row", "task"))
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

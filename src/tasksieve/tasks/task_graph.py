@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..complex_numbers import refuse_complex
 from ..design import compressed
 from .labels import some_of
-from .masked import refuse_masked
+from .masked import refuse_masked_or_complex
 
 
 def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[Any] | None]:
@@ -31,9 +32,10 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
             if one != other:
                 weights[place[other], place[one]] += float(weight)
     elif scipy.sparse.issparse(graph):
+        refuse_complex(graph, argument)
         weights = compressed(graph, argument).toarray().astype(np.float64)
     else:
-        refuse_masked(graph, argument, ("row", "column"))
+        refuse_masked_or_complex(graph, argument, ("row", "column"))
         try:
             weights = np.array(graph, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..design.device.machine import refuse_single_precision, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice
+from .dimensions import refuse_dimensions
 
 Array = np.ndarray[Any, Any]
 
@@ -68,12 +69,7 @@ def read_tensor(X: Any, name: str = "X") -> DeviceMatrix:
     if tensor.is_complex():
         raise ValueError(f"Complex data not supported: {name} has dtype {tensor.dtype}.")
     if tensor.ndim != 2:
-        hint = (
-            f"Pass list({name}) to give one matrix per task."
-            if tensor.ndim == 3
-            else f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one row."
-        )
-        raise ValueError(f"Expected 2D array, got {tensor.ndim}D tensor instead for {name}. {hint}")
+        refuse_dimensions(tensor.ndim, name, "tensor")
     if tensor.dtype == torch.bool:
         tensor = tensor.view(torch.uint8) if tensor.is_contiguous() else tensor.to(torch.uint8)
     elif tensor.dtype not in (torch.float64, torch.float32, torch.int8, torch.uint8):

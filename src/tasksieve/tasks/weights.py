@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..places import row_name
-from .masked import refuse_masked
+from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
 from .tensors import to_numpy
 
@@ -18,7 +18,7 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
     """Weights as float64 in the shape of y, or None."""
     if sample_weight is None:
         return None
-    refuse_masked(sample_weight, "sample_weight", ("row", "task"))
+    refuse_masked_or_complex(sample_weight, "sample_weight", ("row", "task"))
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(shape, float(weights))
@@ -57,7 +57,7 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
             raise ValueError(f"task_weights names the task {unknown[0]!r}, which is not in the data.")
         weights = np.array([float(rule.get(name, 1.0)) for name in names])
     else:
-        refuse_masked(rule, "task_weights", ("task",))
+        refuse_masked_or_complex(rule, "task_weights", ("task",))
         weights = np.asarray(to_numpy(rule), dtype=np.float64)
         if weights.shape != (n_tasks,):
             raise ValueError(
@@ -79,7 +79,7 @@ def read_feature_weights(feature_weights: Any, n_features: int) -> np.ndarray | 
     """u_j >= 0, one per feature, or None for all 1."""
     if feature_weights is None:
         return None
-    refuse_masked(feature_weights, "feature_weights", ("feature",))
+    refuse_masked_or_complex(feature_weights, "feature_weights", ("feature",))
     weights = np.asarray(to_numpy(feature_weights), dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(
