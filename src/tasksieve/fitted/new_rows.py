@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskLabels, count_rows, read_labels, to_numpy
-from .assess import Cells, Part, auc, units_of
+from .assess import Cells, Part, Ranked, auc, units_of
 from .measures import Measure, measure_of
 from .quality import HeldOutQuality
 
@@ -96,7 +96,8 @@ def _of_classes(
     scores = [answer[..., k] for k in range(answer.shape[-1])] if many else [answer]
     ranks = np.stack([labels.flatten(column)[rows] for column in scores], axis=1)
     codes = _codes(model.classes_, y, cells.task)
-    columns.append(("AUC", auc(cells, codes, ranks)))
+    area = auc(cells, codes, Ranked(np.arange(len(codes)), np.zeros(len(codes), dtype=np.int64), ranks))
+    columns.append(("AUC", Part(area.values, area.changes)))  # one model, no folds
     if probable:
         chances = ranks if many else np.stack([1.0 - ranks[:, 0], ranks[:, 0]], axis=1)
         chance = chances[np.arange(len(codes)), codes]
