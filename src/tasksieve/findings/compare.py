@@ -145,7 +145,7 @@ def compare(
         inner = nest.deal(~held, n_inner, 1, f)
         with unwatched():
             found = contenders.fit(name, np.where(held, 0.0, data.weights), inner)
-        return Judged(found.loss[held], found.judged[held])
+        return found.at(held)
 
     pieces = [(f, name) for f in range(cv) for name in contenders.names]
     results = list[Judged]()
@@ -244,6 +244,11 @@ def _conclude(
     done = range(n_finished)
     factor = widening([(outer == f) & present for f in done], [(outer != f) & present for f in done])
     quality, losses = {}, {}
+    null = HeldOutRows(len(data.y), contenders.measure, codes)
+    for f, own in enumerate(held):
+        without = results[f * len(names)].null  # beside the shared model, which is the first
+        assert without is not None
+        null.add(own, without.loss, without.judged)
     for k, name in enumerate(names):
         rows = HeldOutRows(len(data.y), contenders.measure, codes)
         losses[name] = np.full(len(data.y), np.nan)
@@ -260,6 +265,8 @@ def _conclude(
             factor=factor,
             unit="groups" if grouped else "rows",
             folds=folds,
+            null=null,
+            null_covariates=contenders.n_covariates,
         )
     chosen = np.concatenate(held)
     chosen = np.sort(chosen[present[chosen]])

@@ -350,9 +350,9 @@ def _area(
 ) -> tuple[float, np.ndarray]:
     """Weighted share of the pairs of a fold that are in order, ties half; and what rows contribute.
 
-    With the pairs (i, j) of all folds, i positive and j not, the area is A = sum s_i s_j [i over j] / sum s_i s_j. A row
-    adds s_i (sum_j s_j [i over j] - A sum_j s_j) / sum s_i s_j to its first-order change, sums over the other class of
-    its fold: with one fold that is DeLong's (1988).
+    With the pairs (i, j) of all folds, i positive and j not, the area is A = sum s_i s_j [i over j] / sum s_i s_j. A
+    row adds s_i (sum_j s_j [i over j] - A sum_j s_j) / sum s_i s_j to its first-order change, sums over j of the other
+    class of its fold: with one fold that is DeLong's (1988).
     """
     levels, level = np.unique(ranks, return_inverse=True)
     place = np.unique(fold * len(levels) + level, return_inverse=True)[1]  # in the order of folds, then of ranks

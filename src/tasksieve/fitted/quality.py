@@ -212,7 +212,7 @@ class HeldOutQuality:
             "high": high.ravel().tolist(),
         }
         if self.null_values is not None:
-            beside = {
+            beside: dict[str, Any] = {
                 "null_value": (self.null_values, self.null_overall),
                 "null_error": (self.null_errors, self.null_overall_errors),
                 "increment": (self.increments, self.overall_increments),

@@ -191,7 +191,14 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return self
 
     def _null_scores(
-        self, model: GraphModel, data: GraphData, y: Any, task: Any, sample_weight: Any, weights: list[Weights], tol: float
+        self,
+        model: GraphModel,
+        data: GraphData,
+        y: Any,
+        task: Any,
+        sample_weight: Any,
+        weights: list[Weights],
+        tol: float,
     ) -> list[np.ndarray]:
         """Scores of held-out rows by the same machine without features: it has intercepts alone."""
         counts = np.diff(data.labels.offsets).tolist() if data.labels.form == "list" else [data.labels.n_rows]

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..design import DenseStorage, Design, one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.covariates import covariates_of
+from ..path.solve import Value
 from ..tasks import TaskData, lay_out
+from .base import PathEstimator
 from .held_out import Solved
 from .units import Units, exponent_of
 
@@ -18,8 +21,8 @@ from .units import Units, exponent_of
 class NullModel:
     """The model without its penalised features, to be fitted to some rows of the data or to others.
 
-    It minimises the model's own loss over intercepts and coefficients of the unpenalised features: what the model itself
-    is at alpha_max.
+    It minimises the model's own loss over intercepts and coefficients of the unpenalised features: what the model
+    itself is at alpha_max.
 
     Parameters
     ----------
@@ -68,6 +71,25 @@ class NullModel:
         if first:
             intercept = found[0] + loss.shift - np.sum(design.nuisance_shifts[first:] * rows, axis=0)
         return Solved(self.covariates, np.ldexp(rows, units.y - self._exponent), np.ldexp(intercept, units.y))
+
+
+def fit_null(
+    model: PathEstimator, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None
+) -> PathEstimator:
+    """The null model as an estimator that predicts; rows are those of `fit`."""
+    null = clone(model)
+    data = null._read_with(X, y, task, sample_weight, offset)
+    null._set_features(X, data)
+    return as_null(null, data, NullModel(null, data).fit(data.weights))
+
+
+def as_null(null: PathEstimator, facts: Any, found: Solved) -> PathEstimator:
+    """An estimator with the numbers of the null model; it is no optimum of the estimator's objective, and has none."""
+    none = float("nan")
+    nothing = np.full(found.rows.shape[1], none)
+    value = Value(np.inf, found.features, found.rows, found.intercept, none, none, 0, 0, 0, 0.0, True)
+    null._set_solution(facts, replace(value, residual_norms=nothing, clusters=[]))
+    return null
 
 
 def null_of_sums(model: Any, training: Gathered) -> Solved:

@@ -16,8 +16,8 @@ WORDS = ("unit", "folds")
 NUMBERS = ("n_all_units", "n_tried")
 # What runs of version 0.2 do not have: the null model, and how its folds were counted.
 NULL_TABLES = {
-    **{name: "values" for name in ("null_values", "null_errors", "increment_errors")},
-    **{name: "overall" for name in ("null_overall", "null_overall_errors", "overall_increment_errors")},
+    **dict.fromkeys(("null_values", "null_errors", "increment_errors"), "values"),
+    **dict.fromkeys(("null_overall", "null_overall_errors", "overall_increment_errors"), "overall"),
 }
 
 
