@@ -10,9 +10,13 @@ import scipy.sparse
 
 from ..design import Storage
 from ..fitted.covariates import covariates_of
+from ..linear.base import PathEstimator
+from ..linear.from_moments import null_of_moments
+from ..linear.null_model import fit_null
+from ..report.content import FitQuality
 from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
-from ..report.unseen import unseen_quality
+from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count
 from ..runs import ModelKind, RunFolder, SavedModel, save_model
 from ..runs.findings import read_comparison
@@ -46,7 +50,8 @@ def write_results(
     model = fitted.model
     names = problem.encoding.feature_names
     labels = row_labels(model, problem.targets)
-    write_coefficients(folder, *coefficient_rows(model), labels, names, covariates_of(model, len(names)))
+    covariates = covariates_of(model, len(names))
+    write_coefficients(folder, *coefficient_rows(model), labels, names, covariates)
     if fitted.path is not None:
         write_path(folder, fitted.path)
     if fitted.cv is not None:
@@ -54,36 +59,29 @@ def write_results(
         write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
         if not isinstance(problem, ChunkedProblem):
             write_out_of_fold(folder, fitted.cv, problem)
-    null = model.null_objective_
+    empty = model.null_objective_
     folder.write_json(
         CERTIFICATE,
         {
             "objective": float(model.objective_),
             "dual_gap": float(model.dual_gap_),
-            "relative_gap": float(model.dual_gap_ / null) if null > 0 else 0.0,
+            "relative_gap": float(model.dual_gap_ / empty) if empty > 0 else 0.0,
             "tol": float(model.tol),
-            "null_objective": float(null),
+            "null_objective": float(empty),
             "converged": bool(fitted.converged),
         },
     )
-    if isinstance(problem, ChunkedProblem):
-        quality = quality_of(model, problem)
-    else:
-        quality = task_quality(
-            model,
-            problem.X,
-            problem.y,
-            problem.task,
-            problem.sample_weight,
-            offset=problem.offset,
-            where="the rows learnt from",
-        )
+    null = null_of(model, problem)
+    quality = learnt_quality(model, problem)
+    if null is not None:
+        quality = beside_null(quality, learnt_quality(null, problem).values, covariates)
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
     told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
     write_member_tables(folder, model, names, told)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
+    facts |= {"covariates": len(covariates)} if len(covariates) else {}
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
@@ -91,9 +89,26 @@ def write_results(
     save_model(
         folder,
         SavedModel(
-            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts
+            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts, null
         ),
     )
+
+
+def null_of(model: Any, problem: Problem) -> Any:
+    """The null model of the rows; None for machines on a graph, which penalise their intercepts, too."""
+    if not isinstance(model, PathEstimator):
+        return None
+    if isinstance(problem, ChunkedProblem):
+        return null_of_moments(model, problem.moments)
+    return fit_null(model, problem.X, problem.y, problem.task, problem.sample_weight, offset=problem.offset)
+
+
+def learnt_quality(model: Any, problem: Problem) -> FitQuality:
+    """How well each task is fitted."""
+    if isinstance(problem, ChunkedProblem):
+        return quality_of(model, problem)
+    given = (problem.X, problem.y, problem.task, problem.sample_weight)
+    return task_quality(model, *given, offset=problem.offset, where="the rows learnt from")
 
 
 def unseen_lines(folder: RunFolder, quality: Any) -> list[str]:

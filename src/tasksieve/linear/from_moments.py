@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import one_blas_thread
@@ -37,7 +38,7 @@ from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
 from .held_out import Solved
-from .null_model import null_of_sums
+from .null_model import as_null, null_of_sums
 from .tall import Tall, is_tall, may_be_tall, say_where, suits
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
@@ -344,6 +345,13 @@ def tall_of(model: Any, moments: TaskMoments) -> Tall:
             "give it a weight."
         )
     return found
+
+
+def null_of_moments(model: PathEstimator, moments: TaskMoments) -> PathEstimator:
+    """The null model of rows that are known by their sums, as an estimator that predicts."""
+    null, whole = clone(model), moments.whole()
+    remember_features(null, moments)
+    return as_null(null, facts_of(null, whole, str(moments.form), moments.tasks_), null_of_sums(null, whole))
 
 
 def fold_of_samples(data: TaskData, weights: list[Weights]) -> np.ndarray | None:

@@ -77,10 +77,10 @@ class FitQuality:
         """The null model, as the end of a sentence; nothing where it is not known."""
         if self.null_overall is None or self.increment is None or not np.isfinite(self.null_overall):
             return ""
-        return f"; null model {self.null_overall:.3g}, beyond it {with_error(*self.increment)}"
+        return f"; null model {with_error(self.null_overall)}, beyond it {with_error(*self.increment)}"
 
 
-def with_error(value: float, error: float) -> str:
+def with_error(value: float, error: float = np.nan) -> str:
     """ "0.604 ± 0.093"; what is only rounding about zero is zero."""
     value = 0.0 if abs(value) < 1e-9 else value
     return f"{value:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) else "")

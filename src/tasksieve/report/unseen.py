@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ..fitted.quality import HeldOutQuality
+from ..fitted.quality import HeldOutQuality, null_model_words
 from .content import FitQuality
 from .sharing import SharingFinding
 from .words import capital
@@ -64,6 +65,17 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             part.null_words = quality.null_words
         found.append(part)
     return found
+
+
+def beside_null(part: FitQuality, null: np.ndarray, covariates: np.ndarray) -> FitQuality:
+    """A measure with that of the null model beside it, task by task."""
+    gain = part.values - null
+    known = gain[np.isfinite(gain)]
+    if not known.size:
+        return part
+    overall = float(np.mean(null[np.isfinite(null)])), (float(known.mean()), float("nan"))
+    words = null_model_words(len(covariates))
+    return replace(part, null=null, null_overall=overall[0], null_words=words, increment=overall[1])
 
 
 def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Sequence[str]) -> FitQuality:

@@ -13,7 +13,7 @@ from ..report.covariates import covariate_tables, selection_facts
 from ..report.from_model import quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
-from ..report.unseen import unseen_quality
+from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count
 from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
@@ -23,7 +23,7 @@ from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, read_columns, read_member_tables, read_path
+from .results import NULL, SavedPath, read_columns, read_member_tables, read_path
 from .trust_content import run_trust, spent_facts
 
 
@@ -73,7 +73,7 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     answered = _answered(content, path, config, unseen)
     content.answered = " ".join(part for part in (trust.headline(saved.feature_names), answered) if part)
     content.facts = [*content.facts, *selection_facts(content)]
-    learnt = _quality(folder)
+    learnt = _quality(folder, covariates)
     every = [*([] if learnt is None else [learnt]), *unseen]
     content.quality = [part for part in every if len(part.values) == len(labels)]
     content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
@@ -220,11 +220,13 @@ def _facts(
     return facts
 
 
-def _quality(folder: RunFolder) -> FitQuality | None:
+def _quality(folder: RunFolder, covariates: np.ndarray) -> FitQuality | None:
     if not (folder / "quality.csv").is_file():
         return None
     columns = read_columns(folder, "quality.csv")
+    null = columns.pop(NULL, None)  # runs of version 0.2 have none
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
-    return FitQuality(measure, values, rows)
+    part = FitQuality(measure, values, rows)
+    return part if null is None else beside_null(part, null, covariates)

@@ -29,6 +29,9 @@ PATH_ARRAYS = (
 )
 
 
+NULL = "null_value"  # the column of the null model beside a measure
+
+
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
@@ -157,6 +160,8 @@ def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> N
 
 def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) -> None:
     columns = {"task": list(tasks), "rows": quality.rows, quality.measure: quality.values}
+    if quality.null is not None:
+        columns[NULL] = quality.null
     write_table(folder / "quality.csv", columns)
 
 
