@@ -475,6 +475,18 @@ class Truth:
             gauges += [mpmath.sqrt(real(norm)) for norm in norms]
         self.most = 1 / max(1, *gauges)
         self.D, self.best = self._highest(self.most)
+        if self.ridge > 0:  # any matrix U may stand in the place of W
+            self.towards = sum((dot(self.M[j], rows[k]) for k, j in enumerate(self.kept)), mpf(0)) / real(self.N)
+            self.weight = real(self.alpha) * self.omega(rows)
+            free = 1 / max(1, *gauges[1:]) if len(gauges) > 1 else mpf(1)
+            self.D, self.best = self._highest(free, self.above)
+
+    def above(self, c: Any) -> Any:
+        """No less than D for a scale c and any U: ``min Q(U)`` over c (M - R U) in the ball is at least
+        ``c <M, W'>/N - alpha Omega(W') - Q(W')`` for every W', here the best multiple of W."""
+        lead = c * self.towards - self.weight
+        least = lead * lead / (4 * self.half) if lead > 0 and self.half > 0 else mpf(0)
+        return self.dual(c) + c * c * self.half - least
 
     def gauge(self) -> Any:
         """The least number by which M must be divided to be in the dual ball."""
@@ -535,16 +547,17 @@ class Truth:
             total += weight * cost
         return total
 
-    def _highest(self, most: Any) -> tuple[Any, Any]:
+    def _highest(self, most: Any, dual: Any = None) -> tuple[Any, Any]:
         """The largest D for a scale of at most `most`: a concave function."""
-        last = self.dual(most)
-        if most == 0 or self.dual(most * (1 - mpf(10) ** -20)) <= last:
+        dual = dual or self.dual
+        last = dual(most)
+        if most == 0 or dual(most * (1 - mpf(10) ** -20)) <= last:
             return last, most
         low, high = mpf(0), most
         for _ in range(32):
             c = (low + high) / 2
-            low, high = (c, high) if self.dual(c * (1 + mpf(10) ** -20)) > self.dual(c) else (low, c)
-        found = self.dual(high)
+            low, high = (c, high) if dual(c * (1 + mpf(10) ** -20)) > dual(c) else (low, c)
+        found = dual(high)
         return found + (abs(found) + abs(last)) * mpf(10) ** -15, high  # flat there: c is right to 10 digits
 
     def _without_penalty(self, rows: list[list[Any]], pulls: list[list[Any]]) -> Any:

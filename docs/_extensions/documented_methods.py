@@ -13,7 +13,10 @@ FOR_USERS = {
     "tasksieve.FoldStore": ["recall", "keep"],
     "tasksieve.Genotypes": ["with_people", "with_variants", "with_covariates", "counts", "calls", "take"],
     "tasksieve.GraphPath": ["certificate", "coef", "intercept", "model", "predict", "to_frame"],
-    "tasksieve.HeldOutQuality": ["optimistic", "note", "intervals", "to_frame", "to_dict"],
+    "tasksieve.HeldOutQuality": [
+        "increments", "overall_increments", "optimistic", "caveat", "note", "null_words", "left_out_words", "intervals",
+        "to_frame", "to_dict",
+    ],
     "tasksieve.RegularizationPath": [
         "certificate", "coef", "intercept", "features", "model", "predict", "to_frame", "plot",
     ],

@@ -36,13 +36,15 @@ def test_out_of_fold_rows_carry_ids(cli: CommandLine, reports: list[ReportConten
     pd.testing.assert_frame_equal(quality, model.cv_quality_.to_frame(), check_dtype=False)
     # and the first number that anybody sees is that of rows held out
     content = reports[-1]
-    assert [part.unseen for part in content.quality] == [False, True]
+    assert [part.unseen for part in content.quality] == [False, True, True]
     assert content.headline is content.quality[1]
     np.testing.assert_array_equal(content.headline.values, model.cv_quality_.values[:, 0])
-    assert "slightly too good" in content.headline.note
-    assert f"R² is {model.cv_quality_.overall[0]:.3g}" in content.answered
+    assert "optimistic: alpha was tuned on these rows" in content.headline.note
+    assert f"R² out of fold: {model.cv_quality_.overall[0]:.3g} ±" in content.answered
     assert f"R² on rows held out: {model.cv_quality_.overall[0]:.3g} ±" in result.out
-    assert "the same rows chose alpha" in result.out
+    for told in (content.answered, result.out):
+        assert "optimistic: alpha was tuned on these rows" in told
+        assert f"; null model {model.cv_quality_.null_overall[0]:.3g}, beyond it" in told
     page = render(content)
     assert "R² out of fold" in page
     assert "not how well it predicts" in page
@@ -59,7 +61,8 @@ def test_classes_and_several_targets(cli: CommandLine, reports: list[ReportConte
     assert rows.observed.tolist() == data.state.tolist()
     chances = rows[["probability of sick", "probability of well"]]
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-    assert [part.measure for part in reports[-1].quality if part.unseen] == ["Accuracy out of fold", "AUC out of fold"]
+    unseen = ["Accuracy out of fold", "AUC out of fold", "Logistic loss out of fold"]
+    assert [part.measure for part in reports[-1].quality if part.unseen] == unseen
     quality = pd.read_csv(tmp_path / "run" / "cv_quality.csv").set_index(["task", "measure"]).value
     met = (chances["probability of well"] > 0.5) == (data.state == "well")
     assert quality["1", "accuracy"] == pytest.approx(met[data.site == 1].mean())

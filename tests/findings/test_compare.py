@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
 
 import tasksieve as ts
 from tasksieve.findings.comparison import holm, t_test
@@ -78,6 +80,29 @@ def test_against_the_same_by_hand(rows, found):
     np.testing.assert_allclose(versus.overall_error, np.sqrt(np.sum(versus.errors**2)) / 3)
     assert found.score == "R²"
     assert found.loss == "squared error"
+
+
+@pytest.mark.parametrize("free", [(), (0, 4)])
+def test_the_null_model_stands_beside(rows, found, free):
+    X, y, task = rows
+    if free:
+        weights = np.where(np.isin(np.arange(X.shape[1]), free), 0.0, 1.0)
+        model = ts.MultiTaskLassoCV(n_alphas=5, eps=0.1, cv=3, feature_weights=weights)
+        found = ts.compare(model, X, y, task, cv=3)
+    outer, _ = folds_of(X, y, task)
+    columns = X[:, list(free)] if free else np.zeros((90, 1))
+    guess = np.empty(90)
+    for name in NAMES:
+        for f in range(3):
+            train, test = (task == name) & (outer != f), (task == name) & (outer == f)
+            guess[test] = LinearRegression().fit(columns[train], y[train]).predict(columns[test])
+    shared = found.quality["shared"]
+    own = [[r2_score(y[task == t], guess[task == t]), np.mean((y - guess)[task == t] ** 2)] for t in NAMES]
+    np.testing.assert_allclose(shared.null_values, own, rtol=1e-8)
+    assert shared.null_covariates == len(free)
+    np.testing.assert_allclose(found["null_loss"][:-1], np.array(own)[:, 1])
+    np.testing.assert_allclose(found["null_score"][-1], np.mean(own, axis=0)[0])
+    np.testing.assert_allclose(found["increment"], np.subtract(found["score_shared"], found["null_score"]))
 
 
 def test_nothing_counts_but_rows_and_seed(rows, found, rng):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, d2_tweedie_score, log_loss, r2_score, roc_auc_score
 
 import tasksieve as ts
-from tasksieve.fitted.assess import Cells, HeldOutRows, assess, auc, widening
+from tasksieve.fitted.assess import Cells, HeldOutRows, Ranked, assess, auc, widening
 from tasksieve.fitted.measures import ACCURACY, R2
 from tasksieve.tasks import read_labels
 
@@ -45,7 +45,7 @@ def test_numbers(numbers):
     assert found.n_rows.tolist() == found.n_units.tolist() == [30, 30, 30]
     assert found.n_tried == 3
     assert found.optimistic
-    assert "among 3 by the same rows" in found.note
+    assert "optimistic: alpha was tuned on these rows, among 3 models" in found.note
     assert "ts.compare" in found.note
     assert model.cv_folds_ in repr(found)
     once = ts.MultiTaskLassoCV(alphas=[0.1], cv=3).fit(x, y, task=task).cv_quality_
@@ -65,20 +65,52 @@ def test_counts_and_norms(numbers, rng):
     np.testing.assert_allclose(rooted.cv_quality_.values[:, 1], [np.sqrt(errors[task == t].mean()) for t in "abc"])
 
 
+def fold_of_row(model, x, label, task, weights):
+    """By fitting each fold's model again: predictions tell which of them has held out a row."""
+    fold = np.full(len(label), -1)
+    for f, (train, test) in enumerate(SPLITS):
+        alone = ts.MultiTaskClassifier(alpha=model.alpha_, tol=1e-8)
+        alone.fit(x[train], label[train], task=task[train], sample_weight=weights[train])
+        np.testing.assert_allclose(
+            alone.predict_proba(x[test], task=task[test]), model.cv_predictions_[test], atol=2e-3
+        )
+        fold[test] = f
+    return fold
+
+
+def pairs_in_order(label, p, weights, fold):
+    """The share of the pairs of two rows of a fold, one of the class and one not, that are in order; by definition."""
+    areas = []
+    for k, name in enumerate(np.unique(label)):
+        won = total = 0.0
+        for f in np.unique(fold):
+            for i in np.flatnonzero((fold == f) & (label == name)):
+                for j in np.flatnonzero((fold == f) & (label != name)):
+                    pair = weights[i] * weights[j]
+                    won += pair * (0.5 * (p[i, k] == p[j, k]) + (p[i, k] > p[j, k]))
+                    total += pair
+        areas.append(won / total)
+    return np.mean(areas)  # of two classes both are the same
+
+
+SPLITS = [(np.flatnonzero(np.arange(90) // 3 % 3 != f), np.flatnonzero(np.arange(90) // 3 % 3 == f)) for f in range(3)]
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_classes(numbers, several):
     x, y, task = numbers
     cuts = np.quantile(y, [1 / 3, 2 / 3] if several else [0.5])
     label = np.array(["low", "mid", "top"])[np.digitize(y, cuts)]
     weights = np.where(x[:, 1] > 0, 2.0, 1.0)
-    model = ts.MultiTaskClassifierCV(alphas=[0.1, 0.03], cv=3).fit(x, label, task=task, sample_weight=weights)
+    options = {"alphas": [0.1, 0.03], "cv": SPLITS, "fold_tol": 1e-8}
+    model = ts.MultiTaskClassifierCV(**options).fit(x, label, task=task, sample_weight=weights)
     found, p = model.cv_quality_, model.cv_predictions_
     assert found.measures[:2] == ("accuracy", "AUC")
     for t, name in enumerate("abc"):
         own = task == name
         told = {"sample_weight": weights[own]}
         guess = model.classes_[p[own].argmax(axis=1)]
-        area = roc_auc_score(label[own], p[own] if several else p[own][:, 1], multi_class="ovr", **told)
+        area = pairs_in_order(label[own], p[own], weights[own], fold_of_row(model, x, label, task, weights)[own])
         expected = [accuracy_score(label[own], guess, **told), area, log_loss(label[own], p[own], **told)]
         np.testing.assert_allclose(found.values[t], expected, rtol=1e-6)
 
@@ -87,10 +119,38 @@ def test_area_under_the_curve_has_the_error_of_the_jackknife(rng):
     label = rng.integers(0, 2, 80)
     score = np.round(label + rng.standard_normal(80), 1)  # ties
     cells = Cells(np.zeros(80, dtype=int), np.ones(80), np.arange(80), 1)
-    part = auc(cells, label, score[:, None])
+    part = auc(cells, label, Ranked(np.arange(80), np.zeros(80, dtype=int), score[:, None]))
     np.testing.assert_allclose(part.values, roc_auc_score(label, score))
     error = jackknife(lambda rows: roc_auc_score(label[rows], score[rows]), 80)
     np.testing.assert_allclose(cells.errors(part.changes)[0], error, rtol=0.02)
+    # in folds: the areas of the folds, weighted by their pairs
+    fold = np.repeat(np.arange(4), 20)
+    score = score + 10.0 * fold  # models of different folds have different scales
+
+    def area(rows):
+        own = [rows[fold[rows] == f] for f in range(4)]
+        pairs = [np.count_nonzero(label[part]) * np.count_nonzero(label[part] == 0) for part in own]
+        return np.average([roc_auc_score(label[part], score[part]) for part in own], weights=pairs)
+
+    apart = auc(cells, label, Ranked(np.arange(80), fold, score[:, None]))
+    np.testing.assert_allclose(apart.values, area(np.arange(80)))
+    np.testing.assert_allclose(cells.errors(apart.changes)[0], jackknife(area, 80), rtol=0.03)
+    # a fold of one class is left out, and counted
+    label[fold == 2] = 1
+    fewer = auc(cells, label, Ranked(np.arange(80), fold, score[:, None]))
+    kept = np.flatnonzero(fold != 2)
+    only = Cells(np.zeros(60, dtype=int), np.ones(60), np.arange(60), 1)
+    without = auc(only, label[kept], Ranked(np.arange(60), fold[kept], score[kept, None]))
+    assert fewer.one_class_folds.tolist() == [1]
+    assert without.one_class_folds.tolist() == [0]
+    np.testing.assert_allclose(fewer.values, without.values)
+    np.testing.assert_allclose(fewer.changes[kept], without.changes, atol=1e-15)
+    assert not fewer.changes[fold == 2].any()
+    # a row that two models have judged has a part in the pairs of both
+    twice = Ranked(np.tile(np.arange(80), 2), np.repeat([0, 1], 80), np.concatenate([score, -score])[:, None])
+    half = auc(cells, label, twice)
+    np.testing.assert_allclose(half.values, 0.5)
+    np.testing.assert_allclose(half.changes, 0.0, atol=1e-15)
 
 
 def test_units(numbers):
@@ -145,8 +205,10 @@ def test_rows_that_count_and_rows_that_do_not(numbers):
     assert told.n_rows.tolist() == [3]
     np.testing.assert_allclose(told.values[0, 1], 5 / 3)
     one = HeldOutRows(4, ACCURACY, np.array([0, 0, 0, 1]))
-    one.add(np.array([0]), np.ones(1), np.ones(1))
-    told = assess(labels, one, weights=labels.weights, loss="loss", units=np.arange(4), ranks=np.zeros((4, 1)))
+    one.add(np.array([0]), np.ones(1), np.ones(1), np.zeros((1, 1)))
+    told = assess(labels, one, weights=labels.weights, loss="loss", units=np.arange(4))
+    assert told.one_class_folds.tolist() == [1]
+    assert "AUC leaves out 1 fold whose held-out rows are of one class" in told.note
     assert told.values[0, 0] == 1.0
     assert np.isnan(told.values[0, 1])
     assert np.isnan(told.errors).all()
@@ -178,6 +240,7 @@ def test_from_moments(numbers, form):
     one = ts.MultiTaskLassoCV(**exact).fit_moments(moments).cv_quality_
     other = ts.MultiTaskLassoCV(cv=splits, **exact).fit(x, *given).cv_quality_
     np.testing.assert_allclose(one.values, other.values, rtol=1e-6)
+    np.testing.assert_allclose(one.null_values, other.null_values, rtol=1e-6)
     assert one.widening == other.widening
     assert one.measures == other.measures
     assert one.n_rows.tolist() == other.n_rows.tolist()

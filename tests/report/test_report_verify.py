@@ -338,11 +338,13 @@ def test_a_tampered_certificate_is_refused(page: Page, tmp_path: Path, change: A
     assert "claim" in words
 
 
-def test_coefficients_that_are_shown_are_the_certificates(page: Page, tmp_path: Path) -> None:
+@pytest.mark.parametrize("covariate", [False, True])
+def test_coefficients_that_are_shown_are_the_certificates(page: Page, tmp_path: Path, covariate: bool) -> None:
     data = example(np.random.default_rng(5))
-    model = squared().fit(**data)
+    model = squared(**({"feature_weights": [1.0, 0.0, 1.0, 1.0, 1.0, 1.0]} if covariate else {})).fit(**data)
     certificate = model.certificate(**data)
-    model.coef_ = model.coef_ * 1.01
+    factors = np.where(np.arange(model.coef_.shape[1]) == 1, 1.01, 1.0) if covariate else 1.01
+    model.coef_ = model.coef_ * factors
     content = content_from_model(model, n_alphas=0, feature_names=NAMES)
     content.proof = one_value(certificate.to_bytes())
     opened(page, render(content), tmp_path)

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 
 from ..fitted.new_rows import quality_on
 from ..fitted.quality import ALL, HeldOutQuality
+from ..report.content import with_error
 from ..report.words import count
 from ..runs import RunFolder, SavedModel
 from ..runs.folder import DATA
@@ -144,9 +145,8 @@ def arguments(told: LabelledRows) -> dict[str, Any]:
 
 
 def judge(saved: SavedModel, told: LabelledRows) -> HeldOutQuality:
-    return quality_on(
-        saved.estimator, told.X, told.y, sample_weight=told.sample_weight, groups=told.groups, **arguments(told)
-    )
+    rows = {"sample_weight": told.sample_weight, "groups": told.groups, **arguments(told)}
+    return quality_on(saved.estimator, told.X, told.y, **rows, null=saved.null)
 
 
 def summary(quality: HeldOutQuality, names: list[str], level: float, table: str) -> str:
@@ -171,7 +171,17 @@ def summary(quality: HeldOutQuality, names: list[str], level: float, table: str)
     if np.isfinite(low[k, 0]):
         over = " (mean over tasks)" if several else ""
         told += f"; {level:.0%} interval of {headline}{over}: {low[k, 0]:.3f} to {high[k, 0]:.3f}"
-    return "\n".join([*shown, told])
+    return "\n".join([*shown, told, *null_lines(quality)])
+
+
+def null_lines(quality: HeldOutQuality) -> list[str]:
+    """The null model, and what the model adds to it; nothing where the run does not know it."""
+    gains, errors = quality.overall_increments, quality.overall_increment_errors
+    if quality.null_overall is None or gains is None or errors is None:
+        return []
+    told = zip(quality.measures, quality.null_overall, gains, errors, strict=True)
+    figures = [f"{name} {with_error(value)}, beyond it {with_error(gain, error)}" for name, value, gain, error in told]
+    return [f"{quality.null_words}: {'; '.join(figures)}"]
 
 
 def figure(value: float, error: float) -> str:

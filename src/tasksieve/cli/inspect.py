@@ -38,6 +38,11 @@ def told(found: dict[str, Any]) -> list[str]:
         lines += ["", f"features in use: {selected['number']:,} of {selected['of']:,}"]
         if names:
             lines.append("  " + ", ".join(names) + (f", and {more:,} more" if more > 0 else ""))
+        beside = [f"{one['feature']} ({one['strength']:.3g})" for one in selected["covariates"]]
+        if beside:
+            more = len(beside) - NAMED
+            lines += ["", f"covariates, not penalised: {len(beside):,}"]
+            lines.append("  " + ", ".join(beside[:NAMED]) + (f", and {more:,} more" if more > 0 else ""))
     if found.get("settings"):
         lines += ["", "settings", *pairs({key: setting(value) for key, value in found["settings"].items()})]
     if found.get("files"):

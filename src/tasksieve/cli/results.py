@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ..design import Storage
+from ..fitted.covariates import covariates_of
+from ..linear.base import PathEstimator
+from ..linear.from_moments import null_of_moments
+from ..linear.null_model import fit_null
+from ..report.content import FitQuality
 from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
+from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count
 from ..runs import ModelKind, RunFolder, SavedModel, save_model
+from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE, DATA
 from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
@@ -43,7 +50,8 @@ def write_results(
     model = fitted.model
     names = problem.encoding.feature_names
     labels = row_labels(model, problem.targets)
-    write_coefficients(folder, *coefficient_rows(model), labels, names)
+    covariates = covariates_of(model, len(names))
+    write_coefficients(folder, *coefficient_rows(model), labels, names, covariates)
     if fitted.path is not None:
         write_path(folder, fitted.path)
     if fitted.cv is not None:
@@ -51,36 +59,29 @@ def write_results(
         write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
         if not isinstance(problem, ChunkedProblem):
             write_out_of_fold(folder, fitted.cv, problem)
-    null = model.null_objective_
+    empty = model.null_objective_
     folder.write_json(
         CERTIFICATE,
         {
             "objective": float(model.objective_),
             "dual_gap": float(model.dual_gap_),
-            "relative_gap": float(model.dual_gap_ / null) if null > 0 else 0.0,
+            "relative_gap": float(model.dual_gap_ / empty) if empty > 0 else 0.0,
             "tol": float(model.tol),
-            "null_objective": float(null),
+            "null_objective": float(empty),
             "converged": bool(fitted.converged),
         },
     )
-    if isinstance(problem, ChunkedProblem):
-        quality = quality_of(model, problem)
-    else:
-        quality = task_quality(
-            model,
-            problem.X,
-            problem.y,
-            problem.task,
-            problem.sample_weight,
-            offset=problem.offset,
-            where="the rows learnt from",
-        )
+    null = null_of(model, problem)
+    quality = learnt_quality(model, problem)
+    if null is not None:
+        quality = beside_null(quality, learnt_quality(null, problem).values, covariates)
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
     told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
     write_member_tables(folder, model, names, told)
     facts = {"chosen": fitted.chosen, "choice": config["command"] == "fit"}
     facts |= {key: config.get(key) for key in ("id", "offset")}
+    facts |= {"covariates": len(covariates)} if len(covariates) else {}
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
@@ -88,19 +89,41 @@ def write_results(
     save_model(
         folder,
         SavedModel(
-            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts
+            model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts, null
         ),
     )
 
 
-def out_of_fold_line(quality: Any) -> str:
-    """The headline: how well rows are predicted that the model had not seen."""
-    value, error = float(quality.overall[0]), float(quality.overall_errors[0])
-    known = " ± ".join(f"{number:.{digits}g}" for number, digits in ((value, 3), (error, 2)) if np.isfinite(number))
-    told = ["mean over tasks"] if len(quality.tasks) > 1 else []
-    told += ["the same rows chose alpha: slightly too good"] if quality.optimistic else []
-    more = f" ({'; '.join(told)})" if told else ""
-    return f"{quality.measures[0]} on rows held out: {known or 'not defined'}{more}"
+def null_of(model: Any, problem: Problem) -> Any:
+    """The null model of the rows; None for machines on a graph, which penalise their intercepts, too."""
+    if not isinstance(model, PathEstimator):
+        return None
+    if isinstance(problem, ChunkedProblem):
+        return null_of_moments(model, problem.moments)
+    return fit_null(model, problem.X, problem.y, problem.task, problem.sample_weight, offset=problem.offset)
+
+
+def learnt_quality(model: Any, problem: Problem) -> FitQuality:
+    """How well each task is fitted."""
+    if isinstance(problem, ChunkedProblem):
+        return quality_of(model, problem)
+    given = (problem.X, problem.y, problem.task, problem.sample_weight)
+    return task_quality(model, *given, offset=problem.offset, where="the rows learnt from")
+
+
+def unseen_lines(folder: RunFolder, quality: Any) -> list[str]:
+    """How well rows are predicted that the model had not seen, nested numbers first, beside the null model."""
+    names = quality_labels(quality, folder.read_json("model.json")["targets"])
+    parts = unseen_quality(quality, read_comparison(folder), names)
+    lines = []
+    said: set[str] = set()
+    for part in parts:
+        once = replace(part, caveat="") if part.caveat in said else part
+        lines.append(f"{part.measure.replace(' out of fold', ' on rows held out')}: {once.figures()}")
+        said.add(part.caveat)
+    known = [part.null_words for part in parts if part.null_words]
+    skipped = [quality.left_out_words] if quality.left_out_words else []
+    return [*lines, *known[:1], *skipped]
 
 
 SCALES = {
@@ -131,6 +154,11 @@ def deviations(X: Any) -> np.ndarray:
     return np.sqrt(np.maximum(squares - means**2, 0.0))
 
 
+def beside(n_covariates: int) -> str:
+    """Covariates beside the features, if there are any."""
+    return f", {count(n_covariates, 'covariate')}" if n_covariates else ""
+
+
 def summary(
     folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
 ) -> list[str]:
@@ -138,14 +166,15 @@ def summary(
     model = fitted.model
     coef, _ = coefficient_rows(model)
     strength = comparable_strengths(model, coef, problem)
-    chosen = np.flatnonzero(strength)
+    covariates = covariates_of(model, coef.shape[1])
+    chosen = np.setdiff1d(np.flatnonzero(strength), covariates)
     names = problem.encoding.feature_names
     n_tasks = folder.read_json(DATA)["tasks"]
     selects = hasattr(model, "get_support")
     used = f"{count(len(chosen), 'feature')} selected" if selects else "every feature has a weight"
     lines = [
         f"{type(model).__name__}: {count(problem.n_used, 'row')}, {count(n_tasks, 'task')}, "
-        f"{count(coef.shape[1], 'feature')}; {seconds:.2f} s",
+        f"{count(coef.shape[1] - len(covariates), 'feature')}{beside(len(covariates))}; {seconds:.2f} s",
         f"{kind.strength} = {getattr(model, kind.strength):.6g}: {used}",
     ]
     if fitted.path is not None and fitted.cv is None:
@@ -159,8 +188,11 @@ def summary(
     if len(strongest):
         shown = ", ".join(names[j] for j in strongest) + (", ..." if len(chosen) > len(strongest) else "")
         lines.append(f"strongest: {shown}")
+    if len(covariates):
+        shown = ", ".join(names[j] for j in covariates[:10]) + (", ..." if len(covariates) > 10 else "")
+        lines.append(f"covariates, not penalised: {shown}")
     if fitted.cv is not None:
-        lines.append(out_of_fold_line(fitted.cv.cv_quality_))
+        lines += unseen_lines(folder, fitted.cv.cv_quality_)
     null = model.null_objective_
     relative = f" ({model.dual_gap_ / null:.1e} of the empty model's)" if null > 0 else ""
     lines.append(

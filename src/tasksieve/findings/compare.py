@@ -156,13 +156,13 @@ def compare(
             with unwatched(), unkept():
                 found = contenders.fit(name, weights, inner, tell_task)
             spent = time.monotonic() - began
-            return {"loss": found.loss[held], "judged": found.judged[held]}
+            return found.at(held).arrays()
 
         began = time.monotonic()
         facts = [known_by, contenders.names, weights, inner]
         arrays = compute() if known_by is None else kept(f"compare-{f + 1}-{name}", facts, compute)
         left.finish(name, spent)
-        return Judged(arrays["loss"], arrays["judged"])
+        return Judged.of(arrays)
 
     with closing(_each(work, pieces, n_jobs)) as found:
         try:
@@ -336,6 +336,11 @@ def _conclude(
     done = range(n_finished)
     factor = widening([(outer == f) & present for f in done], [(outer != f) & present for f in done])
     quality, losses = {}, {}
+    null = HeldOutRows(len(data.y), contenders.measure, codes)
+    for f, own in enumerate(held):
+        without = results[f * len(names)].null  # beside the shared model, which is the first
+        assert without is not None
+        null.add(own, without.loss, without.judged)
     for k, name in enumerate(names):
         rows = HeldOutRows(len(data.y), contenders.measure, codes)
         losses[name] = np.full(len(data.y), np.nan)
@@ -352,6 +357,8 @@ def _conclude(
             factor=factor,
             unit="groups" if grouped else "rows",
             folds=folds,
+            null=null,
+            null_covariates=contenders.n_covariates,
         )
     chosen = np.concatenate(held)
     chosen = np.sort(chosen[present[chosen]])

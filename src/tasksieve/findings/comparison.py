@@ -97,7 +97,8 @@ class Comparison(Columns):
     models : tuple of str
         "shared", "own", "pooled" (where it takes part), "mean".
     quality : dict of HeldOutQuality
-        Of each model on rows that it had not seen, strength chosen without them: ``quality["own"].values``.
+        Of each model on rows that it had not seen, strength chosen without them: ``quality["own"].values``. Beside each
+        of them is the null model of the shared one: intercepts and unpenalised features.
     differences : dict of Differences
         The shared model's mean loss minus that of each other: ``differences["own"].adjusted``.
     loss : str
@@ -204,8 +205,11 @@ class Comparison(Columns):
         kind : {"tasks", "models"}
             "tasks": one row per task, and a last one, "all tasks", of their means: task, rows, ``loss_...`` and
             ``score_...`` of each model, then the difference of the losses of the shared model and of one model per
-            task: difference, low, high, pvalue, adjusted (Holm; not for the last row).
-            "models": one row for each task, model and measure: task, rows, model, measure, value, error, low, high.
+            task: difference, low, high, pvalue, adjusted (Holm; not for the last row); score_error, of the shared
+            model; of the null model null_loss and null_score; and what the shared model adds to the latter, increment,
+            with increment_error.
+            "models": one row for each task, model and measure: task, rows, model, measure, value, error, low, high,
+            null_value, null_error, increment, increment_error.
 
         Returns
         -------
@@ -236,8 +240,8 @@ class Comparison(Columns):
                 part = self.quality[name].to_dict(self.level)
                 for key, values in {"model": [name] * len(part["task"]), **part}.items():
                     columns.setdefault(key, []).extend(values)
-            order = ("task", "rows", "model", "measure", "value", "error", "low", "high")
-            return {key: columns[key] for key in order}
+            first = ("task", "rows", "model")
+            return {key: columns[key] for key in (*first, *(key for key in columns if key not in first))}
         if kind != "tasks":
             raise ValueError(f"kind must be 'tasks' or 'models'; got {kind!r}.")
         versus, rows = self.differences["own"], self.quality["shared"].n_rows
@@ -247,13 +251,18 @@ class Comparison(Columns):
             for name in self.models:
                 own = self.quality[name]
                 columns[f"{word}_{name}"] = [*own.values[:, place].tolist(), float(own.overall[place])]
-        return columns | {
+        columns |= {
             "difference": [*versus.values.tolist(), versus.overall],
             "low": low.tolist(),
             "high": high.tolist(),
             "pvalue": [*versus.pvalues.tolist(), versus.overall_pvalue],
             "adjusted": [*versus.adjusted.tolist(), float("nan")],
         }
+        told, width = self.quality["shared"].to_dict(self.level), len(self.quality["shared"].measures)
+        columns["score_error"] = told["error"][::width]
+        columns["null_loss"] = told["null_value"][width - 1 :: width]
+        columns["null_score"] = told["null_value"][::width]
+        return columns | {name: told[name][::width] for name in ("increment", "increment_error")}
 
     def plot(self, ax: Any = None, *, most: int = 40) -> Axes:
         """Draw the score of each task with the shared model and with its own, tasks that gain most on top.

@@ -6,7 +6,7 @@ Every one of them learns from the same rows, and chooses its strength by the sam
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from ..fitted.covariates import covariates_of
 from ..fitted.measures import Measure, measure_of
 from ..graph.reading import in_form_of_y
 from ..graph.solver import LOSSES
+from ..linear.cross_validation import PathEstimatorCV
+from ..linear.null_model import fit_null
 from ..losses import Loss
 from ..tasks import TaskLabels, is_on_device, stack_rows, take_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
@@ -30,10 +33,27 @@ STACKED_BYTES = 1 << 31  # of a matrix that is repeated for each task
 
 @dataclass(frozen=True)
 class Judged:
-    """Of each sample: its loss, and what the measure sums (its own loss, or whether the class was met)."""
+    """Of each sample: its loss, and what the measure sums (its own loss, or whether the class was met); of the shared
+    model the same of its null model, too."""
 
     loss: Array
     judged: Array
+    null: Judged | None = None
+
+    def at(self, samples: Array) -> Judged:
+        """Of some samples."""
+        null = None if self.null is None else self.null.at(samples)
+        return Judged(self.loss[samples], self.judged[samples], null)
+
+    def arrays(self) -> dict[str, Array]:
+        """To be kept, and found again by `of`."""
+        null = {} if self.null is None else {f"null_{name}": own for name, own in self.null.arrays().items()}
+        return {"loss": self.loss, "judged": self.judged, **null}
+
+    @classmethod
+    def of(cls, arrays: dict[str, Array]) -> Judged:
+        null = cls(arrays["null_loss"], arrays["null_judged"]) if "null_loss" in arrays else None
+        return cls(arrays["loss"], arrays["judged"], null)
 
 
 class Contenders:
@@ -57,6 +77,7 @@ class Contenders:
         self._ruler = Ruler(model, labels)
         self.loss = self._ruler.name
         self._parts = self._cut()
+        self.n_covariates = len(covariates_of(model, int(self._parts[0][0].shape[1]))) if _penalises(model) else 0
         self.names = (SHARED, OWN, POOLED, MEAN) if pooled else (SHARED, OWN, MEAN)
         self._stacked = self._stack() if pooled else None
 
@@ -74,7 +95,7 @@ class Contenders:
             Called with how many tasks are done, where each has a model of its own.
         """
         labels = self._labels
-        found = Judged(np.full(len(labels.y), np.nan), np.full(len(labels.y), np.nan))
+        found = self._nothing()
         if name == SHARED:
             groups = in_form_of_y(labels, fold)
             by_row = np.concatenate(groups) if labels.form == "list" else groups
@@ -99,6 +120,24 @@ class Contenders:
             else:
                 place = self._place(model, t) if name == SHARED else None
                 found.loss[part], found.judged[part] = self._ruler.judge(model, place, t, self._parts[t][0])
+        return replace(found, null=self._null(weights)) if name == SHARED else found
+
+    def _nothing(self) -> Judged:
+        n = len(self._labels.y)
+        return Judged(np.full(n, np.nan), np.full(n, np.nan))
+
+    def _null(self, weights: Array) -> Judged:
+        """Intercepts and unpenalised features; of a machine on a graph, which penalises both, the tasks' constants."""
+        labels, found, null = self._labels, self._nothing(), None
+        if isinstance(self._model, PathEstimatorCV):
+            by_row = in_form_of_y(labels, weights)
+            null = fit_null(self._model._model(), self._X, self._y, self._task, sample_weight=by_row)
+        for t, part in enumerate(labels.per_task()):
+            if null is None:
+                found.loss[part], found.judged[part] = self._ruler.constant(t, weights[part])
+            else:
+                place = self._place(null, t)
+                found.loss[part], found.judged[part] = self._ruler.judge(null, place, t, self._parts[t][0])
         return found
 
     def _place(self, model: Any, t: int) -> int:
@@ -146,6 +185,11 @@ class Contenders:
 
             return pandas.concat(blocks, ignore_index=True), np.concatenate(labels)
         return np.concatenate([np.asarray(block) for block in blocks]), np.concatenate(labels)
+
+
+def _penalises(model: Any) -> bool:
+    """Whether features may be left out of the penalty."""
+    return getattr(model, "feature_weights", None) is not None
 
 
 def _splits(fold: Array) -> list[tuple[Array, Array]]:

@@ -16,6 +16,25 @@ from .quality import HeldOutQuality
 NOTHING = 1e-14
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """What classes are told apart by: an entry for every time that a row was held out.
+
+    Attributes
+    ----------
+    row : int array of shape (m,)
+        Which row it is about.
+    fold : int array of shape (m,)
+        Which model has judged it. Scores of different models are not compared with each other.
+    ranks : array of shape (m, K)
+        A column for each class, or one for the later of two.
+    """
+
+    row: np.ndarray
+    fold: np.ndarray
+    ranks: np.ndarray
+
+
 class HeldOutRows:
     """What models made of rows that they had not seen, in the flat sample space: sums over the times held out.
 
@@ -30,16 +49,35 @@ class HeldOutRows:
     def __init__(self, n_rows: int, measure: Measure, codes: np.ndarray | None = None) -> None:
         self.measure, self.codes = measure, codes
         self.times, self._loss, self._judged = np.zeros((3, n_rows))
+        self._ranks: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, flat: np.ndarray, loss: np.ndarray, judged: np.ndarray) -> None:
-        """Rows, their losses, and what the measure sums: losses of its own, or whether the class was met."""
+    def add(
+        self, flat: np.ndarray, loss: np.ndarray, judged: np.ndarray, ranks: np.ndarray | None = None
+    ) -> None:
+        """Rows that one model has judged: losses, what the measure sums (losses of its own, or whether the class was
+        met), and what classes are told apart by."""
         self.times[flat] += 1.0
         self._loss[flat] += loss
         self._judged[flat] += judged
+        if ranks is not None:
+            self._ranks.append((flat, ranks.reshape(len(flat), -1)))
 
     def means(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses, and what the measure sums, over the times that rows were held out."""
         return self._loss[rows] / self.times[rows], self._judged[rows] / self.times[rows]
+
+    def ranked(self, rows: np.ndarray) -> Ranked | None:
+        """The ranks of some rows, which are then counted as they come here; None where there are none."""
+        if not self._ranks:
+            return None
+        width = max(ranks.shape[1] for _, ranks in self._ranks)
+        place = np.full(len(self.times), -1)
+        place[rows] = np.arange(len(rows))
+        row = np.concatenate([place[flat] for flat, _ in self._ranks])
+        fold = np.repeat(np.arange(len(self._ranks)), [len(flat) for flat, _ in self._ranks])
+        ranks = np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for _, part in self._ranks])
+        kept = row >= 0
+        return Ranked(row[kept], fold[kept], ranks[kept])
 
 
 def units_of(labels: TaskLabels, groups: Any = None) -> np.ndarray:
@@ -78,12 +116,10 @@ def assess(
     weights: np.ndarray,
     loss: str,
     rooted: bool = False,
-    ranks: np.ndarray | None = None,
     units: np.ndarray,
     factor: float = 1.0,
-    unit: str = "rows",
-    folds: str = "",
-    n_tried: int = 1,
+    null: HeldOutRows | None = None,
+    **words: Any,
 ) -> HeldOutQuality:
     """The quality of predictions of held-out rows.
 
@@ -97,25 +133,34 @@ def assess(
         Name of the loss.
     rooted : bool
         Whether a task's loss is the root of the mean.
-    ranks : array of shape (N, K), optional
-        What classes are told apart by, a column for each, or one for the later of two.
     units : int array of shape (N,)
         Samples of one unit are not independent.
     factor : float
         Of the standard errors (`widening`).
-    unit, folds, n_tried
-        As in `HeldOutQuality`.
+    null : HeldOutRows, optional
+        The same rows, judged by the null models of the same folds.
+    **words
+        ``unit``, ``folds``, ``n_tried``, ``tuned``, ``null_covariates`` of `HeldOutQuality`.
     """
     rows = np.flatnonzero((weights > 0.0) & (found.times > 0.0))
+    cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks, factor)
+    columns = _columns(labels, found, rows, cells, loss, rooted)
+    beside = None if null is None else _columns(labels, null, rows, cells, loss, rooted)
+    return cells.quality(labels.tasks, columns, beside, **words)
+
+
+def _columns(
+    labels: TaskLabels, found: HeldOutRows, rows: np.ndarray, cells: Cells, loss: str, rooted: bool
+) -> list[tuple[str, Part]]:
+    """All measures of one model."""
     losses, judged = found.means(rows)
-    task, s = labels.task_of_sample[rows], weights[rows]
-    cells = Cells(task, s, units[rows], labels.n_tasks, factor)
-    measure = found.measure
+    task, s, measure = cells.task, cells.weights, found.measure
     columns: list[tuple[str, Part]] = []
     if measure.constant_losses is None:
         columns.append((measure.name.lower(), cells.mean(judged)))
-        if ranks is not None and found.codes is not None:
-            columns.append(("AUC", auc(cells, found.codes[rows], ranks[rows])))
+        ranked = found.ranked(rows)
+        if ranked is not None and found.codes is not None:
+            columns.append(("AUC", auc(cells, found.codes[rows], ranked)))
     else:
         y = labels.y[rows]
         base = np.zeros(len(rows))
@@ -125,15 +170,21 @@ def assess(
                 base[start:stop] = measure.constant_losses(y[start:stop], s[start:stop])
         columns.append((measure.name, cells.explained(judged, base, measure.sizes(y))))
     columns.append((loss, cells.root(cells.mean(losses)) if rooted else cells.mean(losses)))
-    return cells.quality(labels.tasks, columns, unit=unit, folds=folds, n_tried=n_tried)
+    return columns
 
 
 @dataclass(frozen=True)
 class Part:
-    """A measure of each task (T,), and what each row contributes to its first-order change."""
+    """A measure of each task (T,), and what each row contributes to its first-order change; of AUC, how many folds of
+    each task held out one class only."""
 
     values: np.ndarray
     changes: np.ndarray
+    one_class_folds: np.ndarray | None = None
+
+    def beyond(self, other: Part) -> Part:
+        """By how much it is larger than another, on the same rows."""
+        return Part(self.values - other.values, self.changes - other.changes)
 
 
 class Cells:
@@ -212,64 +263,109 @@ class Cells:
         together = np.bincount(self.units[counted], weights=scaled[counted])
         return errors, float(np.sqrt(np.sum(np.square(together))) / np.count_nonzero(known))
 
-    def quality(self, tasks: np.ndarray, columns: list[tuple[str, Part]], **words: Any) -> HeldOutQuality:
-        """All measures of the tasks, and their means."""
+    def quality(
+        self,
+        tasks: np.ndarray,
+        columns: list[tuple[str, Part]],
+        null: list[tuple[str, Part]] | None = None,
+        **words: Any,
+    ) -> HeldOutQuality:
+        """All measures of the tasks, and their means; those of the null model beside them."""
+        parts = [part for _, part in columns]
+        values, errors, overall, overall_errors = self._told(parts)
+        beside: dict[str, Any] = {}
+        if null is not None:
+            named = ("null_values", "null_errors", "null_overall", "null_overall_errors")
+            beside = dict(zip(named, self._told([part for _, part in null]), strict=True))
+            gains = [part.beyond(other) for part, (_, other) in zip(parts, null, strict=True)]
+            _, beside["increment_errors"], _, beside["overall_increment_errors"] = self._told(gains)
+        skipped = [part.one_class_folds for part in parts if part.one_class_folds is not None]
+        return HeldOutQuality(
+            tasks=tasks,
+            measures=tuple(name for name, _ in columns),
+            values=values,
+            errors=errors,
+            overall=overall,
+            overall_errors=overall_errors,
+            n_rows=self.n_rows,
+            n_units=self.n_units,
+            n_all_units=int(self.units.max()) + 1 if len(self.units) else 0,
+            widening=self.factor,
+            one_class_folds=skipped[0] if skipped else None,
+            **beside,
+            **words,
+        )
+
+    def _told(self, parts: list[Part]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Values and standard errors of the tasks, (T, M), and of their means, (M,)."""
         values, errors, overall, overall_errors = [], [], [], []
-        for _, part in columns:
+        for part in parts:
             known = np.isfinite(part.values)
             own, mean = self.errors(part.changes)
             values.append(part.values)
             errors.append(np.where(known, own, np.nan))
             overall.append(float(np.mean(part.values[known])) if known.any() else np.nan)
             overall_errors.append(mean)
-        return HeldOutQuality(
-            tasks=tasks,
-            measures=tuple(name for name, _ in columns),
-            values=np.stack(values, axis=1),
-            errors=np.stack(errors, axis=1),
-            overall=np.array(overall),
-            overall_errors=np.array(overall_errors),
-            n_rows=self.n_rows,
-            n_units=self.n_units,
-            n_all_units=int(self.units.max()) + 1 if len(self.units) else 0,
-            widening=self.factor,
-            **words,
-        )
+        return np.stack(values, axis=1), np.stack(errors, axis=1), np.array(overall), np.array(overall_errors)
 
 
 # --- area under the curve --------------------------------------------------------------------------------------------
 
 
-def auc(cells: Cells, codes: np.ndarray, ranks: np.ndarray) -> Part:
-    """Area under the ROC curve of each task, of several classes the mean of each against the rest; NaN of one class."""
+def auc(cells: Cells, codes: np.ndarray, ranked: Ranked) -> Part:
+    """Area under the ROC curve of each task, of several classes the mean of each against the rest.
+
+    Pairs are formed within a fold: scores of different models are not compared. A fold that holds out one class only
+    has no pair and is counted; a task without any pair has no area (NaN).
+    """
     values, changes = np.full(cells.n_tasks, np.nan), np.full(len(codes), np.nan)
-    cuts = np.searchsorted(cells.task, np.arange(cells.n_tasks + 1))
+    one_class = np.zeros(cells.n_tasks, dtype=np.int64)
+    order = np.argsort(cells.task[ranked.row], kind="stable")
+    cuts = np.searchsorted(cells.task[ranked.row[order]], np.arange(cells.n_tasks + 1))
     for t, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
-        part = slice(start, stop)
-        present = np.unique(codes[part])
-        if len(present) < 2:
+        part = order[start:stop]
+        row, fold = ranked.row[part], np.unique(ranked.fold[part], return_inverse=True)[1]
+        own = codes[row]
+        present = np.unique(own)
+        if not len(present):
             continue
-        chosen = present if ranks.shape[1] > 2 or len(present) > 2 else present[1:]
+        classes_of_fold = np.bincount(np.unique(fold * (int(present[-1]) + 1) + own) // (int(present[-1]) + 1))
+        one_class[t] = np.count_nonzero(classes_of_fold == 1)
+        several = ranked.ranks.shape[1] > 2 or len(present) > 2
         parts = []
-        for k in chosen.tolist():
-            column = min(k, ranks.shape[1] - 1)
-            parts.append(_area(codes[part] == k, ranks[part, column], cells.weights[part]))
-        values[t] = np.mean([area for area, _ in parts])
-        changes[part] = np.mean([change for _, change in parts], axis=0)
-    return Part(values, changes)
+        for k in (present if several else present[1:]).tolist():
+            column = min(k, ranked.ranks.shape[1] - 1)
+            area, change = _area(own == k, ranked.ranks[part, column], cells.weights[row], fold)
+            if np.isfinite(area):
+                parts.append((area, change))
+        if parts:
+            values[t] = np.mean([area for area, _ in parts])
+            total = np.bincount(row, weights=np.mean([change for _, change in parts], axis=0), minlength=len(codes))
+            changes[row] = total[row]
+    return Part(values, changes, one_class)
 
 
-def _area(positive: np.ndarray, ranks: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
-    """Weighted share of pairs in order, ties half; and what rows contribute (DeLong et al. 1988)."""
-    place = np.unique(ranks, return_inverse=True)[1]
-    up = np.bincount(place, weights=weights * positive)
-    down = np.bincount(place, weights=weights * ~positive)
-    below = (np.cumsum(down) - 0.5 * down)[place] / down.sum()  # of a positive row: share of the others under it
-    above = (up.sum() - np.cumsum(up) + 0.5 * up)[place] / up.sum()
-    won = np.where(positive, below, above)
-    area = float(np.sum(weights[positive] * below[positive]) / up.sum())
-    total = np.where(positive, up.sum(), down.sum())
-    changes = weights * (won - area) / total
+def _area(
+    positive: np.ndarray, ranks: np.ndarray, weights: np.ndarray, fold: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Weighted share of the pairs of a fold that are in order, ties half; and what rows contribute.
+
+    With the pairs (i, j) of all folds, i positive and j not, the area is A = sum s_i s_j [i over j] / sum s_i s_j. A
+    row adds s_i (sum_j s_j [i over j] - A sum_j s_j) / sum s_i s_j to its first-order change, sums over j of the other
+    class of its fold: with one fold that is DeLong's (1988).
+    """
+    levels, level = np.unique(ranks, return_inverse=True)
+    place = np.unique(fold * len(levels) + level, return_inverse=True)[1]  # in the order of folds, then of ranks
+    up, down = (np.bincount(place, weights=weights * own) for own in (positive, ~positive))
+    ups, downs = (np.bincount(fold, weights=weights * own) for own in (positive, ~positive))
+    below = (np.cumsum(down) - 0.5 * down)[place] - (np.cumsum(downs) - downs)[fold]
+    above = np.cumsum(ups)[fold] - (np.cumsum(up) - 0.5 * up)[place]
+    pairs = float(ups @ downs)
+    if not pairs > 0.0:
+        return float("nan"), np.full(len(ranks), np.nan)
+    won, other = np.where(positive, below, above), np.where(positive, downs[fold], ups[fold])
+    area = float(weights[positive] @ below[positive]) / pairs
     # one row of a class cannot say how it varies
-    few = min(np.count_nonzero(positive), np.count_nonzero(~positive)) < 2
-    return area, np.full(len(changes), np.nan) if few else changes
+    compared = (ups * downs > 0.0)[fold]
+    few = min(np.count_nonzero(positive & compared), np.count_nonzero(~positive & compared)) < 2
+    return area, np.full(len(ranks), np.nan) if few else weights * (won - area * other) / pairs

@@ -31,6 +31,7 @@ from ..tasks import (
 )
 from .answers import Answer
 from .arguments import feature_names, refuse_other_names
+from .covariates import covariates_of
 from .measures import measure_of
 from .progress import reporter
 from .scoring import mean_over_tasks
@@ -218,17 +219,22 @@ class SelectingModel(FeatureSelector):
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         most : int, default=50
-            Features drawn; the title says how many are selected.
+            Features drawn; the title says how many are selected. Features that are never penalised are not among them.
 
         Returns
         -------
         matplotlib axes
         """
         state = self._learned()
+        rows, names = state.rows, getattr(self, "feature_names_in_", None)
+        covariates = covariates_of(self, rows.shape[-1])
+        if len(covariates):
+            names = np.array([f"x{j}" for j in range(rows.shape[-1])]) if names is None else names
+            rows, names = np.delete(rows, covariates, axis=-1), np.delete(names, covariates)
         return coefficient_map(
-            state.rows,
+            rows,
             state.row_names,
-            getattr(self, "feature_names_in_", None),
+            names,
             ax=ax,
             most=most,
             owner=type(self),

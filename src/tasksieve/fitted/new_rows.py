@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..tasks import TaskLabels, count_rows, read_labels, to_numpy
-from .assess import Cells, Part, auc, units_of
+from .assess import Cells, Part, Ranked, auc, units_of
+from .covariates import covariates_of
 from .measures import Measure, measure_of
 from .quality import HeldOutQuality
 
@@ -24,6 +25,7 @@ def quality_on(
     *,
     offset: Any = None,
     groups: Any = None,
+    null: Any = None,
 ) -> HeldOutQuality:
     """R² (or D²) and the mean loss of each task, or accuracy, AUC and log loss, with standard errors.
 
@@ -36,6 +38,8 @@ def quality_on(
         Rows in any form that `fit` takes.
     groups : array of shape (n,), optional
         Labels that related rows share: they count as one in the standard errors.
+    null : fitted estimator, optional
+        The null model of the rows that the model was fitted to.
 
     Returns
     -------
@@ -57,12 +61,18 @@ def quality_on(
     rows = rows[np.argsort(code[rows], kind="stable")]
     cells = Cells(code[rows], labels.weights[rows], units_of(labels, groups)[rows], len(tasks))
     measure = measure_of(model)
-    if measure.constant_losses is None:
-        columns = _of_classes(model, X, told, labels, rows, cells)
-    else:
+
+    def columns(model: Any) -> list[tuple[str, Part]]:
+        if measure.constant_losses is None:
+            return _of_classes(model, X, told, labels, rows, cells)
         answer = model._scores(X, task, offset=offset) if measure.of_scores else model.predict(X, **told)
-        columns = _of_numbers(measure, model, labels.y[rows], labels.flatten(answer)[rows], cells)
-    return cells.quality(tasks, columns, unit="rows" if groups is None else "groups")
+        return _of_numbers(measure, model, labels.y[rows], labels.flatten(answer)[rows], cells)
+
+    beside, n_covariates = None, 0
+    if null is not None:
+        beside, n_covariates = columns(null), len(covariates_of(null, int(null.n_features_in_)))
+    unit = "rows" if groups is None else "groups"
+    return cells.quality(tasks, columns(model), beside, unit=unit, null_covariates=n_covariates)
 
 
 def _of_numbers(
@@ -96,7 +106,8 @@ def _of_classes(
     scores = [answer[..., k] for k in range(answer.shape[-1])] if many else [answer]
     ranks = np.stack([labels.flatten(column)[rows] for column in scores], axis=1)
     codes = _codes(model.classes_, y, cells.task)
-    columns.append(("AUC", auc(cells, codes, ranks)))
+    area = auc(cells, codes, Ranked(np.arange(len(codes)), np.zeros(len(codes), dtype=np.int64), ranks))
+    columns.append(("AUC", Part(area.values, area.changes)))  # one model, no folds
     if probable:
         chances = ranks if many else np.stack([1.0 - ranks[:, 0], ranks[:, 0]], axis=1)
         chance = chances[np.arange(len(codes)), codes]

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from ..tasks import label_array, like
 from .answers import Answer
+from .covariates import covariates_of
 from .parameters import unfitted
 from .restore import DataFacts, set_state
 from .state import LinearState
@@ -76,7 +77,7 @@ class RegularizationPath:
     relative_gaps : ndarray of shape (K,)
         ``dual_gaps`` / the objective at zero coefficients with the best intercepts: what ``tol`` bounds.
     n_selected : int ndarray of shape (K,)
-        Features with a non-zero row of coefficients.
+        Penalised features with a non-zero row of coefficients; those of weight 0 in ``feature_weights`` do not count.
     rejection_ratios : ndarray of shape (K,)
         Rows that the safe rule rejected before value k was solved / zero rows of its solution.
         1 where no row is zero: there was nothing to reject.
@@ -138,11 +139,13 @@ class RegularizationPath:
         self.feature_names = feature_names
         self.passes = float(passes)
         self.interrupted = interrupted
-        columns, self.n_selected = _told(points)
+        columns, live = _told(points)
         objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
         self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
         self.null_objective = float(null_objective) / unit
-        zero_rows = n_features - self.n_selected
+        zero_rows = n_features - live
+        self._covariates = covariates_of(estimator, n_features)
+        self.n_selected = live - _live_covariates(points, self._covariates)
         self.rejection_ratios = np.where(zero_rows > 0, rejected / np.maximum(zero_rows, 1), 1.0)
         self._points = points if hasattr(points, "column") else tuple(points)
         self._estimator = None if estimator is None else unfitted(estimator)
@@ -396,13 +399,14 @@ class RegularizationPath:
         return axes
 
     def _row_norms(self) -> np.ndarray:
-        """Row norms along the path of the features whose row grows largest, of shape (K, m)."""
+        """Row norms along the path of the penalised features whose row grows largest, of shape (K, m)."""
         if not len(self):
             return np.zeros((0, 0))
         ever = np.unique(np.concatenate([point.features for point in self._points]))
         norms = np.zeros((len(self), len(ever)))
         for k, point in enumerate(self._points):
             norms[k, np.searchsorted(ever, point.features)] = np.linalg.norm(point.rows, axis=1)
+        norms = norms[:, ~np.isin(ever, self._covariates)]
         largest = np.argsort(-norms.max(axis=0, initial=0.0), kind="stable")[:DRAWN_FEATURES]
         return norms[:, np.sort(largest)]
 
@@ -416,3 +420,11 @@ def _told(points: Sequence[Any]) -> tuple[list[np.ndarray], np.ndarray]:
     columns = [np.array(column, dtype=kind) for column, kind in zip(told, _NUMBERS.values(), strict=True)]
     counts = [np.count_nonzero(point.rows.any(axis=1)) for point in points]
     return columns, np.array(counts, dtype=np.int64)
+
+
+def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarray:
+    """How many of the rows that are not zero belong to covariates."""
+    if not len(covariates):
+        return np.zeros(len(points), dtype=np.int64)
+    live = (point.features[point.rows.any(axis=1)] for point in points)
+    return np.array([np.count_nonzero(np.isin(features, covariates)) for features in live], dtype=np.int64)

@@ -43,7 +43,20 @@ class HeldOutQuality:
         How the folds were made, in words.
     n_tried : int
         Models that the held-out rows were used to choose among: values of alpha, times those of other parameters. Where
-        it is more than 1 the figures are slightly too good, and `optimistic` is True.
+        it is more than 1 the figures are too good, and `optimistic` is True.
+    tuned : str
+        What they have chosen: "alpha", "C".
+    one_class_folds : int ndarray of shape (T,), or None
+        Of classes: folds of each task that held out one class only, and so have no part in AUC.
+    null_values, null_errors : ndarrays of shape (T, M), or None
+        The same measures of the null model, which has the intercepts and the unpenalised features only. It is fitted to
+        the training rows of each fold, as the model is. None where it is not known.
+    null_overall, null_overall_errors : ndarrays of shape (M,), or None
+        Its means over tasks.
+    null_covariates : int
+        Unpenalised features of the null model.
+    increment_errors, overall_increment_errors : ndarrays of shape (T, M) and (M,), or None
+        Standard errors of `increments` and `overall_increments`: of differences on the same rows.
 
     Notes
     -----
@@ -57,7 +70,11 @@ class HeldOutQuality:
     The first factor (Nadeau and Bengio 2003) is there because the models of K folds share most of the rows that they
     learn from: without it intervals of 90 % cover less (``benchmarks/compare_coverage.py``).
     The figures are about models that learn from (K - 1) / K of the rows.
-    AUC compares scores of all folds; of several classes it is the mean of each against the rest.
+    AUC is the weighted share of pairs, one row of each class, that scores put in the right order. Pairs are formed
+    within a fold and a task, since scores of different models are not on one scale: a model that knows the frequencies
+    of its training rows alone has 1/2, as it should. A fold with one class only has no pairs; it is left out and
+    counted. Of several classes it is the mean of each against the rest. R² and D² compare with the best constant of all
+    held-out rows of a task, which no model knows: so the null model's are mostly a little below 0.
     """
 
     tasks: np.ndarray
@@ -73,6 +90,15 @@ class HeldOutQuality:
     unit: str = "rows"
     folds: str = ""
     n_tried: int = 1
+    tuned: str = "alpha"
+    one_class_folds: np.ndarray | None = None
+    null_values: np.ndarray | None = None
+    null_errors: np.ndarray | None = None
+    null_overall: np.ndarray | None = None
+    null_overall_errors: np.ndarray | None = None
+    null_covariates: int = 0
+    increment_errors: np.ndarray | None = None
+    overall_increment_errors: np.ndarray | None = None
 
     @property
     def optimistic(self) -> bool:
@@ -80,14 +106,52 @@ class HeldOutQuality:
         return self.n_tried > 1
 
     @property
+    def caveat(self) -> str:
+        """What stands beside figures that are too good; nothing where they are not."""
+        return f"optimistic: {self.tuned} was tuned on these rows" if self.optimistic else ""
+
+    @property
+    def increments(self) -> np.ndarray | None:
+        """What the penalised features add: ``values - null_values``. Of losses below 0 is better."""
+        return None if self.null_values is None else self.values - self.null_values
+
+    @property
+    def overall_increments(self) -> np.ndarray | None:
+        """Means over the tasks in which both are known."""
+        increments = self.increments
+        if increments is None:
+            return None
+        known = np.isfinite(increments)
+        sums = np.where(known, increments, 0.0).sum(axis=0)
+        return np.divide(sums, known.sum(axis=0), out=np.full(len(sums), np.nan), where=known.any(axis=0))
+
+    @property
+    def null_words(self) -> str:
+        """What the null model is."""
+        return null_model_words(self.null_covariates)
+
+    @property
+    def left_out_words(self) -> str:
+        """How many folds have no part in AUC, as a sentence; nothing where all have."""
+        if self.one_class_folds is None or not self.one_class_folds.any():
+            return ""
+        n, tasks = int(self.one_class_folds.sum()), int(np.count_nonzero(self.one_class_folds))
+        among = f" (in {tasks:,} of {len(self.tasks):,} tasks)" if len(self.tasks) > 1 else ""
+        many = "s" * (n != 1)
+        return f"AUC leaves out {n:,} fold{many}{among} whose held-out rows are of one class."
+
+    @property
     def note(self) -> str:
         """Where the figures come from, in words."""
         made = f"Out of fold ({self.folds})." if self.folds else "Out of fold."
+        if "AUC" in self.measures:
+            made += " AUC compares rows of the same fold and task."
+        made = f"{made} {self.left_out_words}".rstrip()
         if not self.optimistic:
             return f"{made} One model was tried: nothing was chosen by the rows that judge it."
         return (
-            f"{made} The model was chosen among {self.n_tried:,} by the same rows, so that the figures are slightly "
-            "too good; ts.compare nests the choice inside folds of its own, and is free of that."
+            f"{made} The figures are {self.caveat}, among {self.n_tried:,} models; ts.compare nests the choice inside "
+            "folds of its own, and is free of that."
         )
 
     def intervals(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +179,8 @@ class HeldOutQuality:
         Returns
         -------
         pandas.DataFrame
-            With columns task, rows, measure, value, error, low, high.
+            With columns task, rows, measure, value, error, low, high; where the null model is known, null_value,
+            null_error, increment (value - null_value) and increment_error.
         """
         try:
             import pandas
@@ -137,7 +202,7 @@ class HeldOutQuality:
         """
         low, high = self.intervals(level)
         names, width = [*self.tasks.tolist(), ALL], len(self.measures)
-        return {
+        columns: dict[str, list[Any]] = {
             "task": [name for name in names for _ in range(width)],
             "rows": np.repeat(np.append(self.n_rows, self.n_rows.sum()), width).tolist(),
             "measure": list(self.measures) * len(names),
@@ -146,11 +211,31 @@ class HeldOutQuality:
             "low": low.ravel().tolist(),
             "high": high.ravel().tolist(),
         }
+        if self.null_values is not None:
+            beside: dict[str, Any] = {
+                "null_value": (self.null_values, self.null_overall),
+                "null_error": (self.null_errors, self.null_overall_errors),
+                "increment": (self.increments, self.overall_increments),
+                "increment_error": (self.increment_errors, self.overall_increment_errors),
+            }
+            columns |= {name: np.vstack(both).ravel().tolist() for name, both in beside.items()}
+        return columns
 
     def __repr__(self) -> str:
-        figures = [
-            f"{name} {value:.3g} ± {error:.2g}"
-            for name, value, error in zip(self.measures, self.overall, self.overall_errors, strict=True)
-        ]
+        def figures(values: np.ndarray, errors: np.ndarray) -> str:
+            told = zip(self.measures, values, errors, strict=True)
+            return ", ".join(f"{name} {value:.3g} ± {error:.2g}" for name, value, error in told)
+
         count = f"{int(self.n_rows.sum()):,} rows of {len(self.tasks):,} task{'s' * (len(self.tasks) != 1)}"
-        return f"{', '.join(figures)} (mean over tasks ± standard error; {count}).\n{self.note}"
+        lines = [f"{figures(self.overall, self.overall_errors)} (mean over tasks ± standard error; {count})."]
+        if self.null_overall is not None and self.null_overall_errors is not None:
+            lines.append(f"The {self.null_words}: {figures(self.null_overall, self.null_overall_errors)}.")
+        return "\n".join([*lines, self.note])
+
+
+def null_model_words(n_covariates: int) -> str:
+    """What the null model is made of."""
+    if not n_covariates:
+        return "null model (intercepts only)"
+    many = "s" * (n_covariates != 1)
+    return f"null model (intercepts and {n_covariates:,} covariate{many})"

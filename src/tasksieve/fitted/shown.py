@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .covariates import covariates_of
+
 #: Where the documentation is, ending in a slash: the address planned for it, or that of a copy of one's own; empty: no
 #: links. Each class has a page there (docs/api).
 _DOCUMENTATION = os.environ.get("TASKSIEVE_DOCUMENTATION", "https://tasksieve.readthedocs.io/")
@@ -71,7 +73,11 @@ def certificate_rows(model: Any) -> list[tuple[str, str]]:
         rows.append((f"goal: tol = {tol:g} of the objective at W = 0", f"{goal:.3g}, {reached}"))
     if hasattr(model, "get_support"):
         support = model.get_support()
+        covariates = covariates_of(model, len(support))
+        support = np.delete(support, covariates)
         rows.append(("features selected", f"{int(np.count_nonzero(support)):,} of {len(support):,}"))
+        if len(covariates):
+            rows.append(("covariates, not penalised", f"{len(covariates):,}"))
     if "alpha_" in known and math.isfinite(known["alpha_"]):
         rows.append(("alpha chosen", f"{known['alpha_']:.6g}"))
     rows.append(("tasks", f"{len(known['tasks_']):,}"))

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..fitted.allowed import check_common
@@ -185,8 +186,27 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         self.cv_folds_ = found.words
         chosen = [values[k] for values in kept]
         self.cv_predictions_ = self._out_of_fold(data, folds, chosen)
-        self.cv_quality_ = self._quality(data, folds, chosen, groups, found.weights)
+        null = self._null_scores(model, data, y, task, sample_weight, found.weights, tol)
+        self.cv_quality_ = self._quality(data, folds, (chosen, null), groups, found.weights)
         return self
+
+    def _null_scores(
+        self,
+        model: GraphModel,
+        data: GraphData,
+        y: Any,
+        task: Any,
+        sample_weight: Any,
+        weights: list[Weights],
+        tol: float,
+    ) -> list[np.ndarray]:
+        """Scores of held-out rows by the same machine without features: it has intercepts alone."""
+        counts = np.diff(data.labels.offsets).tolist() if data.labels.form == "list" else [data.labels.n_rows]
+        empty = [np.zeros((count, 1)) for count in counts]
+        without = clone(model).set_params(**({"hasher": None} if hasattr(model, "hasher") else {}))
+        rows = without._read_data(empty if data.labels.form == "list" else empty[0], y, task, sample_weight)
+        folds = [_Fold(without, rows, own, tol, None, 1, None) for own in weights]
+        return [fold.along(np.array([self.C_]), self.graph_strength_).scores[0] for fold in folds]
 
     def _labels_of_folds(self, data: GraphData) -> TaskLabels:
         """Labels that folds are stratified by: signs, or numbers of classes."""
@@ -196,9 +216,15 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         return replace(data.labels, y=np.where(data.labels.weights > 0, code, 0.0), classes=self._targets)
 
     def _quality(
-        self, data: GraphData, folds: list[_Fold], scores: list[np.ndarray], groups: Any, weights: list[Weights]
+        self,
+        data: GraphData,
+        folds: list[_Fold],
+        scores: tuple[list[np.ndarray], list[np.ndarray]],
+        groups: Any,
+        weights: list[Weights],
     ) -> HeldOutQuality:
-        """How good predictions of held-out rows are, in the order of the graph; class weights do not count."""
+        """How good predictions of held-out rows are, and beside them those of the null model, in the order of the
+        graph; class weights do not count."""
         labels = replace(
             data.labels,
             tasks=data.tasks,
@@ -210,22 +236,21 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         if self._targets == "classes":
             targets = np.stack([data.sorted(target) for target in data.targets])
             codes = np.argmax(targets, axis=0) if len(targets) > 1 else (targets[0] > 0).astype(np.intp)
-        rows = HeldOutRows(len(labels.y), measure_of(self), codes)
-        ranks = np.zeros((len(labels.y), len(data.targets)))
-        for fold, z in zip(folds, scores, strict=True):
-            ranks[fold.test] += z.T
-            if codes is None:
-                judged = np.square(labels.y[fold.test] - z[0])
-            else:
-                judged = codes[fold.test] == (np.argmax(z, axis=0) if len(z) > 1 else z[0] > 0)
-            rows.add(fold.test, fold.row_losses(z), judged)
-        ranks /= np.maximum(rows.times, 1.0)[:, None]
+        rows, null = (HeldOutRows(len(labels.y), measure_of(self), codes) for _ in range(2))
+        for found, of_folds in zip((rows, null), scores, strict=True):
+            for fold, z in zip(folds, of_folds, strict=True):
+                if codes is None:
+                    judged = np.square(labels.y[fold.test] - z[0])
+                else:
+                    judged = codes[fold.test] == (np.argmax(z, axis=0) if len(z) > 1 else z[0] > 0)
+                found.add(fold.test, fold.row_losses(z), judged, None if codes is None else z.T)
         return assess(
             labels,
             rows,
+            null=null,
+            tuned="C",
             weights=labels.weights,
             loss=f"{self.loss.replace('_', '-')} loss",
-            ranks=None if codes is None else ranks,
             units=data.sorted(units_of(data.labels, groups)),
             factor=widening([test for _, test in weights], [train for train, _ in weights]),
             unit="rows" if groups is None else "groups",

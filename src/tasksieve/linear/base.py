@@ -257,7 +257,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         tell = reporter(label or type(self).__name__, "value", self.verbose)
         if tell is None:
             return None
-        return lambda k, n_values, point: tell(k + 1, n_values, f"{len(point.features)} features selected")
+        free = 0 if self.feature_weights is None else int(np.count_nonzero(np.asarray(self.feature_weights) == 0.0))
+        # covariates, which are not selected, are in every value
+        return lambda k, n_values, point: tell(k + 1, n_values, f"{len(point.features) - free} features selected")
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)

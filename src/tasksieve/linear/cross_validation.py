@@ -46,6 +46,7 @@ from .base import (
 from .certified import CertifiedModel
 from .early_stopping import PATIENCE, MeanCurve
 from .held_out import Judge, OutOfFold, pack_points, path_scores, unpack_point
+from .null_model import NullModel
 from .training_walk import FoldSums, TrainingWalk
 
 if TYPE_CHECKING:
@@ -253,13 +254,14 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         chosen among so many."""
         loss = self._loss_of(data)
         judge, answers = Judge(loss, self.scoring), OutOfFold(data, loss, measure_of(self))
-        task_scores = np.empty((data.n_tasks, len(points)))
-        for f, ((_, test), point) in enumerate(zip(folds.weights, points, strict=True)):
-            found = path_scores(data, test, [point])
-            task_scores[:, f] = judge.by_task(data, test, [point], found)[:, 0]
+        task_scores, null = np.empty((data.n_tasks, len(points))), NullModel(self._model(), data)
+        for f, ((train, test), point) in enumerate(zip(folds.weights, points, strict=True)):
+            both = [point, null.fit(train)]
+            found = path_scores(data, test, both)
+            task_scores[:, f] = judge.by_task(data, test, both, found)[:, 0]
             answers.add(found)
         self.cv_predictions_, self.cv_task_scores_ = answers.result(), task_scores
-        self.cv_quality_ = answers.quality(groups, folds, n_tried)
+        self.cv_quality_ = answers.quality(groups, folds, n_tried, len(null.covariates))
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Whether the model was fitted from sums over rows, which tall data are read for only once."""

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
-from ..fitted.assess import Cells, spread_of_folds
+from ..fitted.assess import Cells, Part, spread_of_folds
 from ..fitted.checkpoint import keeping
 from ..fitted.choosing import select
 from ..fitted.folds import ShuffledFolds, Weights, make_folds
@@ -37,6 +38,7 @@ from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
 from .held_out import Solved
+from .null_model import as_null, null_of_sums
 from .tall import Tall, is_tall, may_be_tall, say_where, suits
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
@@ -188,8 +190,9 @@ class ComparesMoments(PathEstimatorCV):
         chosen = self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
         assert chosen is not None
         points, n_tried = chosen
+        nulls = [null_of_sums(self._model(), training) for training, _ in gathered.folds]
         parts = [part for _, part in gathered.folds]
-        self.cv_quality_ = quality_of_sums(parts, points, moments, self.cv_folds_, n_tried)
+        self.cv_quality_ = quality_of_sums(parts, points, nulls, moments, self.cv_folds_, n_tried)
         for name in ("cv_predictions_", "cv_task_scores_"):  # of rows
             self.__dict__.pop(name, None)
         remember_features(self, moments)
@@ -344,6 +347,13 @@ def tall_of(model: Any, moments: TaskMoments) -> Tall:
     return found
 
 
+def null_of_moments(model: PathEstimator, moments: TaskMoments) -> PathEstimator:
+    """The null model of rows that are known by their sums, as an estimator that predicts."""
+    null, whole = clone(model), moments.whole()
+    remember_features(null, moments)
+    return as_null(null, facts_of(null, whole, str(moments.form), moments.tasks_), null_of_sums(null, whole))
+
+
 def fold_of_samples(data: TaskData, weights: list[Weights]) -> np.ndarray | None:
     """The fold of each sample, the number of folds for those that none holds out; None where weights say more."""
     fold = np.full(len(data.y), len(weights), dtype=np.int64)
@@ -385,27 +395,44 @@ def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, floa
 
 
 def quality_of_sums(
-    parts: list[Gathered], points: list[Solved], moments: TaskMoments, folds: str, n_tried: int
+    parts: list[Gathered],
+    points: list[Solved],
+    nulls: list[Solved],
+    moments: TaskMoments,
+    folds: str,
+    n_tried: int,
 ) -> HeldOutQuality:
     """R² and squared error on held-out rows of which only the sums are left: their spread is that between folds."""
     n_tasks = len(moments.tasks_)
     totals = np.stack([part.totals for part in parts], axis=1)  # tasks x folds
     sums = np.stack([part.totals * part.means()[1] for part in parts], axis=1)
     means = sums.sum(axis=1) / np.maximum(totals.sum(axis=1), 1e-300)
-    errors, spread = np.zeros((2, n_tasks, len(parts)))
-    for f, (part, point) in enumerate(zip(parts, points, strict=True)):
-        coefs = np.zeros((2, n_tasks, part.n_features))  # the model, and the mean of each task
-        coefs[0][:, point.features] = point.rows.T
-        errors[:, f], spread[:, f] = part.residual_squares(coefs, np.stack([point.intercept, means]))[0]
+    errors, without, spread = np.zeros((3, n_tasks, len(parts)))
+    for f, (part, point, null) in enumerate(zip(parts, points, nulls, strict=True)):
+        coefs = np.zeros((3, n_tasks, part.n_features))  # the model, the null model, and the mean of each task
+        coefs[0][:, point.features], coefs[1][:, null.features] = point.rows.T, null.rows.T
+        intercepts = np.stack([point.intercept, null.intercept, means])
+        errors[:, f], without[:, f], spread[:, f] = part.residual_squares(coefs, intercepts)[0]
     task, fold = np.nonzero(totals > 0.0)
     weights = totals[task, fold]
     rows = moments.rows_per_fold()
     held = rows[:, : len(parts)].sum(axis=0)
     factor = spread_of_folds(float(held.sum()), held, rows.sum() - held)
     cells = Cells(task, weights, fold, n_tasks, factor, rows[task, fold])
-    own, base = errors[task, fold] / weights, spread[task, fold] / weights
-    columns = [
-        ("R²", cells.explained(own, base, base + np.square(means)[task])),
-        (Squared.label, cells.mean(own)),
-    ]
-    return cells.quality(moments.tasks_, columns, unit="folds", folds=folds, n_tried=n_tried)
+    base = spread[task, fold] / weights
+
+    def columns(of_fold: np.ndarray) -> list[tuple[str, Part]]:
+        own = of_fold[task, fold] / weights
+        explained = cells.explained(own, base, base + np.square(means)[task])
+        return [("R²", explained), (Squared.label, cells.mean(own))]
+
+    n_covariates = len(nulls[0].features)
+    return cells.quality(
+        moments.tasks_,
+        columns(errors),
+        columns(without),
+        unit="folds",
+        folds=folds,
+        n_tried=n_tried,
+        null_covariates=n_covariates,
+    )

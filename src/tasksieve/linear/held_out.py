@@ -264,7 +264,7 @@ class OutOfFold:
         codes = None
         if data.classes is not None:
             codes = (data.y > 0 if data.class_counts is None else data.y).astype(np.intp)
-        self._rows = HeldOutRows(len(data.y), measure, codes)
+        self._rows, self._null = (HeldOutRows(len(data.y), measure, codes) for _ in range(2))
         self._several, self._two = data.class_counts is not None, data.classes is not None
         width = 1
         if data.class_counts is not None:
@@ -274,43 +274,46 @@ class OutOfFold:
         self._sums, self._counts = np.zeros((len(data.y), width)), np.zeros(len(data.y))
 
     def add(self, of_rows: Scores) -> None:
-        """The `path_scores` of held-out rows at one point of a path."""
+        """The `path_scores` of the rows that a fold holds out, at two points: the model's, and its null model's."""
         chosen, scores = of_rows
         for t, z in scores.items():
-            flat, found = self._data.offsets[t] + chosen[t], z[:, 0]
-            self._judge(flat, found)
-            if self._two and self._loss.probabilities:
-                found = probabilities(found, self._several)
-            elif not self._two:
-                found = self._loss.link(found)
-            found = found.reshape(len(flat), -1)
+            flat = self._data.offsets[t] + chosen[t]
+            found = self._answers(z[:, 0])
+            self._judge(self._rows, flat, z[:, 0], found)
+            self._judge(self._null, flat, z[:, 1], self._answers(z[:, 1]))
             self._sums[flat, : found.shape[1]] += found
             self._counts[flat] += 1.0
 
-    def _judge(self, flat: np.ndarray, z: np.ndarray) -> None:
-        y, measure, codes = self._data.y[flat], self._rows.measure, self._rows.codes
+    def _answers(self, z: np.ndarray) -> np.ndarray:
+        """What scores predict, a column for each class that has one."""
+        if self._two and self._loss.probabilities:
+            z = probabilities(z, self._several)
+        elif not self._two:
+            z = self._loss.link(z)
+        return z.reshape(len(z), -1)
+
+    def _judge(self, rows: HeldOutRows, flat: np.ndarray, z: np.ndarray, answers: np.ndarray) -> None:
+        y, measure, codes = self._data.y[flat], rows.measure, rows.codes
         if codes is not None:
             judged = codes[flat] == (np.argmax(z, axis=1) if self._several else z > 0)
         else:
             assert measure.row_losses is not None
             judged = measure.row_losses(y, z if measure.of_scores else self._loss.link(z))
         loss = self._loss.deviance(y[:, None], z[:, None])[:, 0]
-        self._rows.add(flat, loss, judged)
+        rows.add(flat, loss, judged, answers if self._two else None)
 
-    def quality(self, groups: Any, folds: Folds, n_tried: int) -> HeldOutQuality:
-        """How good they are; class weights do not count."""
-        data, counts = self._data, self._counts[:, None]
+    def quality(self, groups: Any, folds: Folds, n_tried: int, n_covariates: int) -> HeldOutQuality:
+        """How good they are, beside null models of so many covariates; class weights do not count."""
+        data = self._data
         weights = data.weights if data.class_factors is None else data.weights / data.class_factors
-        ranks = None
-        if self._two:
-            ranks = np.divide(self._sums, counts, out=np.zeros_like(self._sums), where=counts > 0.0)
         return assess(
             data,
             self._rows,
             weights=weights,
             loss=self._loss.label,
             rooted=self._loss.rooted,
-            ranks=ranks,
+            null=self._null,
+            null_covariates=n_covariates,
             units=units_of(data, groups),
             factor=widening([test for _, test in folds.weights], [train for train, _ in folds.weights]),
             unit="rows" if groups is None else "groups",

@@ -35,6 +35,18 @@ class FitQuality:
         Whether the model had not learned from these rows. The first such measure is the headline of a report.
     note : str
         Where the numbers come from, and what they hide.
+    caveat : str
+        The same in a few words, to stand beside a number: "optimistic: alpha was tuned on these rows".
+    loss : bool
+        Whether smaller is better.
+    null : array of shape (T,), optional
+        The same measure of the null model, which has intercepts and covariates only.
+    null_overall : float, optional
+        Its mean over tasks.
+    null_words : str
+        What it is made of.
+    increment : (float, float), optional
+        What the model adds to it, mean over tasks, and its standard error.
     """
 
     measure: str
@@ -44,6 +56,34 @@ class FitQuality:
     overall: tuple[float, float] | None = None
     unseen: bool = False
     note: str = ""
+    caveat: str = ""
+    loss: bool = False
+    null: Array | None = None
+    null_overall: float | None = None
+    null_words: str = ""
+    increment: tuple[float, float] | None = None
+
+    def figures(self) -> str:
+        """The mean over tasks with its standard error, how it is to be taken, and the null model beside it."""
+        known = self.values[np.isfinite(self.values)]
+        mean = (float(known.mean()) if known.size else np.nan, np.nan) if self.overall is None else self.overall
+        if not np.isfinite(mean[0]):
+            return "not defined"
+        told = ["mean over tasks"] if len(self.values) > 1 else []
+        told += [self.caveat] if self.caveat else []
+        return with_error(*mean) + (f" ({'; '.join(told)})" if told else "") + self.beside()
+
+    def beside(self) -> str:
+        """The null model, as the end of a sentence; nothing where it is not known."""
+        if self.null_overall is None or self.increment is None or not np.isfinite(self.null_overall):
+            return ""
+        return f"; null model {with_error(self.null_overall)}, beyond it {with_error(*self.increment)}"
+
+
+def with_error(value: float, error: float = np.nan) -> str:
+    """ "0.604 ± 0.093"; what is only rounding about zero is zero."""
+    value = 0.0 if abs(value) < 1e-9 else value
+    return f"{value:.3g}" + (f" ± {error:.2g}" if np.isfinite(error) else "")
 
 
 @dataclass
@@ -139,6 +179,8 @@ class ReportContent:
         Where features lie, if they are variants.
     selects : bool
         Whether the penalty leaves features out. Machines on a graph give a weight to each.
+    covariates : int array
+        Columns of features that are never penalised: they are not selected, and are told apart from those that are.
     shared : bool
         Whether all tasks share one X: they are targets of the same rows.
     methods : str
@@ -185,11 +227,23 @@ class ReportContent:
     fitted: bool = True
     genome: Genome | None = None
     selects: bool = True
+    covariates: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     shared: bool = False
     methods: str = ""
     citations: Sequence[str] = ()
     code: Sequence[CodeSample] = ()
     stream: StreamHistory | None = None
+
+    @property
+    def penalised_coef(self) -> scipy.sparse.csr_array:
+        """The coefficients of penalised features, those of covariates 0: what was selected."""
+        return without_columns(self.coef, self.covariates)
+
+    @property
+    def n_selected_features(self) -> int:
+        """Penalised features with a coefficient that is not 0."""
+        coef = self.penalised_coef
+        return len(np.unique(coef.indices[coef.data != 0]))
 
     @property
     def headline(self) -> FitQuality | None:
@@ -202,3 +256,13 @@ class ReportContent:
         """Which part of `quality` the rows of coefficients are ordered by: the first of unseen rows, or the last."""
         unseen = [i for i, part in enumerate(self.quality) if part.unseen]
         return unseen[0] if unseen else len(self.quality) - 1 if self.quality else None
+
+
+def without_columns(coef: scipy.sparse.csr_array, columns: Array) -> scipy.sparse.csr_array:
+    """The matrix with zeros in some columns."""
+    kept = np.ones(coef.shape[1])
+    kept[columns] = 0.0
+    found = scipy.sparse.csr_array(coef * kept[None, :]) if len(columns) else scipy.sparse.csr_array(coef)
+    if len(columns):
+        found.eliminate_zeros()
+    return found

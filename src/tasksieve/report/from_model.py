@@ -11,19 +11,21 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import is_classifier
 
+from ..fitted.covariates import covariates_of
 from ..fitted.path import RegularizationPath
-from ..fitted.quality import HeldOutQuality
 from ..fitted.task_scores import scores_by_task
 from ..tasks.named import is_named, stack_named
 from ..verify import Mismatch
 from ..versions import versions
 from .content import Array, CodeSample, ExtraTable, FitQuality, ReportContent
+from .covariates import covariate_tables
 from .from_findings import trust_of
 from .members import member_tables
 from .methods import WHERE, model_words, objective_words, paper, software
 from .proof import carry
 from .rows import coefficient_rows, multinomial, row_labels
-from .words import capital, count, plural, quantity, small
+from .unseen import unseen_quality
+from .words import count, plural, quantity, small
 
 
 def content_from_model(
@@ -129,8 +131,9 @@ def content_from_model(
         )
     if held_out is not None:
         quality.append(replace(task_quality(model, *held_out, where="held-out rows"), unseen=True))
-    if hasattr(model, "cv_quality_"):
-        quality += out_of_fold(model.cv_quality_)
+    trust = trust_of(permutation, stability, comparison)
+    named = [str(name) for name in getattr(model, "tasks_", ())]
+    quality += unseen_quality(getattr(model, "cv_quality_", None), None if trust is None else trust.sharing, named)
 
     certificate = _certificate(model, path)
     scores = getattr(model, "path_scores_", None) if path is getattr(model, "path_", None) else None
@@ -159,8 +162,9 @@ def content_from_model(
         warnings=[] if path is None else _path_warnings(path),
         **_along(path),
         chosen=chosen,
-        trust=trust_of(permutation, stability, comparison),
+        trust=trust,
         selects=hasattr(model, "get_support"),
+        covariates=covariates_of(model, n_features),
         shared=shares_rows(X, y, task),
     )
     if path is not None:
@@ -171,6 +175,7 @@ def content_from_model(
             *quality_tables(content.by_task, tasks.tolist()),
             *member_tables(model, content.features.tolist(), tasks.tolist()),
         ]
+    content.tables = [*covariate_tables(content), *content.tables]
     content.methods, content.citations = _methods(model, content)
     content.code = _samples(model, task is not None)
     _prove(content, model, X, y, task=task, sample_weight=sample_weight, offset=offset)
@@ -232,32 +237,15 @@ def quality_tables(parts: Sequence[FitQuality], tasks: Sequence[str]) -> list[Ex
         for part in parts:
             error = "" if part.errors is None or not np.isfinite(part.errors[t]) else f" ± {part.errors[t]:.2g}"
             cells.append(quantity(part.values[t]) + error)
+            if part.null is not None:
+                cells.append(quantity(part.null[t]))
         rows.append([str(name), *cells])
     title = "How well each task is predicted" if parts[0].unseen else "How well each task is fitted"
     note = f"{parts[0].note} ± is one standard error." if parts[0].note else ""
-    return [ExtraTable(title, note, ["Task", "Rows", *(part.measure for part in parts)], rows)]
-
-
-def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
-    """What cross-validation says of rows that were held out, the losses left out: they are a plot of their own."""
-    note = "Out of fold: every row is predicted by a model that has not learned from it."
-    if quality.optimistic:
-        note += (
-            f" The same rows chose among {quality.n_tried:,} models, so that these numbers are slightly too good; "
-            "a test table (tasksieve evaluate) or nested folds (tasksieve compare) are free of that."
-        )
-    return [
-        FitQuality(
-            f"{capital(name)} out of fold",
-            quality.values[:, m],
-            quality.n_rows,
-            quality.errors[:, m],
-            (float(quality.overall[m]), float(quality.overall_errors[m])),
-            True,
-            note,
-        )
-        for m, name in enumerate(quality.measures[:-1])
-    ]
+    columns = ["Task", "Rows"]
+    for part in parts:
+        columns += [part.measure] if part.null is None else [part.measure, f"{part.measure}: null model"]
+    return [ExtraTable(title, note, columns, rows)]
 
 
 # --- parts of the content --------------------------------------------------------------------------------------------
@@ -461,9 +449,8 @@ def _asked(model: Any, content: ReportContent) -> str:
 
 
 def _answered(model: Any, content: ReportContent) -> str:
-    n_features = content.coef.shape[1]
-    selected = len(np.unique(content.coef.indices[content.coef.data != 0]))
-    sentences = [used_words(selected, n_features, content.selects)]
+    n_features, n_covariates = content.coef.shape[1], len(content.covariates)
+    sentences = [used_words(content.n_selected_features, n_features, content.selects, n_covariates)]
     for quality in sorted([*content.quality, *content.by_task], key=lambda part: not part.unseen):
         known = quality.values[np.isfinite(quality.values)]
         if known.size:
@@ -473,7 +460,8 @@ def _answered(model: Any, content: ReportContent) -> str:
                 value += f" ± {quality.overall[1]:.1%}" if percent else f" ± {quality.overall[1]:.2g}"
             value = "0" if abs(known.mean()) < 1e-9 and not percent else value
             over = f", mean over {plural(content.row_noun)}" if len(quality.values) > 1 else ""
-            sentences.append(f"{quality.measure}: {value}{over}.")
+            how = f" ({quality.caveat})" if quality.caveat else ""
+            sentences.append(f"{quality.measure}: {value}{over}{how}{quality.beside()}.")
     gap = content.certificate.get("dual_gap")
     if gap is not None:
         sentences.append(
@@ -483,16 +471,20 @@ def _answered(model: Any, content: ReportContent) -> str:
     return " ".join(sentences)
 
 
-def used_words(n_selected: int, n_features: int, selects: bool) -> str:
-    """How many features a model uses, as a sentence."""
+def used_words(n_selected: int, n_features: int, selects: bool, n_covariates: int = 0) -> str:
+    """How many features a model has selected, as a sentence; covariates are in it without being selected."""
     if not selects:
         return f"All {n_features:,} features have a weight: this model weighs features, it does not select them."
+    beside = f", beside {count(n_covariates, 'covariate')} that {'is' if n_covariates == 1 else 'are'} not penalised"
+    beside = beside if n_covariates else ""
     if n_selected == 0:
+        does = "has the covariates alone" if n_covariates else "predicts the same for all rows of a task"
         return (
-            f"None of {count(n_features, 'feature')} is used: at this penalty strength the best model is the empty "
-            "one, which predicts the same for all rows of a task."
+            f"None of {count(n_features - n_covariates, 'feature')} is used{beside}: at this penalty strength the best "
+            f"model is the null model, which {does}."
         )
-    return f"{n_selected:,} of {count(n_features, 'feature')} {'is' if n_selected == 1 else 'are'} used."
+    of = count(n_features - n_covariates, "feature")
+    return f"{n_selected:,} of {of} {'is' if n_selected == 1 else 'are'} used{beside}."
 
 
 def shares_rows(X: Any, y: Any, task: Any) -> bool:

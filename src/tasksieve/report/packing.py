@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .content import ReportContent
+from .content import ReportContent, without_columns
 from .trust import Trust
 from .words import capital, number, plural
 
@@ -62,7 +62,7 @@ class Packed:
 def pack(content: ReportContent) -> Packed:
     """Choose what to show and pack it."""
     left_out: list[str] = []
-    coef = scipy.sparse.csr_array(content.coef)
+    coef = content.penalised_coef
     n_tasks, n_features = coef.shape
     tasks = _kept_tasks(coef, content.row_noun, left_out)
     strength = row_norms(coef)
@@ -92,7 +92,9 @@ def pack(content: ReportContent) -> Packed:
         "features": shorten(content.features[order]),
         "rowNoun": content.row_noun,
         "selects": content.selects,
-        "nFeatures": n_features,
+        "nFeatures": n_features - len(content.covariates),
+        "nColumns": n_features,
+        "covariates": _covariate_rows(content, tasks),
         "nTasks": n_tasks,
         "nSelected": n_selected,
         "nKept": kept_selected,
@@ -102,6 +104,8 @@ def pack(content: ReportContent) -> Packed:
                 "values": numbers(np.asarray(quality.values)[tasks]),
                 "rows": numbers(np.asarray(quality.rows)[tasks]),
                 "errors": None if quality.errors is None else numbers(np.asarray(quality.errors)[tasks]),
+                "null": None if quality.null is None else numbers(np.asarray(quality.null)[tasks]),
+                "loss": quality.loss,
                 "unseen": quality.unseen,
             }
             for quality in content.quality
@@ -162,6 +166,12 @@ def numbers(values: Any) -> list[float | None]:
     return [number(value) for value in np.asarray(values, dtype=np.float64).ravel()]
 
 
+def _covariate_rows(content: ReportContent, tasks: np.ndarray) -> list[list[Any]]:
+    """Column and coefficients of each covariate: what the page compares with the certificate beside what it shows."""
+    rows = dense_rows(scipy.sparse.csr_array(content.coef), content.covariates, tasks)
+    return [[int(j), numbers(row)] for j, row in zip(content.covariates, rows, strict=True)]
+
+
 def _kept_tasks(coef: scipy.sparse.csr_array, noun: str, left_out: list[str]) -> np.ndarray:
     n_tasks = coef.shape[0]
     if n_tasks <= MAX_TASKS:
@@ -182,7 +192,7 @@ def _strengths_along_path(content: ReportContent, strength: np.ndarray) -> tuple
     if content.alphas is None or len(content.alphas) <= 1:
         columns = np.flatnonzero(strength)
         return columns, strength[None, columns]
-    path = [row_norms(scipy.sparse.csr_array(coef)) for coef in content.path_coefs]
+    path = [row_norms(without_columns(coef, content.covariates)) for coef in content.path_coefs]
     columns = np.flatnonzero(np.logical_or.reduce([norms > 0 for norms in path]) | (strength > 0))
     return columns, np.array([norms[columns] for norms in path])
 
@@ -233,9 +243,8 @@ def _path_data(content: ReportContent) -> dict[str, Any]:
     n_values = len(content.alphas)
     counts = content.n_selected
     if counts is None:
-        counts = np.array(
-            [np.count_nonzero(row_norms(scipy.sparse.csr_array(c))) for c in content.path_coefs]
-        )
+        paths = [without_columns(coef, content.covariates) for coef in content.path_coefs]
+        counts = np.array([np.count_nonzero(row_norms(coef)) for coef in paths])
     path: dict[str, Any] = {
         "alphas": numbers(content.alphas),
         "chosen": content.chosen % n_values,

@@ -170,8 +170,8 @@ def observations(content: ReportContent) -> list[str]:
             "The solver stopped before it reached the tolerance asked for. The certificate is still true: see how far "
             "the answer can be from the best one."
         )
-    if content.fitted and content.selects and not np.any(content.coef.data):
-        found.append("No feature is selected: the penalty is so strong that the empty model is best.")
+    if content.fitted and content.selects and not content.n_selected_features:
+        found.append("No feature is selected: the penalty is so strong that the null model is best.")
     if content.alphas is not None and content.cv_scores is not None and len(content.alphas) > 2:
         best = int(np.argmin(np.mean(content.cv_scores, axis=1)))
         last = int(np.argmin(content.alphas))
@@ -190,7 +190,9 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
     found = []
     if content.fitted and content.selects:
         noun = "feature" if n_selected == 1 else "features"
-        found.append((f"{n_selected:,}", f"{noun} selected", f"of {n_features:,}"))
+        n_covariates = len(content.covariates)
+        beside = f"; {count(n_covariates, 'covariate')} beside" if n_covariates else ""
+        found.append((f"{n_selected:,}", f"{noun} selected", f"of {n_features - n_covariates:,}{beside}"))
     elif content.fitted:
         found.append((f"{n_features:,}", "features", "none is left out: the model weighs, and does not select"))
     quality = content.headline
@@ -203,7 +205,8 @@ def tiles(content: ReportContent, packed: Packed) -> list[tuple[str, str, str]]:
             spread = spread if known.size > 1 and score(known.min()) != score(known.max()) else ""
             if quality.overall is not None and np.isfinite(quality.overall[1]):
                 spread = f"± {quality.overall[1]:.2g}" + (f"; {spread}" if spread else "")
-            found.append((score(known.mean()), quality.measure, spread))
+            told = [part for part in (spread, quality.caveat, quality.beside().removeprefix("; ")) if part]
+            found.append((score(known.mean()), quality.measure, "; ".join(told)))
     if content.trust is not None:
         found += trust_tiles(content.trust)
     if content.fitted:

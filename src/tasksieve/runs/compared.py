@@ -39,8 +39,8 @@ class ComparedRun:
 
     @property
     def strengths(self) -> dict[str, float]:
-        """Length of the coefficients of each feature in use."""
-        sizes = row_norms(scipy.sparse.csr_array(self.content.coef))
+        """Length of the coefficients of each penalised feature in use."""
+        sizes = row_norms(self.content.penalised_coef)
         return {str(self.content.features[j]): float(sizes[j]) for j in np.flatnonzero(sizes)}
 
     @property
@@ -134,7 +134,7 @@ def _line(run: ComparedRun) -> dict[str, Any]:
         "table": str(run.data.get("name", "")),
         "rows": int(run.data.get("rows", 0)),
         "tasks": len(content.tasks),
-        "features": int(content.coef.shape[1]),
+        "features": int(content.coef.shape[1]) - len(content.covariates),
         "selected": len(run.strengths) if content.selects else None,
         "objective": _number(certificate.get("objective")),
         "dual_gap": _number(certificate.get("dual_gap")),

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..report.content import FitQuality, ReportContent
-from ..report.from_model import out_of_fold, quality_tables, standardised_fact, used_words
+from ..fitted.covariates import covariates_of
+from ..report.content import FitQuality, ReportContent, without_columns
+from ..report.covariates import covariate_tables, selection_facts
+from ..report.from_model import quality_tables, standardised_fact, used_words
 from ..report.proof import carry
 from ..report.rows import coefficient_rows, row_labels, rows_are_classes
+from ..report.unseen import beside_null, unseen_quality
+from ..report.words import count
 from ..tables.stack import FILE_TASK
 from ..verify import Unreadable
 from .code import code_samples
@@ -19,7 +23,7 @@ from .genome import read_genome
 from .methods import methods
 from .model_file import SavedModel, load_model
 from .registry import MODELS
-from .results import SavedPath, read_columns, read_member_tables, read_path
+from .results import NULL, SavedPath, read_columns, read_member_tables, read_path
 from .trust_content import run_trust, spent_facts
 
 
@@ -41,18 +45,19 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
     labels = row_labels(model, saved.targets)
     rows, intercept = coefficient_rows(model)
     coef = scipy.sparse.csr_array(rows)
+    trust, covariates = run_trust(folder), covariates_of(model, coef.shape[1])
+    unseen = unseen_quality(getattr(model, "cv_quality_", None), trust.sharing, _task_names(saved))
     several = isinstance(model.coef_, list) or model.coef_.ndim == 3
-    trust = run_trust(folder)
     content = ReportContent(
         title=f"What predicts {', '.join(saved.targets[:3])}{', ...' if len(saved.targets) > 3 else ''}?",
-        asked=_asked(saved, data, config),
-        answered=_answered(saved, data, coef, certificate, path, config),
+        asked=_asked(saved, data, config, len(covariates)),
+        answered="",
         tasks=np.array(labels, dtype=str),
         features=np.array(saved.feature_names, dtype=str),
         coef=coef,
         intercept=intercept,
         certificate=certificate,
-        facts=_facts(saved, data, timing, coef, path, config),
+        facts=_facts(saved, data, timing, path, config),
         reproduce=str(data.get("reproduce", "")),
         versions={str(name): str(value) for name, value in folder.read_json(VERSIONS).items()},
         warnings=[str(note) for note in data.get("notes", [])],
@@ -60,13 +65,15 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         tables=read_member_tables(folder),
         trust=trust,
         selects=hasattr(model, "get_support"),
+        covariates=covariates,
         shared=len(saved.targets) > 1,
         code=code_samples(folder, saved, config),
     )
     content.methods, content.citations = methods(folder)
-    content.answered = " ".join(part for part in (trust.headline(saved.feature_names), content.answered) if part)
-    learnt = _quality(folder)
-    unseen = out_of_fold(model.cv_quality_) if hasattr(model, "cv_quality_") else []
+    answered = _answered(content, path, config, unseen)
+    content.answered = " ".join(part for part in (trust.headline(saved.feature_names), answered) if part)
+    content.facts = [*content.facts, *selection_facts(content)]
+    learnt = _quality(folder, covariates)
     every = [*([] if learnt is None else [learnt]), *unseen]
     content.quality = [part for part in every if len(part.values) == len(labels)]
     content.by_task = [part for part in every if len(part.values) != len(labels)]  # rows of coefficients are classes
@@ -75,11 +82,11 @@ def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> Repo
         *((part.measure, f"{np.nanmean(part.values):.3f} (mean over tasks)") for part in content.by_task),
     ]
     if content.by_task and hasattr(model, "tasks_"):
-        names = saved.targets if len(saved.targets) > 1 else [str(label) for label in model.tasks_.tolist()]
-        content.tables = [*quality_tables(content.by_task, names), *content.tables]
+        content.tables = [*quality_tables(content.by_task, _task_names(saved)), *content.tables]
+    content.tables = [*covariate_tables(content), *content.tables]
     if path is not None:
         content.alphas, content.path_coefs = path.alphas, path.coefs
-        content.n_selected, content.rejection_ratios = path.n_selected, path.rejection_ratios
+        content.n_selected, content.rejection_ratios = selected_along(path, covariates), path.rejection_ratios
         content.relative_gaps, content.seconds = path.relative_gaps, path.seconds
         content.chosen = _chosen(saved, path)
     if (folder / PROOF).is_file():
@@ -105,8 +112,8 @@ def _chosen(saved: SavedModel, path: SavedPath) -> int:
     return k % len(path.alphas)
 
 
-def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> str:
-    n_tasks, d, rows = int(data["tasks"]), int(data["features"]), int(data["rows"])
+def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any], n_covariates: int) -> str:
+    n_tasks, d, rows = int(data["tasks"]), int(data["features"]) - n_covariates, int(data["rows"])
     several, selects = len(saved.targets) > 1, hasattr(saved.estimator, "get_support")
     told = f" (column “{saved.task}”)" if saved.task else ""
     told = " (a file each)" if saved.task == FILE_TASK else told
@@ -124,7 +131,8 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
         )
     else:
         subject = f"Which of {d:,} features are needed to predict “{saved.targets[0]}”{inside}"
-        subject += " together?" if n_tasks > 1 else "?"
+        subject += " together" if n_tasks > 1 else ""
+        subject += f", beyond {count(n_covariates, 'covariate')}?" if n_covariates else "?"
     model = f" The model is {type(saved.estimator).__name__}: {MODELS[saved.kind].about}."
     if config.get("command") == "path":
         how = " It was solved for a whole sequence of penalty strengths, without choosing one."
@@ -144,16 +152,15 @@ def _asked(saved: SavedModel, data: dict[str, Any], config: dict[str, Any]) -> s
     return f"{subject} {rows:,} rows of {data['name']} were used.{model}{how}{scales}"
 
 
+def _task_names(saved: SavedModel) -> list[str]:
+    """The names of the model's tasks, in its order."""
+    return saved.targets if len(saved.targets) > 1 else [str(label) for label in getattr(saved.estimator, "tasks_", ())]
+
+
 def _answered(
-    saved: SavedModel,
-    data: dict[str, Any],
-    coef: Any,
-    certificate: dict[str, Any],
-    path: SavedPath | None,
-    config: dict[str, Any],
+    content: ReportContent, path: SavedPath | None, config: dict[str, Any], unseen: list[FitQuality]
 ) -> str:
-    d = coef.shape[1]
-    n_selected = len(np.unique(coef.indices[coef.data != 0]))
+    d, n_covariates, certificate = content.coef.shape[1], len(content.covariates), content.certificate
     gap = float(certificate["dual_gap"])
     proof = (
         f"No other coefficients could lower the objective ({float(certificate['objective']):.6g}) by more than "
@@ -161,30 +168,29 @@ def _answered(
     )
     if not certificate["converged"]:
         proof += ". This is more than was asked for: the solver stopped before it reached the tolerance"
+    n_selected = content.n_selected_features
     if config.get("command") == "path" and path is not None:
-        first = f"{len(path.alphas)} models, from {path.n_selected.min()} to {path.n_selected.max()} of {d:,} features."
-        return f"{first} Shown first is the last one, with {n_selected} features. {proof}."
-    used = used_words(n_selected, d, hasattr(saved.estimator, "get_support"))
-    return " ".join([used, *_predicts(saved), f"{proof}."])
+        counts = selected_along(path, content.covariates)
+        beside = f", and {count(n_covariates, 'covariate')} in each" if n_covariates else ""
+        of = f"of {d - n_covariates:,} features{beside}"
+        first = f"{len(path.alphas)} models, from {counts.min()} to {counts.max()} {of}."
+        return f"{first} Shown first is the last one, with {count(n_selected, 'feature')}. {proof}."
+    used = used_words(n_selected, d, content.selects, n_covariates)
+    known = bool(unseen) and bool(np.isfinite(unseen[0].values).any())
+    predicts = [f"{unseen[0].measure}: {unseen[0].figures()}."] if known else []
+    return " ".join([used, *predicts, f"{proof}."])
 
 
-def _predicts(saved: SavedModel) -> list[str]:
-    """How well rows are predicted that the model has not seen, where that is known."""
-    quality = getattr(saved.estimator, "cv_quality_", None)
-    if quality is None or not np.isfinite(quality.overall[0]):
-        return []
-    error = quality.overall_errors[0]
-    spread = f" ± {error:.2g}" if np.isfinite(error) else ""
-    over = " (mean over tasks)" if len(quality.tasks) > 1 else ""
-    flattered = ", slightly too good a number, since these rows have also chosen α" if quality.optimistic else ""
-    return [f"On rows held out {quality.measures[0]} is {quality.overall[0]:.3g}{spread}{over}{flattered}."]
+def selected_along(path: SavedPath, covariates: np.ndarray) -> np.ndarray:
+    """Penalised features at each value: runs of version 0.2 have counted covariates, too."""
+    coefs = [without_columns(coef, covariates) for coef in path.coefs]
+    return np.array([len(np.unique(coef.indices[coef.data != 0])) for coef in coefs])
 
 
 def _facts(
     saved: SavedModel,
     data: dict[str, Any],
     timing: dict[str, Any],
-    coef: Any,
     path: SavedPath | None,
     config: dict[str, Any],
 ) -> list[tuple[str, str]]:
@@ -193,7 +199,7 @@ def _facts(
         ("table", str(data["name"])),
         ("rows used", f"{data['rows']:,} of {data['table_rows']:,}"),
         ("tasks", f"{data['tasks']:,}"),
-        ("features", f"{data['features']:,}"),
+        ("features", f"{int(data['features']) - len(covariates_of(model, int(data['features']))):,}"),
         ("model", f"{kind.name} ({type(model).__name__})"),
         (kind.strength, f"{getattr(model, kind.strength):.6g}"),
     ]
@@ -209,18 +215,18 @@ def _facts(
         if config.get("row_groups"):
             folds += f" (column “{config['row_groups']}”)"
         facts.append(("cross-validation", f"{folds}, rule “{config.get('selection_rule') or 'min'}”"))
-    if hasattr(model, "get_support"):
-        facts.append(("features selected", f"{len(np.unique(coef.indices[coef.data != 0])):,}"))
     facts += spent_facts(timing)
     facts.append(("data digest (sha256)", str(data["sha256"])[:16] + "..."))
     return facts
 
 
-def _quality(folder: RunFolder) -> FitQuality | None:
+def _quality(folder: RunFolder, covariates: np.ndarray) -> FitQuality | None:
     if not (folder / "quality.csv").is_file():
         return None
     columns = read_columns(folder, "quality.csv")
+    null = columns.pop(NULL, None)  # runs of version 0.2 have none
     if len(columns) != 2:
         raise RunError(f"{folder / 'quality.csv'} is not readable: it has {len(columns)} columns of numbers")
     (_, rows), (measure, values) = columns.items()
-    return FitQuality(measure, values, rows)
+    part = FitQuality(measure, values, rows)
+    return part if null is None else beside_null(part, null, covariates)

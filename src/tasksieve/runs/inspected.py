@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,27 +110,34 @@ def describe(content: ReportContent, folder: RunFolder) -> dict[str, Any]:
     if (folder / "model.json").is_file():
         saved = folder.read_json("model.json")
         found["model"]["minimises"] = objective_words(str(saved["class"]), saved["params"])
-    sizes = row_norms(content.coef)
-    order = np.argsort(-sizes, kind="stable")
-    used = order[sizes[order] > 0]
-    found["selected"] = {
-        "number": len(used),
-        "of": int(content.coef.shape[1]),
-        "selects": content.selects,
-        "strongest": [{"feature": str(content.features[j]), "strength": float(sizes[j])} for j in used[:STRONGEST]],
-    }
+    names = [str(name) for name in content.features]
+    found["selected"] = selected(row_norms(content.coef), names, content.covariates, content.selects)
     if content.certificate:
         stated, proved = content.certificate, (folder / PROOF).is_file()
         found["certificate"] = {title: stated[name] for name, title in CERTIFICATE_WORDS.items() if name in stated}
         found["certificate"]["proof"] = f"in {PROOF}; check it with tasksieve verify" if proved else "none"
     else:
         found["certificate"] = {"proof": "none: an online model is an iterate, not a proved optimum"}
-    known = [*content.by_task, *content.quality]
+    known = sorted([*content.by_task, *content.quality], key=lambda part: not part.unseen)
     if known:
-        found["quality"] = {
-            part.measure: float(np.nanmean(part.values)) if np.any(np.isfinite(part.values)) else None for part in known
-        }
+        found["quality"] = {}
+    for part in known:
+        mean = float(np.nanmean(part.values)) if np.any(np.isfinite(part.values)) else None
+        found["quality"][part.measure + (f" ({part.caveat})" if part.caveat else "")] = mean
+        if part.null_overall is not None:
+            found["quality"][f"{part.measure}, {part.null_words}"] = part.null_overall
     return found
+
+
+def selected(sizes: np.ndarray, names: Sequence[str], covariates: np.ndarray, selects: bool = True) -> dict[str, Any]:
+    """Penalised features in use, the strongest first, and the covariates beside them."""
+    order = np.argsort(-sizes, kind="stable")
+    used = order[(sizes[order] > 0) & ~np.isin(order, covariates)].tolist()
+    listed = {"strongest": used[:STRONGEST], "covariates": covariates.tolist()}
+    told = {
+        title: [{"feature": names[j], "strength": float(sizes[j])} for j in own] for title, own in listed.items()
+    }
+    return {"number": len(used), "of": len(sizes) - len(covariates), "selects": selects, **told}
 
 
 def list_files(folder: RunFolder) -> list[dict[str, Any]]:
@@ -164,11 +172,10 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
     one = slice(*arrays["start"][k : k + 2].tolist())
     squares = np.zeros(int(header.get("n_features", 0)))
     np.add.at(squares, arrays["feature"][one], arrays["coef"][one] ** 2)
-    order = np.argsort(-squares, kind="stable")
-    used = order[squares[order] > 0].tolist()
     listed = header.get("features")
     named = isinstance(listed, list) and len(listed) == len(squares)
     names = [str(name) for name in listed or ()] if named else [f"column {j + 1}" for j in range(len(squares))]
+    weights = np.asarray(arrays.get("feature_weights", np.ones(len(squares))))
     rows = [int(n) for n in header.get("rows", [])]
     found: dict[str, Any] = {
         "path": str(path),
@@ -188,14 +195,7 @@ def inspect_certificate(path: Path) -> dict[str, Any]:
             "all tasks share one X": bool(header.get("shared")),
         },
         "certificate": {"objective": float(arrays["objective"][k]), "gap, at most": float(arrays["gap"][k])},
-        "selected": {
-            "number": len(used),
-            "of": len(squares),
-            "selects": True,
-            "strongest": [
-                {"feature": names[j], "strength": float(np.sqrt(squares[j]))} for j in used[:STRONGEST]
-            ],
-        },
+        "selected": selected(np.sqrt(squares), names, np.flatnonzero(weights == 0.0)),
     }
     digests = header.get("digests")
     if isinstance(digests, dict):
@@ -216,8 +216,8 @@ def inspect_online(path: Path) -> dict[str, Any] | None:
         except ValueError:
             continue
         sizes = np.linalg.norm(model.coef_, axis=0)
-        used = [j for j in np.argsort(-sizes, kind="stable").tolist() if sizes[j] > 0]
-        names = getattr(model, "feature_names_in_", None)
+        own = getattr(model, "feature_names_in_", None)
+        names = [f"column {j + 1}" for j in range(len(sizes))] if own is None else [str(one) for one in own]
         more = f" of a run: inspect {path.parent} says more" if path.name == STREAM else ""
         return {
             "path": str(path),
@@ -233,15 +233,7 @@ def inspect_online(path: Path) -> dict[str, Any] | None:
                 "tasks": len(model.tasks_),
                 "features": int(model.n_features_in_),
             },
-            "selected": {
-                "number": len(used),
-                "of": int(model.n_features_in_),
-                "selects": True,
-                "strongest": [
-                    {"feature": f"column {j + 1}" if names is None else str(names[j]), "strength": float(sizes[j])}
-                    for j in used[:STRONGEST]
-                ],
-            },
+            "selected": selected(sizes, names, np.empty(0, dtype=np.int64)),
             "quality": {"mean loss of rows before they were learned": float(model.progressive_loss_)},
             "certificate": {"proof": "none: an online model is an iterate, not a proved optimum"},
         }

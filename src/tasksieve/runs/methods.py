@@ -45,7 +45,7 @@ def methods(folder: RunFolder) -> tuple[str, list[str]]:
     kind = str(config.get("model", "lasso"))
     version = str(versions.get("tasksieve", ""))
     name, params = _estimator(folder, config, kind)
-    said = [_model(name, params, config, data, version, _shared(folder, config))]
+    said = [_model(name, params, config, data, version, _shared(folder, config), _covariates(folder))]
     citations = [software(version), paper(name)]
     if (folder / "model.json").is_file():
         said += _fit(folder, config, data)
@@ -89,10 +89,24 @@ def _shared(folder: RunFolder, config: dict[str, Any]) -> bool:
     return config.get("task") is None and (len(config.get("target") or ()) > 1)
 
 
+def _covariates(folder: RunFolder) -> int:
+    """How many features are never penalised."""
+    if not (folder / "model.json").is_file():
+        return 0
+    return int((folder.read_json("model.json").get("facts") or {}).get("covariates", 0))
+
+
 def _model(
-    name: str, params: dict[str, Any], config: dict[str, Any], data: dict[str, Any], version: str, shared: bool
+    name: str,
+    params: dict[str, Any],
+    config: dict[str, Any],
+    data: dict[str, Any],
+    version: str,
+    shared: bool,
+    n_covariates: int,
 ) -> str:
-    tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"])
+    tasks, rows, d = int(data["tasks"]), int(data["rows"]), int(data["features"]) - n_covariates
+    beside = f" beside {count(n_covariates, 'covariate')}, which are not penalised" if n_covariates else ""
     if shared:
         where = f"{count(rows, 'row')}, which {count(tasks, 'task')} (targets) share,"
     else:
@@ -101,7 +115,7 @@ def _model(
     where_words = f", where {WHERE}" if tasks > 1 and not name.startswith("Graph") else ""
     return (
         f"We used {model_words(name, params)}, as implemented in tasksieve {version}, on {where} and "
-        f"{count(d, 'feature')}{scales}. It minimises {objective_words(name, params)}{where_words}."
+        f"{count(d, 'feature')}{beside}{scales}. It minimises {objective_words(name, params)}{where_words}."
     )
 
 
@@ -128,9 +142,12 @@ def _fit(folder: RunFolder, config: dict[str, Any], data: dict[str, Any]) -> lis
             value, error = float(quality.overall[0]), float(quality.overall_errors[0])
             told = ["mean over tasks"] if len(quality.tasks) > 1 else []
             told += [f"standard error {error:.2g}"] if np.isfinite(error) else []
-            told += ["the same rows chose alpha"] if quality.optimistic else []
+            told += [quality.caveat] if quality.optimistic else []
             more = f" ({'; '.join(told)})" if told else ""
-            said.append(f"Out of fold, {quality.measures[0]} was {value:.3g}{more}.")
+            null = ""
+            if quality.null_overall is not None and np.isfinite(quality.null_overall[0]):
+                null = f", that of the {quality.null_words} {quality.null_overall[0]:.3g}"
+            said.append(f"Out of fold, {quality.measures[0]} was {value:.3g}{more}{null}.")
     return said
 
 

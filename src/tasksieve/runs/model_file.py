@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class SavedModel:
         Name of the task column.
     facts : dict
         Anything else of plain JSON worth keeping.
+    null : fitted estimator, optional
+        The null model of the same rows: intercepts and covariates only. Runs of version 0.2 have none.
     """
 
     estimator: Any
@@ -53,6 +56,7 @@ class SavedModel:
     targets: list[str]
     task: str | None
     facts: dict[str, Any] = field(default_factory=dict)
+    null: Any = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -88,6 +92,11 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         arrays["fill"] = saved.fill
     if state.get("fills") is not None:  # what stands for missing genotypes
         arrays["fills_features"], arrays["fills_means"] = state["fills"].features, state["fills"].means
+    if saved.null is not None:
+        coef, intercept = (np.concatenate(part) if isinstance(part, list) else part for part in _numbers_of(saved.null))
+        rows = coef.reshape(-1, coef.shape[-1])
+        features = np.flatnonzero(rows.any(axis=0))
+        arrays |= {"null_features": features, "null_coef": rows[:, features], "null_intercept": np.ravel(intercept)}
     content = {
         "format": FORMAT,
         "model": saved.kind,
@@ -213,7 +222,34 @@ def _rebuild(
         targets,
         task,
         dict(content["facts"]),
+        _null_from(arrays, model) if "null_intercept" in arrays else None,
     )
+
+
+def _numbers_of(model: Any) -> tuple[Any, Any]:
+    state = get_state(model)
+    return state["coef"], state["intercept"]
+
+
+def _null_from(arrays: dict[str, np.ndarray], model: Any) -> Any:
+    """The null model, in the form of the model: most of its coefficients are 0."""
+    coef, intercept = _numbers_of(model)
+    flat = np.concatenate(coef) if isinstance(coef, list) else coef.reshape(-1, coef.shape[-1])
+    features, rows, constants = arrays["null_features"], arrays["null_coef"], arrays["null_intercept"]
+    if features.dtype.kind != "i" or rows.dtype != np.float64 or constants.dtype != np.float64:
+        raise ValueError("type of the null model")
+    if rows.shape != (len(flat), len(features)) or constants.shape != (len(flat),):
+        raise ValueError("shape of the null model")
+    if len(features) and not (features.min() >= 0 and features.max() < flat.shape[1]):
+        raise ValueError("features of the null model")
+    require_finite("the null model", rows)
+    require_finite("the null model", constants)
+    found = np.zeros(flat.shape)
+    found[:, features] = rows
+    if isinstance(coef, list):
+        cuts = np.cumsum([len(own) for own in coef])[:-1]
+        return set_state(copy(model), coef=np.split(found, cuts), intercept=np.split(constants, cuts))
+    return set_state(copy(model), coef=found.reshape(coef.shape), intercept=constants.reshape(np.shape(intercept)))
 
 
 # --- classes --------------------------------------------------------------------------------------------

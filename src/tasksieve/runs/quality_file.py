@@ -14,6 +14,11 @@ TABLES = ("values", "errors", "overall", "overall_errors")
 COUNTS = ("n_rows", "n_units")
 WORDS = ("unit", "folds")
 NUMBERS = ("n_all_units", "n_tried")
+# What runs of version 0.2 do not have: the null model, and how its folds were counted.
+NULL_TABLES = {
+    **dict.fromkeys(("null_values", "null_errors", "increment_errors"), "values"),
+    **dict.fromkeys(("null_overall", "null_overall_errors", "overall_increment_errors"), "overall"),
+}
 
 
 def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
@@ -21,15 +26,19 @@ def plain_quality(quality: HeldOutQuality) -> dict[str, Any]:
     return {
         "tasks": [plain_label(label) for label in quality.tasks.tolist()],
         "measures": list(quality.measures),
-        **{name: [_or_none(number) for number in getattr(quality, name).ravel().tolist()] for name in TABLES},
+        **{name: _numbers(getattr(quality, name)) for name in TABLES},
         **{name: getattr(quality, name).tolist() for name in COUNTS},
         **{name: getattr(quality, name) for name in (*WORDS, *NUMBERS)},
         "widening": quality.widening,
+        "tuned": quality.tuned,
+        "null_covariates": quality.null_covariates,
+        **{name: _numbers(getattr(quality, name)) for name in NULL_TABLES if getattr(quality, name) is not None},
+        **({} if quality.one_class_folds is None else {"one_class_folds": quality.one_class_folds.tolist()}),
     }
 
 
-def _or_none(number: float) -> float | None:
-    return number if np.isfinite(number) else None
+def _numbers(table: np.ndarray) -> list[float | None]:
+    return [number if np.isfinite(number) else None for number in table.ravel().tolist()]
 
 
 def _table(numbers: list[Any]) -> np.ndarray:
@@ -48,9 +57,18 @@ def quality_from(content: Any) -> HeldOutQuality:
         found |= {name: content[name] for name in WORDS}
         found |= {name: int(content[name]) for name in NUMBERS}
         found["widening"] = float(content["widening"])
+        found |= {
+            name: _table(content[name]).reshape(shapes[like]) for name, like in NULL_TABLES.items() if name in content
+        }
+        found["tuned"] = content.get("tuned", "alpha")
+        found["null_covariates"] = int(content.get("null_covariates", 0))
+        if "one_class_folds" in content:
+            found["one_class_folds"] = np.array([int(n) for n in content["one_class_folds"]], dtype=np.int64)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError("quality on held-out rows") from error
-    whole = all(isinstance(word, str) for word in (*measures, *(found[name] for name in WORDS)))
-    if not whole or any(len(found[name]) != len(tasks) for name in COUNTS):
+    whole = all(isinstance(word, str) for word in (*measures, found["tuned"], *(found[name] for name in WORDS)))
+    counts = [found[name] for name in (*COUNTS, "one_class_folds") if name in found]
+    complete = sum(name in found for name in NULL_TABLES) in (0, len(NULL_TABLES))
+    if not whole or not complete or any(len(numbers) != len(tasks) for numbers in counts):
         raise ValueError("quality on held-out rows")
     return HeldOutQuality(label_array(tasks), measures, **found)

@@ -29,6 +29,9 @@ PATH_ARRAYS = (
 )
 
 
+NULL = "null_value"  # the column of the null model beside a measure
+
+
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
@@ -63,14 +66,25 @@ def read_member_tables(folder: RunFolder) -> list[ExtraTable]:
 
 
 def write_coefficients(
-    folder: RunFolder, coef: Any, intercept: np.ndarray, labels: Sequence[str], names: Sequence[str]
+    folder: RunFolder,
+    coef: Any,
+    intercept: np.ndarray,
+    labels: Sequence[str],
+    names: Sequence[str],
+    covariates: Sequence[int] | np.ndarray = (),
 ) -> None:
-    """All non-zero coefficients, one per line: ``coefficients.csv`` and ``.parquet``; and ``intercepts.csv``."""
+    """All non-zero coefficients, one per line: ``coefficients.csv`` and ``.parquet``; and ``intercepts.csv``.
+
+    Where there are covariates a last column says of each whether it is one.
+    """
     entries = scipy.sparse.coo_array(coef)
     order = np.lexsort((entries.col, entries.row))
     tasks = [labels[t] for t in entries.row[order].tolist()]
     features = [names[j] for j in entries.col[order].tolist()]
-    columns = {"task": tasks, "feature": features, "coefficient": entries.data[order].astype(np.float64)}
+    columns: dict[str, Any] = {"task": tasks, "feature": features}
+    columns["coefficient"] = entries.data[order].astype(np.float64)
+    if len(covariates):
+        columns["covariate"] = ["yes" if mark else "no" for mark in np.isin(entries.col[order], covariates).tolist()]
     for ending in ("csv", "parquet"):
         write_table(folder / f"coefficients.{ending}", columns)
     write_table(folder / "intercepts.csv", {"task": list(labels), "intercept": np.ravel(intercept)})
@@ -146,6 +160,8 @@ def write_scores(folder: RunFolder, alphas: np.ndarray, scores: np.ndarray) -> N
 
 def write_quality(folder: RunFolder, quality: FitQuality, tasks: Sequence[str]) -> None:
     columns = {"task": list(tasks), "rows": quality.rows, quality.measure: quality.values}
+    if quality.null is not None:
+        columns[NULL] = quality.null
     write_table(folder / "quality.csv", columns)
 
 

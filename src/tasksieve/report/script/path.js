@@ -113,7 +113,7 @@ if (path) {
     const low = Math.min(...bottoms), high = Math.max(...tops), room = 0.05 * (high - low || Math.abs(high) || 1);
     new PathPlot("plot-cv", {
       title: measure, height: 270, low: low - room, high: high + room,
-      note: `Mean over ${ROW_NOUN === "task" && nTasks > 1 ? "tasks and " : ""}${folds} folds, and one standard error. Smaller is better.`,
+      note: `Mean over ${ROW_NOUN === "task" && nTasks > 1 ? "tasks and " : ""}${folds} folds, and one standard error between them: what α was chosen by. Smaller is better.${data.quality.some((part) => part.unseen && part.loss) ? ` Below, by ${ROW_NOUN}, the same rows count one by one, and errors are wider, since folds share most of the rows that they learn from.` : ""}`,
       readout: (k) => `${quantity(mean[k])} ± ${quantity(error[k])}`, value: (k) => mean[k],
       draw(frame, plot) {
         const back = bottoms.map((value, k) => `L${plot.x(k).toFixed(1)} ${plot.y(value).toFixed(1)}`).reverse().join("");
@@ -126,7 +126,7 @@ if (path) {
   new PathPlot("plot-count", {
     title: "Features selected", height: 270, low: 0, high: Math.max(1, ...path.nSelected),
     readout: (k) => `${whole(path.nSelected[k])} of ${whole(data.nFeatures)}`, value: (k) => path.nSelected[k],
-    note: "Features with a non-zero coefficient in at least one " + ROW_NOUN + ".",
+    note: "Features with a non-zero coefficient in at least one " + ROW_NOUN + (data.covariates.length ? `; ${count(data.covariates.length, "covariate")} not counted.` : "."),
     draw: (frame, plot) => frame.append(svg("path", { class: "mean", d: plot.line(path.nSelected) })),
   });
   if (path.rejection) new PathPlot("plot-rejection", {

@@ -9,15 +9,17 @@ if (hasCoefficients(chosen)) for (let f = 0; f < nFeatures; f++) for (let t = 0;
   if (leading[t] < 0 || Math.abs(value) > Math.abs(coefficient(leading[t], t, chosen))) leading[t] = f;
 }
 const withError = (quality, t) => score(quality.values[t])
-  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "");
+  + (quality.errors && quality.errors[t] !== null && quality.values[t] !== null ? ` ± ${quality.errors[t] >= 100 ? quantity(quality.errors[t]) : quality.errors[t].toPrecision(2)}` : "")
+  + (quality.null && quality.null[t] !== null ? ` (null ${score(quality.null[t])})` : "");
 const taskColumns = [{ label: capital(ROW_NOUN), sort: (t) => data.tasks[t], cell: (t) => html("th", { scope: "row" }, html("div", { class: "name", title: data.tasks[t] }, cut(data.tasks[t], 32))) }];
 if (data.quality.length) taskColumns.push({ label: "Rows", number: true, down: true, sort: (t) => data.quality[0].rows[t], cell: (t) => cell(whole(data.quality[0].rows[t]), "number") });
 // what was predicted unseen comes first, and on a small screen alone
 const qualities = data.quality.length ? [data.quality[data.headline], ...data.quality.filter((_, i) => i !== data.headline)] : [];
 for (const quality of qualities) {
-  const best = Math.max(1, ...quality.values.filter((value) => value !== null));
+  const best = Math.max(quality.loss ? 0 : 1, ...quality.values.filter((value) => value !== null));
   taskColumns.push({
-    label: quality.measure, number: true, more: quality.errors && [`${quality.measure}: standard error`, (t) => quality.errors[t]], down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
+    label: quality.measure, number: true, note: quality.null ? "Beside it that of the null model, which has intercepts and covariates only" : undefined,
+    more: [...(quality.errors ? [[`${quality.measure}: standard error`, (t) => quality.errors[t]]] : []), ...(quality.null ? [[`${quality.measure}: null model`, (t) => quality.null[t]]] : [])], down: false, class: qualities[0].unseen && !quality.unseen ? "wrap optional" : "wrap", sort: (t) => quality.values[t],
     cell: (t) => cell(meter((quality.values[t] || 0) / best, withError(quality, t), quality.values[t] < 0 ? "low" : "", Boolean(quality.errors)), qualities[0].unseen && !quality.unseen ? "number optional" : "number"),
   });
 }

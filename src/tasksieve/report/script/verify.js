@@ -7,6 +7,7 @@
 
   const shownDiffers = (outputs) => {
     const exact = outputs.map((row) => new Map(row)), place = new Map(data.columns.map((column, f) => [column, f]));
+    const beside = new Map(data.covariates);
     if (nTasks !== outputs.length || data.nKept !== data.nSelected) return null; // not all is shown: nothing to compare
     const scale = along ? along.scale : fixed.scale;
     for (let t = 0; t < nTasks; t++) {
@@ -16,8 +17,12 @@
           return `the report shows another coefficient of “${data.features[f]}” in “${data.tasks[t]}” than its certificate has`;
         }
       }
+      for (const [column, values] of beside) {
+        const wanted = exact[t].get(column) ?? 0;
+        if (!(Math.abs(values[t] - wanted) <= 1e-5 * Math.abs(wanted))) return `the report shows another coefficient of a covariate in “${data.tasks[t]}” than its certificate has`;
+      }
       for (const [column, value] of exact[t]) {
-        if (value !== 0 && !(place.get(column) < data.nKept)) return `the certificate has a coefficient that the report does not show (${data.tasks[t]})`;
+        if (value !== 0 && !beside.has(column) && !(place.get(column) < data.nKept)) return `the certificate has a coefficient that the report does not show (${data.tasks[t]})`;
       }
     }
     return null;
@@ -32,7 +37,7 @@
   const listed = ({ open, sure, complete }) => {
     if (!data.proven) return "";
     if (!complete) return ` That features are zero in every solution was checked, too; that others are in every solution was not, which would take long here: run “${data.proofCommand}” for that.`;
-    return ` The marks of features are proved, too: ${count((sure ?? []).length, "feature")} in every solution, ${whole(open === null ? 0 : data.nFeatures - new Set(open).size)} in none.`;
+    return ` The marks of features are proved, too: ${count((sure ?? []).length, "feature")} in every solution, ${whole(open === null ? 0 : data.nColumns - new Set(open).size)} in none.`;
   };
   // the numbers that the report gives in its text: a hair of rounding is allowed
   const toldDiffers = (verdict) => {

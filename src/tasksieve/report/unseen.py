@@ -1,0 +1,101 @@
+"""How well rows are predicted that the model had not seen, as a report tells it: nested first, where that was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..fitted.quality import HeldOutQuality, null_model_words
+from .content import FitQuality
+from .sharing import SharingFinding
+from .words import capital
+
+
+def unseen_quality(
+    quality: HeldOutQuality | None, sharing: SharingFinding | None, tasks: Sequence[str]
+) -> list[FitQuality]:
+    """All that is known of held-out rows; the first is the headline.
+
+    Parameters
+    ----------
+    quality : HeldOutQuality, optional
+        Of the cross-validation that has chosen alpha.
+    sharing : SharingFinding, optional
+        Of nested cross-validation.
+    tasks : names, in the order of the model's tasks
+    """
+    found = [] if quality is None else out_of_fold(quality)
+    if sharing is not None and sorted(sharing.tasks) == sorted(map(str, tasks)):
+        found.insert(0, nested(sharing, quality, tasks))
+    return found
+
+
+def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
+    """What cross-validation says of rows that were held out."""
+    note = "Out of fold: every row is predicted by a model that has not learned from it."
+    if "AUC" in quality.measures:
+        note += " AUC is the share of pairs, a row of each class, that are in order; pairs are of one fold and task."
+        note += f" {quality.left_out_words}" if quality.left_out_words else ""
+    if quality.optimistic:
+        note += (
+            f" The numbers are {quality.caveat}, among {quality.n_tried:,} models; a test table (tasksieve evaluate) "
+            "or nested folds (tasksieve compare) are free of that."
+        )
+    found = []
+    for m, name in enumerate(quality.measures):
+        part = FitQuality(
+            f"{capital(name)} out of fold",
+            quality.values[:, m],
+            quality.n_rows,
+            quality.errors[:, m],
+            (float(quality.overall[m]), float(quality.overall_errors[m])),
+            True,
+            note,
+            quality.caveat,
+            loss=m == len(quality.measures) - 1,
+        )
+        if quality.null_values is not None:
+            assert quality.null_overall is not None
+            assert quality.overall_increments is not None
+            assert quality.overall_increment_errors is not None
+            part.null, part.null_overall = quality.null_values[:, m], float(quality.null_overall[m])
+            part.increment = float(quality.overall_increments[m]), float(quality.overall_increment_errors[m])
+            part.null_words = quality.null_words
+        found.append(part)
+    return found
+
+
+def beside_null(part: FitQuality, null: np.ndarray, covariates: np.ndarray) -> FitQuality:
+    """A measure with that of the null model beside it, task by task."""
+    gain = part.values - null
+    known = gain[np.isfinite(gain)]
+    if not known.size:
+        return part
+    overall = float(np.mean(null[np.isfinite(null)])), (float(known.mean()), float("nan"))
+    words = null_model_words(len(covariates))
+    return replace(part, null=null, null_overall=overall[0], null_words=words, increment=overall[1])
+
+
+def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Sequence[str]) -> FitQuality:
+    """The score of the shared model on rows that had no part in choosing its alpha; tasks are in the model's order."""
+    tuned = "alpha" if quality is None else quality.tuned
+    place = {name: t for t, name in enumerate(sharing.tasks)}
+    order, numbers = [place[str(name)] for name in tasks], sharing.numbers
+    found = FitQuality(
+        f"{capital(sharing.score)} on rows held out, nested",
+        numbers["score_shared"][order],
+        numbers["rows"][order].astype(np.int64),
+        overall=(float(numbers["score_shared"][-1]), float("nan")),
+        unseen=True,
+        note=f"Nested cross-validation ({sharing.folds}): no row that judges a model took part in choosing it.",
+        caveat=f"{tuned} was chosen without these rows",
+    )
+    if "null_score" in numbers:  # runs of version 0.2 have no null model
+        found.errors = numbers["score_error"][order]
+        found.overall = float(numbers["score_shared"][-1]), float(numbers["score_error"][-1])
+        found.null, found.null_overall = numbers["null_score"][order], float(numbers["null_score"][-1])
+        found.increment = float(numbers["increment"][-1]), float(numbers["increment_error"][-1])
+        found.null_words = "null model" if quality is None else quality.null_words
+    return found
