@@ -149,11 +149,12 @@ def test_a_column_that_a_task_lacks(cli: CommandLine, tmp_path: Path) -> None:
     saved = load_model(RunFolder(tmp_path / "run"))
     names, model = saved.feature_names, saved.estimator
     south = model.tasks_.tolist().index("south")
-    assert names == ["a", "b", "c", "d", "e", "city=Bonn", "city=Oslo"]
-    assert not model.coef_[south, [1, 5, 6]].any()
+    rarer = pd.concat([tables["north"]["city"], tables["west"]["city"]]).value_counts().idxmin()
+    assert names == ["a", "b", "c", "d", "e", f"city={rarer}"]
+    assert not model.coef_[south, [1, 5]].any()
     assert model.coef_[south, 0] != 0.0
     assert np.count_nonzero(model.coef_[:, 1]) == 2  # b, in the other two
-    assert np.count_nonzero(model.coef_[:, 5:]) >= 2
+    assert np.count_nonzero(model.coef_[:, 5]) == 2
     # the mean that fills a hole is of rows that have the column
     mean = pd.concat([tables["north"]["b"], tables["west"]["b"]]).mean()
     assert saved.fill is not None

@@ -33,8 +33,8 @@ PARAMETER_DEFAULTS: dict[str, Any] = {"standardize": True}
 FOLD_DEFAULTS: dict[str, Any] = {"cv": 5, "shuffle": True, "seed": 0, "early_stopping": True}
 # Version 0.1 fitted columns in their units, learned from whatever looked like an id, held out consecutive rows, and
 # solved all values in all folds. Version 0.2, too, made an indicator of every category.
-UNSAID_2 = {"reference": [NO_REFERENCE]}
-UNSAID = {
+UNSAID_2: dict[str, Any] = {"reference": [NO_REFERENCE]}
+UNSAID: dict[int, dict[str, Any]] = {
     1: {"standardize": False, "keep": ["*"], "shuffle": False, "early_stopping": False, **UNSAID_2},
     2: UNSAID_2,
 }

@@ -270,7 +270,9 @@ def _told_zeros(phenotypes: dict[str, Array]) -> list[str]:
 def _labels(words: Array, name: str, classes: bool) -> Array:
     if not classes:
         return as_numbers(words, name)
-    return np.where(are_missing(words), None, words)
+    labels = words.copy()
+    labels[are_missing(words)] = None
+    return labels
 
 
 def _empty(y: Array) -> Array:
