@@ -1,8 +1,8 @@
 """Every loss with every penalty and every quadratic part, against a cone solver (cvxpy with Clarabel).
 
 Of each pair: our objective is the oracle's; our lower bound does not exceed what the oracle attained; the gap is as
-small as was asked for, and the certificate of the model proves it. With weights, offsets, intercepts, a missing label, a duplicate and an empty column in every
-problem, and W >= 0 in some.
+small as was asked for, and the certificate of the model proves it. With weights, offsets, intercepts, a missing
+label, a duplicate and an empty column in every problem, and W >= 0 in some.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, PROOF
 from ..runs.model_file import SavedModel
 from ..runs.results import read_path
+from ..tables.recipe import column_recipes
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
 # rounding in different ways.
@@ -74,14 +75,9 @@ def _compare_names(
         raise _refuse(folder, "the names of the features are not those of the columns of the data")
     table = cert.header.get("table")
     if table is not None:
-        words: list[Any] = []
-        for _, coding in saved.encoding.columns:
-            words += [None] if coding is None else list(coding)  # type: ignore[arg-type]
-        for column, source, word in zip(table["columns"], saved.encoding.sources, words, strict=True):
-            said = column.get("equals") if word is not None else None
-            same = said is None or verifier._key(said) == word or (not isinstance(said, str) and said == float(word))
-            if column["source"] != source or not same or (word is not None and said is None):
-                raise _refuse(folder, f"feature {source!r} of model.json is column {column['source']!r} in {PROOF}")
+        for name, column, said in zip(own, column_recipes(saved.encoding), table["columns"], strict=True):
+            if any(said.get(key) != word for key, word in column.items()):
+                raise _refuse(folder, f"feature {name!r} of model.json is column {said['source']!r} in {PROOF}")
     double = [name for name, count in Counter(own).items() if count > 1]
     if double:
         raise _refuse(folder, f"{double[0]!r} is the name of several features")
@@ -188,13 +184,18 @@ def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, inte
     rows, places = np.nonzero(coef)
     wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), places.tolist(), strict=True)}
     constants = {(label,): value for label, value in zip(labels, intercept.tolist(), strict=True)}
-    for name, expected in (("coefficients.csv", wanted), ("intercepts.csv", constants)):
+    for name, key, number, expected in (
+        ("coefficients.csv", ("task", "feature"), "coefficient", wanted),
+        ("intercepts.csv", ("task",), "intercept", constants),
+    ):
         if not (folder / name).is_file():
             continue
-        with open(folder / name, newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file))[1:]
-        found = {tuple(line[:-1]): float(line[-1]) for line in lines}
-        if len(found) != len(lines) or found != expected:
+        try:
+            with open(folder / name, newline="", encoding="utf-8") as file:
+                lines = [(tuple(line[part] for part in key), float(line[number])) for line in csv.DictReader(file)]
+        except (KeyError, TypeError, ValueError):
+            lines = []
+        if len(dict(lines)) != len(lines) or dict(lines) != expected:
             raise _refuse(folder, f"{name} does not hold the coefficients of the model")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .dates import DateParts
-from .encode import is_number
+from .encode import Encoding, is_number
 from .frames import MISSING_WORDS, PACKED, csv_separator
 from .problem import TableProblem
 
@@ -42,15 +42,11 @@ def table_recipe(
     if encoding.matrix_names is not None or dates:
         return None
     between = csv_separator(str(table), separator)
-    columns: list[dict[str, Any]] = []
     truths = _columns_of_truths(Path(table), between, [name for name, coding in encoding.columns if coding is None])
-    for name, coding in encoding.columns:
-        if coding is None:
-            columns.append({"source": name, **({"equals": truths[name]} if name in truths else {})})
-            continue
-        assert not isinstance(coding, DateParts)
-        numbers = all(map(is_number, coding.words))
-        columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding.indicators]
+    columns = column_recipes(encoding)
+    for column in columns:
+        if "equals" not in column and column["source"] in truths:
+            column["equals"] = truths[column["source"]]
     if problem.fill is not None:
         for column, value in zip(columns, problem.fill.tolist(), strict=True):
             column["fill"] = float(value)
@@ -64,6 +60,19 @@ def table_recipe(
         "drop": drop or problem.fill is not None,
         "separator": between,
     }
+
+
+def column_recipes(encoding: Encoding) -> list[dict[str, Any]]:
+    """The header's `table.columns` without fills: for each feature its column and, of a category, the word."""
+    columns: list[dict[str, Any]] = []
+    for name, coding in encoding.columns:
+        if coding is None:
+            columns.append({"source": name})
+            continue
+        assert not isinstance(coding, DateParts)
+        numbers = all(map(is_number, coding.words))
+        columns += [{"source": name, "equals": float(word) if numbers else word} for word in coding.indicators]
+    return columns
 
 
 def _columns_of_truths(path: Path, separator: str, names: list[str]) -> dict[str, str]:
