@@ -477,7 +477,7 @@ class Truth:
         self.D, self.best = self._highest(self.most)
         if self.ridge > 0:  # any matrix U may stand in the place of W
             self.towards = sum((dot(self.M[j], rows[k]) for k, j in enumerate(self.kept)), mpf(0)) / real(self.N)
-            self.weight = real(self.alpha) * self.omega(rows)
+            self.weight = real(self.alpha) * self.omega(self.scaled(self.point[0]))
             free = 1 / max(1, *gauges[1:]) if len(gauges) > 1 else mpf(1)
             self.D, self.best = self._highest(free, self.above)
 
