@@ -61,7 +61,7 @@ def test_the_fit_is_that_of_the_indicators(cli: CommandLine, table: Path, chunks
     np.testing.assert_allclose(pd.read_csv(table.parent / "p.csv").prediction, theirs.predict(X), atol=1e-4)
     notes = json.loads((run / "data.json").read_text())["notes"]
     if not more:
-        assert "columns of two categories become one indicator, of the rarer: smoker=yes (0: no)" in notes
+        assert "columns of two categories become one indicator, of the rarer: 'smoker=yes' (0: 'no')" in notes
         assert any("one indicator for each, no reference: ward (3)" in note for note in notes)
     assert all(note in told.err for note in notes)
     if not chunks:  # of rows that went by there is no certificate

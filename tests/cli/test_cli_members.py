@@ -104,7 +104,7 @@ def test_rates_with_an_offset(cli: CommandLine, reports: Reports, table: Path, t
 def test_groups_of_features(cli: CommandLine, reports: Reports, table: Path, tmp_path: Path) -> None:
     groups = tmp_path / "groups.csv"
     groups.write_text("feature,group\na,one\nb,one\nc,two\nd,two\ncity,town\n")
-    words = ("-m", "group-lasso", "--feature-groups", groups, "--alpha", 0.2, "--features", "city")
+    words = ("-m", "group-lasso", "--feature-groups", groups, "--alpha", 0.2, "-x", "city", "--reference", "none")
     found = fit(cli, table, tmp_path / "run", *words)
     assert [str(label) for label in found.feature_groups] == [
         "one", "one", "two", "two", "e (alone)", "f (alone)", "town", "town",
@@ -114,9 +114,8 @@ def test_groups_of_features(cli: CommandLine, reports: Reports, table: Path, tmp
     assert {6, 7} <= set(selected) or not {6, 7} & set(selected)
     cli("predict", tmp_path / "run", table, "-o", tmp_path / "p.csv")
     assert len(pd.read_csv(tmp_path / "p.csv")) == len(pd.read_csv(table))
-    by_column = fit(
-        cli, table, tmp_path / "column", "-m", "group-lasso", "--feature-groups", "column", "--alpha", 0.2, "-x", "city"
-    )
+    words = ("-m", "group-lasso", "--feature-groups", "column", "--alpha", 0.2, "-x", "city", "--reference", "none")
+    by_column = fit(cli, table, tmp_path / "column", *words)
     assert [str(label) for label in by_column.feature_groups][-2:] == ["city", "city"]
 
 

@@ -35,7 +35,7 @@ def test_two_categories_are_one_indicator_of_the_rarer(frame, tmp_path) -> None:
     np.testing.assert_array_equal(found.X, expected[found.encoding.feature_names].to_numpy(dtype=float))
     assert found.encoding.sources == ["sex", "city", "city", "city", "code", "x"]
     assert found.notes == [
-        "columns of two categories become one indicator, of the rarer: sex=F (0: M), code=2 (0: 1)",
+        "columns of two categories become one indicator, of the rarer: 'sex=F' (0: 'M'), 'code=2' (0: '1')",
         "columns of more categories become one indicator for each, no reference: city (3). --reference COLUMN=CATEGORY "
         "leaves one out",
     ]
@@ -45,7 +45,7 @@ def test_a_reference_can_be_named(frame, tmp_path) -> None:
     found = problem_of(frame, tmp_path, reference=["sex=F", "city=Oslo"], drop=["code"])
     assert found.encoding.feature_names == ["sex=M", "city=Bonn", "city=Rome", "x"]
     np.testing.assert_array_equal(found.X[:, 0], frame.sex == "M")
-    assert found.notes == ["reference categories, which have no indicator: sex=F, city=Oslo"]
+    assert found.notes == ["reference categories, which have no indicator: 'sex=F', 'city=Oslo'"]
     every = problem_of(frame, tmp_path, reference=["none"], drop=["code"])
     assert every.encoding.feature_names == ["sex=F", "sex=M", "city=Bonn", "city=Oslo", "city=Rome", "x"]
     assert "sex (2), city (3)" in every.notes[0]

@@ -80,9 +80,9 @@ def told_codings(codings: Mapping[str, Categories], named: Mapping[str, str] | N
     two, every, chosen = [], [], []
     for name, coding in codings.items():
         if name in (named or {}):
-            chosen.append(f"{name}={coding.reference}")
+            chosen.append(repr(f"{name}={coding.reference}"))
         elif coding.reference is not None:
-            two.append(f"{name}={coding.indicators[0]} (0: {coding.reference})")
+            two.append(f"{f'{name}={coding.indicators[0]}'!r} (0: {coding.reference!r})")
         elif len(coding.words) > 1:
             every.append(f"{name} ({len(coding.words)})")
     notes = []
