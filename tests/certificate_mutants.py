@@ -386,8 +386,8 @@ def forged(content: Content, rng: Any) -> tuple[Content, Truth] | None:
     style = int(rng.integers(4))
     if style < 2 and truth.norm != "none":
         claim(found, truth, truth.dual(1), float(rng.choice([1e-12, 1e-9, 1e-6])))
-    elif style == 2 and truth.half:  # as if ridge and graph cost nothing in the dual
-        claim(found, truth, truth.D + truth.best**2 * truth.half, 1e-9)
+    elif style == 2 and truth.half:
+        claim(found, truth, truth.forgetful, 1e-9)
     else:
         claim(found, truth, truth.D, 0.0, float(rng.choice([0.0, 0.5, 0.999])))
     if rng.random() < 0.5:

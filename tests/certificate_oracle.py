@@ -465,6 +465,7 @@ class Truth:
         if self.norm == "none":
             self.most, self.best = mpf(1), mpf(1)
             self.D = self._without_penalty(rows, pulls)
+            self.forgetful = self.D + self.half
             return
         m = [[max(v, mpf(0)) if self.header["positive"] else abs(v) for v in row] for row in self.m]
         strength = real(self.N * self.alpha)
@@ -475,6 +476,7 @@ class Truth:
             gauges += [mpmath.sqrt(real(norm)) for norm in norms]
         self.most = 1 / max(1, *gauges)
         self.D, self.best = self._highest(self.most)
+        self.forgetful = self.D + self.best**2 * self.half  # as if ridge and graph cost nothing in the dual, with U = W
         if self.ridge > 0:  # any matrix U may stand in the place of W
             self.towards = sum((dot(self.M[j], rows[k]) for k, j in enumerate(self.kept)), mpf(0)) / real(self.N)
             self.weight = real(self.alpha) * self.omega(self.scaled(self.point[0]))
