@@ -1025,11 +1025,11 @@ class Matrix:
         self._sparse = hasattr(given, "tocsc")
         if not self._sparse:
             given = _plain(given.to_numpy() if hasattr(given, "to_numpy") else given, "X")
-            if given.ndim != 2 or given.dtype.kind not in "fiub":
-                raise Mismatch("X must be a matrix of numbers")
-        _demand_doubles(given.data if self._sparse else given, "X")
+        if given.ndim != 2 or given.dtype.kind not in "fiub":
+            raise Mismatch("X must be a matrix of numbers")
         self._given = given
         self._by_column = given.tocsc() if self._sparse else given
+        _demand_doubles(self._by_column.data if self._sparse else given, "X")
         self.shape: tuple[int, int] = tuple(given.shape)
 
     def columns(self, features: Any) -> Array:
@@ -1073,9 +1073,10 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
     """Matrices in the order of the certificate's tasks, and a function that cuts y and weights in the same way."""
     keys = [_key(label) for label in cert.tasks]
     several = isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2
-    if task is not None and (several or isinstance(X, dict)):
+    named = isinstance(X, dict) and not hasattr(X, "tocsc")  # a kind of sparse matrix is a dict, too
+    if task is not None and (several or named):
         raise Mismatch("X is given task by task: a task of each row may say something else")
-    if isinstance(X, dict):
+    if named:
         return [Matrix(x) for x in _named(X, "X", keys)], lambda values, what: _named(values, what, keys)
     if several:
         if len(X) != len(keys):
@@ -1123,7 +1124,7 @@ def _plain(values: Any, what: str) -> Array:
         raise Mismatch(f"{what} is masked: only labels may be")
     if what != "y" or not np.ma.getmaskarray(values).any():
         return np.asarray(values.data)
-    found = values.data.astype(np.float64 if values.dtype.kind in "iubf" else object)
+    found = values.data.astype(np.float64 if values.dtype.kind in "iuf" else object)
     found[np.ma.getmaskarray(values)] = np.nan
     return np.asarray(found)
 
