@@ -51,6 +51,11 @@ class Strategy:
         self.solver = solver
         self.columns: Any = solver_columns(problem, solver)
 
+    @property
+    def way(self) -> str:
+        """The algorithm by name."""
+        return str(self.solver.name)
+
     def solve(
         self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
     ) -> Solution:
@@ -112,6 +117,10 @@ class CoordinateOrNewton(Strategy):
         self._costly = self._interrupted = 0
         if solver == "newton":
             self._switch()
+
+    @property
+    def way(self) -> str:
+        return VariationalNewton.name if self.only_sizes else CoordinateDescent.name
 
     def _switch(self) -> None:
         self._newton = self._newton or VariationalNewton(self.columns)
