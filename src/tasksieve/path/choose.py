@@ -10,13 +10,14 @@ from ..solvers import (
     Accelerated,
     CoordinateDescent,
     ProximalNewton,
+    ProximalPoint,
     SortedFista,
     StochasticGradient,
     VariationalNewton,
 )
 from .calibrated import PUBLISHED, Calibrated
 from .problem import Problem
-from .strategies import CoordinateOrNewton, Proximal, Sorted, Strategy, Whole
+from .strategies import CoordinateOrNewton, Proximal, ProximalPoints, Sorted, Strategy, Whole
 
 
 def _first_order(problem: Problem) -> Strategy:
@@ -30,6 +31,7 @@ Choice = tuple[Any, Callable[[Problem], Strategy]]
 _AUTOMATIC: tuple[Choice, ...] = (
     (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "auto")),
     (Calibrated, lambda problem: Calibrated(problem, "auto")),
+    (ProximalPoint, lambda problem: ProximalPoints(problem)),
     (ProximalNewton, Proximal),
     (SortedFista, lambda problem: Sorted(problem, SortedFista())),
     (Accelerated, _first_order),

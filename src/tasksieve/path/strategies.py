@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns, SparseColumns
-from ..solvers import CoordinateDescent, ProximalNewton, Solution, VariationalNewton, WorkingProblem
+from ..solvers import CoordinateDescent, ProximalNewton, ProximalPoint, Solution, VariationalNewton, WorkingProblem
 from .pair import Pair
 from .problem import Problem
 
@@ -97,6 +97,14 @@ class Proximal(Strategy):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem, ProximalNewton)
         self.solver = ProximalNewton(self.columns)
+
+
+class ProximalPoints(Strategy):
+    """The square-root loss with penalties that its own Newton method does not know."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, ProximalPoint)
+        self.solver = ProximalPoint(self.columns)
 
 
 class CoordinateOrNewton(Strategy):
