@@ -33,6 +33,7 @@ _FALL = 0.1
 _INNER = 0.1  # of the gap: how well a smooth problem is solved
 _PATIENCE = 200  # iterations on one of them before Newton's method on its fixed points is tried
 _MOST_ROUNDS = 100
+_NEARLY = 1e-2  # of its labels' norm: what is left of a task that may be fitted exactly
 
 
 class Proximal(DataLoss):
@@ -74,7 +75,8 @@ class Proximal(DataLoss):
 
 
 class ProximalPoint:
-    """Rounds of smooth problems, each with the last one's dual point at its centre."""
+    """Steps on the loss itself as long as no task is about to be fitted exactly; then rounds of smooth problems, each
+    with the last one's dual point at its centre."""
 
     name = "proximal-point"
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
@@ -84,6 +86,27 @@ class ProximalPoint:
         self._newton: ProximalNewton | None = None
 
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
+        solved, spent = Solution(start, 0, np.inf), 0
+        while spent < max_iter // 2:
+            solved = self._smooth_steps(working, solved.rows, tol, min(_PATIENCE, max_iter - spent))
+            spent += solved.n_iter
+            if solved.gap <= tol:
+                solved.n_iter = spent
+                return solved
+            if solved.n_iter < _PATIENCE or self._nearly_fitted(working, solved.rows):
+                break
+        found = self._rounds(working, solved.rows, tol, max(max_iter - spent, 1))
+        found.n_iter += spent
+        return found
+
+    @staticmethod
+    def _nearly_fitted(working: WorkingProblem, rows: Array) -> bool:
+        loss = working.loss
+        assert isinstance(loss, TaskNorms)
+        sizes, left = loss.sizes(loss.target), loss.sizes(loss.target - working.image(rows))
+        return bool(np.any(left <= _NEARLY * sizes))
+
+    def _rounds(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         loss = working.loss
         assert isinstance(loss, TaskNorms)
         sizes = loss.sizes(loss.target)
@@ -91,36 +114,38 @@ class ProximalPoint:
         unit = 1.0 / np.where(sizes > 0.0, sizes, typical)
         weight, rows, spent = _FIRST_WEIGHT, start, 0
         at = working.evaluate(rows, working.nuisance)
-        centre = at.residual
-        best, gap, asked = Solution(rows, 0, np.inf, dual=centre), np.inf, 0.1 * loss.null.value
+        gap, scale = working.gap(rows, at, working.correlate(at.residual))
+        centre = scale * at.residual  # a feasible one: from others the smooth problems lead far away
+        best, asked = Solution(rows, 0, gap, dual=centre), 0.1 * min(gap, loss.null.value)
         for _ in range(_MOST_ROUNDS):
             smooth = replace(working, loss=Proximal(loss, centre, weight * unit))
             rows, more, reached = self._inner(smooth, rows, asked, max_iter - spent)
             spent += more
             image = working.image(rows)
-            at = loss.evaluate(image, working.nuisance)
-            centre = smooth.loss.evaluate(image).residual
-            last, (gap, _) = gap, working.gap(rows, replace(at, residual=centre), working.correlate(centre))
+            at, u = loss.evaluate(image, working.nuisance), smooth.loss.evaluate(image).residual
+            last, (gap, scale) = gap, working.gap(rows, replace(at, residual=u), working.correlate(u))
             if gap < best.gap:
-                best = Solution(rows.copy(), spent, gap, dual=centre)
+                best = Solution(rows.copy(), spent, gap, dual=u)
             if best.gap <= tol or spent >= max_iter:
                 break
-            if not reached:  # too stiff
+            if reached:
+                centre = scale * u
+                weight = min(_GROWTH * weight, _MOST_WEIGHT) if gap > _FALL * last else weight
+            else:  # too stiff: the same centre again
                 weight = max(weight / _GROWTH, _LEAST_WEIGHT)
-            elif gap > _FALL * last:
-                weight = min(_GROWTH * weight, _MOST_WEIGHT)
             asked = max(_INNER * min(gap, last), 0.1 * tol)
         best.n_iter = spent
         return best
 
+    def _smooth_steps(self, problem: WorkingProblem, rows: Array, tol: float, max_iter: int) -> Solution:
+        if ProximalNewton.needs.unmet(problem.loss, problem.penalty, hasattr(self._columns, "x")) is None:
+            self._newton = self._newton or ProximalNewton(self._columns)
+            return self._newton.solve(problem, rows, tol, max_iter)
+        return Accelerated(adaptive=True).solve(problem, rows, tol, max_iter)
+
     def _inner(self, smooth: WorkingProblem, rows: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
         """A smooth problem, from some rows on; the iterations that took, and whether it was solved as well as asked."""
-        allowed = max(min(max_iter, _PATIENCE), 1)
-        if ProximalNewton.needs.unmet(smooth.loss, smooth.penalty, hasattr(self._columns, "x")) is None:
-            self._newton = self._newton or ProximalNewton(self._columns)
-            solved = self._newton.solve(smooth, rows, tol, allowed)
-        else:
-            solved = Accelerated(adaptive=True).solve(smooth, rows, tol, allowed)
+        solved = self._smooth_steps(smooth, rows, tol, max(min(max_iter, _PATIENCE), 1))
         if solved.gap <= tol:
             return solved.rows, solved.n_iter, True
         steep = smooth.loss.smoothness * estimate_curvature(smooth)
