@@ -57,6 +57,7 @@ _HOME = {
     "OrderWarning": "fitted.order",
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
+    "Status": "path.status",
     "ScaleWarning": "fitted.scales",
     "StabilitySelection": "findings.stability",
     "Storage": "design",
@@ -177,6 +178,7 @@ if TYPE_CHECKING:
     from .linear.grading import grade as grade
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
+    from .path.status import Status as Status
     from .problem_file import load_problem as load_problem
     from .problem_file import save_problem as save_problem
     from .report import write_report as write_report

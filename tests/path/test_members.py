@@ -131,12 +131,12 @@ def test_solvers_refuse_what_they_cannot_do(data):
         (Huber(), None, "cd", "squared loss"),
         (Huber(), LInf(), "prox-newton", "sparse group"),
         ("squared", None, "prox-newton", "other losses"),
-        ("squared", None, "spgd", "sort the rows"),
+        ("squared", None, "spgd", "sorted norms of rows"),
     ):
         problem = Problem(design, y, loss=loss, penalty=penalty)
         with pytest.raises(ValueError, match=f"solver='{solver}' .*{reason}.*use 'auto'"):
             solve_path(problem, [1.0], solver=solver)
-    with pytest.raises(ValueError, match="no solver for the hinge loss with the penalty LInf"):
+    with pytest.raises(ValueError, match="no solver for the hinge loss: its smoothness"):
         solve_path(Problem(design, np.sign(y), loss=Hinge(), penalty=LInf()), [1.0])
 
 

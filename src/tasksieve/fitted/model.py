@@ -328,6 +328,7 @@ class TaskLinearModel(SelectingModel):
         self.objective_ = float(point.objective) / unit
         self.dual_gap_ = float(point.dual_gap) / unit
         self.n_iter_ = max(1, int(point.n_iter))
+        self.status_ = point.status
         self._single = data.form == "single"
         self._needs_offset = data.has_offset
         self._fills = data.fills(point.features)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ..path.status import Status
 from ..tasks import label_array, like
 from .answers import Answer
 from .covariates import covariates_of
@@ -90,6 +91,9 @@ class RegularizationPath:
         Iterations of the solver at each value.
     converged : bool ndarray of shape (K,)
         Whether the gap came under the tolerance.
+    status : str ndarray of shape (K,)
+        How each value ended, one of `Status`: "converged", "iterations" (``max_iter`` was spent), "stalled",
+        "rounding" (double precision resolves no smaller gap), "no_optimum".
     passes : float
         Full passes over X spent, in equivalents: a pass over a tenth of the columns counts 0.1.
     interrupted : bool
@@ -141,6 +145,7 @@ class RegularizationPath:
         self.interrupted = interrupted
         columns, live = _told(points)
         objectives, dual_gaps, self.seconds, self.n_iter, self.converged, rejected, self.rejected_entries = columns
+        self.status = _statuses(points, self.converged)
         self.objectives, self.dual_gaps = objectives / unit, dual_gaps / unit
         self.null_objective = float(null_objective) / unit
         zero_rows = n_features - live
@@ -305,7 +310,7 @@ class RegularizationPath:
         ----------
         kind : {"values", "coefficients"}
             "values": one row per value of alpha: alpha, objective, dual_gap, n_selected, rejection_ratio,
-            seconds, n_iter, converged.
+            seconds, n_iter, converged, status.
             "coefficients": one row per non-zero coefficient: alpha, task, feature, coefficient; with more than two
             classes there is a column class, too.
 
@@ -328,6 +333,7 @@ class RegularizationPath:
                     "seconds": self.seconds,
                     "n_iter": self.n_iter,
                     "converged": self.converged,
+                    "status": self.status,
                 }
             )
         if kind != "coefficients":
@@ -428,3 +434,9 @@ def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarra
         return np.zeros(len(points), dtype=np.int64)
     live = (point.features[point.rows.any(axis=1)] for point in points)
     return np.array([np.count_nonzero(np.isin(features, covariates)) for features in live], dtype=np.int64)
+
+
+def _statuses(points: Sequence[Any], converged: np.ndarray) -> np.ndarray:
+    if hasattr(points, "column"):  # such values end by their iterations, or are solved again in another way
+        return np.where(converged, str(Status.CONVERGED), str(Status.ITERATIONS))
+    return np.array([str(point.status) for point in points], dtype=str)

@@ -116,9 +116,9 @@ def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None]
     label, unit : str
         As in `Progress`.
     verbose : bool or int
-        Whether lines are to be printed, whoever else watches.
+        Whether lines are to be printed, whoever else watches: about one a second, with 2 and more all of them.
     """
-    watchers = _watchers.get() + ((Lines(),) if verbose else ())
+    watchers = _watchers.get() + ((Lines(1.0 if verbose == 1 else 0.0),) if verbose else ())
     if not watchers:
         return None
     began = time.monotonic()

@@ -34,6 +34,7 @@ from ..fitted.progress import reporter, told_from
 from ..fitted.restore import DataFacts
 from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
+from ..path.choose import fastest
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.certificate import Certificate
@@ -258,8 +259,13 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if tell is None:
             return None
         free = 0 if self.feature_weights is None else int(np.count_nonzero(np.asarray(self.feature_weights) == 0.0))
-        # covariates, which are not selected, are in every value
-        return lambda k, n_values, point: tell(k + 1, n_values, f"{len(point.features) - free} features selected")
+        closely = self.verbose >= 2
+
+        def report(k: int, n_values: int, point: Any) -> None:
+            selected = len(point.features) - free  # covariates are in every value, and not selected
+            tell(k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else ""))
+
+        return report
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
@@ -467,6 +473,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return features, np.maximum(rows, 0.0) if self.positive else rows
 
     def _alpha_max(self, problem: Problem, data: TaskData) -> float:
+        fastest(problem)  # a loss that cannot be solved is refused here as well
         largest = problem.units.outward(problem.lambda_max())
         return alpha_of(largest, self._strength() * self._unit(data))
 
@@ -530,3 +537,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 "distance to the optimum; raise max_iter, or tol if that is enough."
             )
         warnings.warn(words, ConvergenceWarning, stacklevel=3)
+
+
+def _account(point: Any) -> str:
+    """What a value has cost, and how it ended."""
+    gap = point.dual_gap / max(abs(point.objective), 1e-300)
+    return (
+        f"{point.status}, gap {gap:.1e} of the objective, {point.n_iter} iterations in {point.n_rounds} rounds by "
+        f"{point.way}, working set {point.n_working}, open bounds {point.n_open}, passes {point.passes:.2f}"
+    )

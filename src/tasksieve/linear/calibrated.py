@@ -87,7 +87,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -110,6 +110,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
         (of the best of both so far) and ``seconds``.
@@ -315,7 +317,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
         its place among that task's observed rows.
@@ -348,7 +350,7 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
 
     See Also

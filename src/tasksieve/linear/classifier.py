@@ -98,7 +98,7 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -120,6 +120,8 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -220,7 +222,7 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
         its place among that task's observed rows.

@@ -164,7 +164,7 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -186,6 +186,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -276,7 +278,7 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
         its place among that task's observed rows.
@@ -307,8 +309,10 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
         in step and share them.
     shared_coef_, specific_coef_, selected_groups_
         As in `MultiTaskRegressor`, with a penalty that has parts or groups.
-    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in every model.
 
     See Also
     --------

@@ -95,7 +95,7 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -115,6 +115,8 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -201,7 +203,7 @@ class MultiTaskGroupLassoCV(_OnGroups, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
         its place among that task's observed rows.
@@ -230,8 +232,10 @@ class MultiTaskGroupLassoCV(_OnGroups, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, selected_groups_, intercept_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+    coef_, selected_groups_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_
         As in `MultiTaskGroupLasso`, of the model with ``alpha_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in every model.
 
     See Also
     --------

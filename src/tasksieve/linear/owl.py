@@ -139,7 +139,7 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -160,6 +160,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
     scale_ : ndarray of shape (T, d)
         Standard deviations that define the objective; only with ``standardize=True``.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -247,7 +249,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
         its place among that task's observed rows.
@@ -278,7 +280,7 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
 
     See Also
@@ -540,7 +542,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -559,6 +561,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -659,7 +663,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
         Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
         default X stays where it is, a tensor on its device.
     verbose : int, default=0
-        Report progress on stderr, about once a second.
+        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it and on its place among the observed rows.
 
@@ -689,7 +693,7 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
+    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
 
     See Also

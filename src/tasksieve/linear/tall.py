@@ -21,6 +21,7 @@ from ..losses import Squared
 from ..path.gram import PATIENCE
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
+from ..penalties.sparse_group import is_sparse_group
 from ..tasks import TaskData, gather_at_once, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
 from .units import Units
 
@@ -156,7 +157,7 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
     """The penalty of all features at unit strength; a ValueError where it is none of the family."""
     options = model._penalty()
     penalty = options.pop("penalty", None) or L21()
-    if type(model._member) is not Squared or not isinstance(penalty, SparseGroup):
+    if type(model._member) is not Squared or not is_sparse_group(penalty):
         raise ValueError(
             f"{type(model).__name__} cannot be fitted from moments: sums of products determine the squared loss with "
             f"the l21, l11, sparse group and ridge penalties only, and this is the {model._member.label} with the "
@@ -229,7 +230,7 @@ def suits(model: Any) -> bool:
         return False
     if model.task_graph is not None and model.graph_strength > 0.0:
         return False
-    return isinstance(model._penalty().get("penalty", L21()), SparseGroup)
+    return is_sparse_group(model._penalty().get("penalty", L21()))
 
 
 def is_small(model: Any, data: TaskData, n_values: int) -> bool:

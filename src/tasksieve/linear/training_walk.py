@@ -13,7 +13,7 @@ from ..path.gram_folds import fold_moments
 from ..path.problem import Problem
 from ..path.solve import Value
 from ..path.walks import PathWalk, asks_for_something
-from ..penalties import SparseGroup
+from ..penalties.sparse_group import is_sparse_group
 from ..tasks import TaskData
 from .base import PathEstimator
 from .units import Units
@@ -137,7 +137,7 @@ class FoldSums:
     def walk(self, m: int, f: int, n_threads: int) -> tuple[GramWalk, Units] | None:
         """Of model m along the path of fold f, and its units; None where somebody else has to."""
         problem = self._problems[m]
-        if self._moments is None or not isinstance(problem.penalty, SparseGroup):
+        if self._moments is None or not is_sparse_group(problem.penalty):
             return None
         walk = self._moments.walk(f, problem.penalty, self._ratios[f], n_threads)
         return None if walk is None else (walk, problem.units)

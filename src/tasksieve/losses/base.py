@@ -149,6 +149,11 @@ class DataLoss:
     clipped = False
 
     @property
+    def has_slope(self) -> bool:
+        """Whether steps along the slope can be taken: the loss has one everywhere."""
+        return self.differentiable or math.isfinite(self.smoothness)
+
+    @property
     def squared(self) -> bool:
         """Whether the loss is ``1/2 ||target - z||^2``."""
         return False

@@ -61,8 +61,16 @@ class RowLoss(Loss):
         return -np.inf, np.inf
 
     def curvature(self, y: Array, z: Array) -> Array:
-        """The second derivative of f in z, or something between it and the smoothness."""
-        return np.full(np.shape(z), self.smoothness)
+        """The second derivative of f in z, or something between it and the smoothness; where that is infinite, by
+        differences of the slope unless a loss says better."""
+        if np.isfinite(self.smoothness):
+            return np.full(np.shape(z), self.smoothness)
+        return self._bent(y, z)
+
+    def _bent(self, y: Array, z: Array) -> Array:
+        """The second derivative by central differences of the slope."""
+        h = 1e-6 * (1.0 + np.abs(z))
+        return np.asarray((self.slope(y, z - h) - self.slope(y, z + h)) / (2.0 * h))
 
     def second(self, y: Array, z: Array) -> Array | None:
         """The second derivative itself, where `curvature` says more and parabolas with that lie above the loss.
@@ -86,9 +94,11 @@ class RowLoss(Loss):
         return value + conjugate + product, np.abs(value) + np.abs(conjugate) + np.abs(product)
 
     def rooms(self, y: Array, p: Array) -> tuple[Array, Array]:
-        """How far p can be moved down and up: to the end of its domain, and no further than the smoothness."""
+        """How far p can be moved down and up: to the end of its domain, and no further than the smoothness, or than its
+        own size and 1 where there is no finite one."""
         low, high = self.domain(y)
-        return np.minimum(p - low, self.smoothness), np.minimum(high - p, self.smoothness)
+        far = self.smoothness if np.isfinite(self.smoothness) else 1.0 + np.abs(p)
+        return np.minimum(p - low, far), np.minimum(high - p, far)
 
     def runaway(self, y: Array, weights: Array, design: Design) -> Array:
         """Tasks whose best intercept is infinite: its sign, 0 for the others."""
@@ -318,6 +328,18 @@ class RowLossOnData(DataLoss):
         excess, _ = self.of.excess(self._y, z, p)
         return float(self._weights @ np.maximum(excess, 0.0))
 
+    def bend(self, at: Evaluation, error: Array) -> float:
+        """Without a finite smoothness, by slopes at both ends of where a score may be: they fall with it."""
+        if np.isfinite(self.smoothness):
+            return super().bend(at, error)
+        z, live = at.margin, self._weights > 0.0
+        assert z is not None
+        away = np.where(live, self.design.per_sample(error) * self._inverse_root, 0.0)
+        slope = self.of.slope(self._y, z)
+        turned = np.maximum(self.of.slope(self._y, z - away) - slope, slope - self.of.slope(self._y, z + away))
+        turned += 16.0 * UNIT * np.abs(slope)
+        return float(np.sum((self._weights * turned * away)[live])) * (1.0 + gamma(len(z) + 16))
+
     def _combine(self, coefficients: Array) -> Array:
         """A flat vector from coefficients (directions, tasks)."""
         if len(coefficients) == 1:
@@ -333,12 +355,12 @@ class RowLossOnData(DataLoss):
         A loss may give any curvature that keeps a quadratic above it, or the smoothness for want of better; Newton's
         method is slow with these.
         """
-        loss, h = self.of, 1e-6 * (1.0 + np.abs(z))
+        loss = self.of
         known = loss.second(self._y, z)
         if known is not None:
             return known
         said = loss.curvature(self._y, z)
-        seen = (loss.slope(self._y, z - h) - loss.slope(self._y, z + h)) / (2.0 * h)
+        seen = loss._bent(self._y, z)
         return np.where(said - seen > 1e-4 * self.smoothness, np.maximum(seen, 0.0), said)
 
     def _newton_step(self, gradient: Array, curvature: Array) -> Array:

@@ -65,6 +65,10 @@ class Calibrated(Strategy):
             self._solver = "d-pg"
         self.only_sizes = self._solver == "newton"
 
+    @property
+    def way(self) -> str:
+        return self._solver
+
     def accuracy(self, inner: float, gap: float, cold: bool) -> float:
         return max(inner, _LOOSE * min(gap, 0.3 * self.loss.null.value)) if cold else inner
 
@@ -172,7 +176,7 @@ class Calibrated(Strategy):
         """The best multiple of the dual point of W = 0: where the dual methods start."""
         u = self.loss.null.residual
         sizes = correlation_sizes(here.penalty, self.columns.correlate(u, here.places))
-        return best_multiple(self.loss.null.value, sizes, here.penalty.group, here.penalty.ridge) * u
+        return best_multiple(self.loss.null.value, sizes, here.penalty.group_form(), here.penalty.ridge) * u
 
     def _hopeless(self, here: WorkingProblem, tol: float) -> Callable[[list[float]], bool]:
         """Whether first-order steps, at their present rate, would cost more than Newton's method from here."""

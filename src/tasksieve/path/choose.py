@@ -10,13 +10,14 @@ from ..solvers import (
     Accelerated,
     CoordinateDescent,
     ProximalNewton,
+    ProximalPoint,
     SortedFista,
     StochasticGradient,
     VariationalNewton,
 )
 from .calibrated import PUBLISHED, Calibrated
 from .problem import Problem
-from .strategies import CoordinateOrNewton, Proximal, Sorted, Strategy, Whole
+from .strategies import CoordinateOrNewton, Proximal, ProximalPoints, Sorted, Strategy, Whole
 
 
 def _first_order(problem: Problem) -> Strategy:
@@ -30,6 +31,7 @@ Choice = tuple[Any, Callable[[Problem], Strategy]]
 _AUTOMATIC: tuple[Choice, ...] = (
     (CoordinateDescent, lambda problem: CoordinateOrNewton(problem, "auto")),
     (Calibrated, lambda problem: Calibrated(problem, "auto")),
+    (ProximalPoint, lambda problem: ProximalPoints(problem)),
     (ProximalNewton, Proximal),
     (SortedFista, lambda problem: Sorted(problem, SortedFista())),
     (Accelerated, _first_order),
@@ -46,6 +48,29 @@ _CALIBRATED: dict[str, Choice] = {
 }
 
 
+def _unmet(kind: Any, problem: Problem) -> str | None:
+    packed = problem.penalty.separable or not problem.design.sparse
+    return kind.needs.unmet(problem.loss, problem.penalty, packed)  # type: ignore[no-any-return]
+
+
+def fastest(problem: Problem) -> Callable[[Problem], Strategy]:
+    """What makes the strategy that "auto" stands for; a ValueError names the loss where there is none."""
+    for kind, make in _AUTOMATIC:
+        if _unmet(kind, problem) is None:
+            return make
+    loss, penalty = problem.loss, problem.penalty
+    if not loss.has_slope:
+        raise ValueError(
+            f"no solver for the {loss.name} loss: its smoothness is infinite. A loss with a slope everywhere says so "
+            "with `differentiable = True`; one with kinks is not solved, a smoothed one comes as near as you like."
+        )
+    beside = "" if penalty.coupling is None else " and a task graph"
+    raise ValueError(
+        f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}{beside}: choose another loss"
+        f"{', or leave task_graph out' if beside else ''}"
+    )
+
+
 def choose_strategy(problem: Problem, solver: str) -> Strategy:
     """The strategy of a name; "auto" is the fastest that loss and penalty allow.
 
@@ -54,27 +79,15 @@ def choose_strategy(problem: Problem, solver: str) -> Strategy:
     ValueError
         If the solver needs what loss or penalty do not have.
     """
-    loss, penalty = problem.loss, problem.penalty
-    packed = penalty.separable or not problem.design.sparse
-
-    def unmet(kind: Any) -> str | None:
-        return kind.needs.unmet(loss, penalty, packed)
-
     if solver == "auto":
-        for kind, make in _AUTOMATIC:
-            if unmet(kind) is None:
-                return make(problem)
-        beside = "" if penalty.coupling is None else " and a task graph"
-        raise ValueError(
-            f"no solver for the {loss.name} loss with the penalty {type(penalty).__name__}{beside}: choose another loss"
-            f"{', or leave task_graph out' if beside else ''}"
-        )
+        return fastest(problem)(problem)
+    loss = problem.loss
     by_name = _CALIBRATED if loss.name == "square-root" else _BY_NAME
     if solver not in by_name:
         raise ValueError(f"solver must be one of {('auto', *by_name)}; got {solver!r}")
     kind, make = by_name[solver]
-    reason = unmet(kind)
+    reason = _unmet(kind, problem)
     if reason is not None:
-        others = [name for name, (other, _) in by_name.items() if unmet(other) is None]
+        others = [name for name, (other, _) in by_name.items() if _unmet(other, problem) is None]
         raise ValueError(f"solver={solver!r} {reason}; use {', '.join(map(repr, ['auto', *others]))}")
     return make(problem)

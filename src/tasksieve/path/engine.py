@@ -34,6 +34,7 @@ from .certificate import (
 from .pair import Pair, Point, merged
 from .problem import Problem
 from .sieve import Sieve
+from .status import Status
 from .strategies import Strategy
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +64,15 @@ class Value:
         What the solver saw.
     limit : str, optional
         Not converged, and no more iterations would help: what stands in the way.
+    unmet : Status
+        How it ended, where not converged.
+    way : str
+        Which algorithm solved it.
+    n_rounds, n_working, n_open : int
+        Solves on a working set, the size of the last one, and features whose bounds were left open, so that their
+        columns were read.
+    passes : float
+        Over the data, in equivalents.
     """
 
     lam: float
@@ -81,6 +91,17 @@ class Value:
     clusters: list[Array] | None = None
     steps: list[tuple[int, int, float]] = field(default_factory=list)
     limit: str | None = None
+    unmet: Status = Status.ITERATIONS
+    way: str = "sums over rows"
+    n_rounds: int = 1
+    n_working: int = 0
+    n_open: int = 0
+    passes: float = 0.0
+
+    @property
+    def status(self) -> Status:
+        """How the solution ended."""
+        return Status.CONVERGED if self.converged else self.unmet
 
 
 @dataclass
@@ -92,6 +113,10 @@ class _Tally:
     entries: int = 0
     iterations: int = 0
     steps: list[tuple[int, int, float]] = field(default_factory=list)
+    rounds: int = 0
+    working: int = 0
+    open: int = 0
+    passes: float = 0.0
 
 
 class Engine:
@@ -162,7 +187,8 @@ class Engine:
     def step(self, lam: float, goal: float, ahead: float | None = None) -> Value:
         """Solve at a strength until the gap over all features is at most `goal`; `ahead` is the strength after it."""
         began = time.perf_counter()
-        penalty, tally = self._penalty_at(lam), _Tally()
+        penalty, tally = self._penalty_at(lam), _Tally(passes=self.design.passes)
+        self._n_open = 0
         if lam >= self.lam_max:
             if self._sieve is not None:
                 tally.rejected = self._n_penalised
@@ -205,6 +231,7 @@ class Engine:
             allowed = self.strategy.patience(self.max_iter - tally.iterations)
             asked = self.strategy.accuracy(inner, gap, cold)
             own = penalty.restrict(working)
+            tally.rounds, tally.working = tally.rounds + 1, len(working)
             solved = self._solve(pair, lam, penalty, own, working, rows, asked, allowed, tally)
             if solved.alive is not None:
                 working, solved = self._without_dropped(working, solved, tally)
@@ -307,7 +334,7 @@ class Engine:
         )
         goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
-        limit = None if converged else self._limit(numbers, pair, gap, goal)
+        status, limit = (Status.CONVERGED, None) if converged else self._limit(numbers, pair, gap, goal, tally)
         rows, live = numbers.rows, live_rows(numbers.rows)
         if len(live) < len(rows):  # rows of a block that is not zero
             features, rows = features[live], rows[live]
@@ -331,6 +358,12 @@ class Engine:
             penalty.ties(point.features, point.rows),
             tally.steps,
             limit,
+            status,
+            self.strategy.way,
+            tally.rounds,
+            tally.working,
+            self._n_open,
+            design.passes - tally.passes,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------
@@ -572,33 +605,40 @@ class Engine:
     ) -> None:
         """Gauges of open features as products give them, or of all in a full pass that is remembered where they are
         many; errors included."""
+        self._n_open += n_open
         if everything or n_open > max(64, _TOUCH_FRACTION * self.design.n_features):
             self.problem.anchors.add(vector)
             self.ledger.measure_all(vector, penalty, errors, next_question(0.0))
         else:
             self.ledger.measure(vector, penalty, errors)
 
-    def _limit(self, numbers: Numbers, pair: Pair, gap: float, goal: float) -> str | None:
-        """Why stored numbers are certified less well than the pair they come from, or cannot be certified at all."""
+    def _limit(
+        self, numbers: Numbers, pair: Pair, gap: float, goal: float, tally: _Tally
+    ) -> tuple[Status, str | None]:
+        """How a value that did not converge ended, and in words what no more iterations would change."""
         design, loss = self.design, self.loss
         explained = np.flatnonzero(loss.explained(pair.dual.at))
         if len(explained):
             what = "unpenalised features separate the classes" if len(design.unpenalised) else "there is one class only"
-            return f"{what} in task {explained[0]} (of tasks_): there is no finite optimum"
+            return Status.NO_OPTIMUM, f"{what} in task {explained[0]} (of tasks_): there is no finite optimum"
         if pair.gap > goal:
-            return None
+            if tally.iterations >= self.max_iter:
+                return Status.ITERATIONS, None
+            words = f"after {tally.iterations} iterations no step makes the gap smaller: choose a larger tol"
+            return Status.STALLED, words
         weights = np.ones(design.n_samples) if design.weights is None else design.weights
         steps = np.spacing(np.abs(numbers.intercept))
         lost = 0.125 * design.task_sums(weights) * steps**2 * min(loss.smoothness, 1.0)
         t = int(np.argmax(lost))
+        words = "this is what double precision resolves: choose a larger tol"
         if lost[t] > 0.1 * gap:
-            return (
+            words = (
                 f"intercept_[{t}] is {numbers.intercept[t]:.1e}, which double precision resolves to {steps[t]:.0e}: "
                 f"subtract a constant from {self._offender(numbers, t)}"
             )
-        if len(design.unpenalised) and float(np.min(design.independence)) < 1e-3:
-            return "unpenalised features are nearly collinear: leave one of them out"
-        return "this is what double precision resolves: choose a larger tol"
+        elif len(design.unpenalised) and float(np.min(design.independence)) < 1e-3:
+            words = "unpenalised features are nearly collinear: leave one of them out"
+        return Status.ROUNDING, words
 
     def _offender(self, numbers: Numbers, t: int) -> str:
         """What makes an intercept large: y, or a feature with a large mean."""

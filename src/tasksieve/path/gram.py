@@ -32,7 +32,7 @@ from ..design.moments import (
     shifted_columns,
 )
 from ..losses import TargetLoss, gamma
-from ..penalties import L11, L21, SparseGroup
+from ..penalties.sparse_group import SparseGroup, is_sparse_group
 from .engine import Value
 from .problem import Problem
 from .values import Values
@@ -244,6 +244,7 @@ class GramWalk:
                 "dual_gap": gaps,
                 "n_iter": epochs,
                 "n_rejected": rejected,
+                "n_working": len(self.frame.features) - rejected,
                 "seconds": seconds,
                 "converged": reached,
             },
@@ -364,7 +365,7 @@ def _scale(gram: Array, scale: Array) -> None:
 def serves(problem: Problem, n_values: int) -> bool:
     """Whether the Gram way is there for a problem, less work than the engine by counting, and fits into memory."""
     design, loss, penalty = problem.design, problem.loss, problem.penalty
-    if loss.name != "squared" or type(penalty) not in (SparseGroup, L21, L11) or len(design.shards) != 1:
+    if loss.name != "squared" or not is_sparse_group(penalty) or len(design.shards) != 1:
         return False
     if penalty.coupling is not None:
         return False
@@ -424,7 +425,7 @@ def penalised_features(design: Design) -> Array:
 def gram_walk(problem: Problem) -> GramWalk | None:
     """The walk along a problem's path; None where its statistics are no good."""
     loss = problem.loss
-    assert isinstance(loss, TargetLoss) and isinstance(problem.penalty, SparseGroup)
+    assert isinstance(loss, TargetLoss) and is_sparse_group(problem.penalty)
     with np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
         return _walk_of(problem, problem.penalty, loss)
 

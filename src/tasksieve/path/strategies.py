@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns, SparseColumns
-from ..solvers import CoordinateDescent, ProximalNewton, Solution, VariationalNewton, WorkingProblem
+from ..solvers import (
+    CoordinateDescent,
+    ProximalNewton,
+    ProximalPoint,
+    Solution,
+    VariationalNewton,
+    WorkingProblem,
+)
 from .pair import Pair
 from .problem import Problem
 
@@ -50,6 +57,11 @@ class Strategy:
         self.problem = problem
         self.solver = solver
         self.columns: Any = solver_columns(problem, solver)
+
+    @property
+    def way(self) -> str:
+        """The algorithm by name."""
+        return str(self.solver.name)
 
     def solve(
         self, work: WorkingProblem, rows: Array, tol: float, max_iter: int, now: Pair, before: Pair | None, lam: float
@@ -94,6 +106,14 @@ class Proximal(Strategy):
         self.solver = ProximalNewton(self.columns)
 
 
+class ProximalPoints(Strategy):
+    """The square-root loss with penalties that its own Newton method does not know."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, ProximalPoint)
+        self.solver = ProximalPoint(self.columns)
+
+
 class CoordinateOrNewton(Strategy):
     """Coordinate descent, and Newton's method in the row norms from where that is less work.
 
@@ -112,6 +132,10 @@ class CoordinateOrNewton(Strategy):
         self._costly = self._interrupted = 0
         if solver == "newton":
             self._switch()
+
+    @property
+    def way(self) -> str:
+        return VariationalNewton.name if self.only_sizes else CoordinateDescent.name
 
     def _switch(self) -> None:
         self._newton = self._newton or VariationalNewton(self.columns)

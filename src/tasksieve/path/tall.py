@@ -19,6 +19,7 @@ from ..penalties import SparseGroup
 from .engine import Value
 from .gram import Frame, GramWalk
 from .solve import PathSolution, Progress
+from .status import Status
 
 Array = np.ndarray[Any, Any]
 
@@ -177,4 +178,4 @@ def _limited(value: Value, goal: float) -> Value:
     """A value that was solved to another goal than this one says what stands in the way."""
     if not value.converged or value.dual_gap <= goal:
         return value
-    return replace(value, converged=False, limit=_LIMIT)
+    return replace(value, converged=False, limit=_LIMIT, unmet=Status.ROUNDING)

@@ -116,6 +116,14 @@ class RowPenalty(Described):
     _ridge_ratio: float = 0.0
     _fixed_ridge: float = 0.0
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class with a norm of its own takes over no compiled form of its parent's: that stands for another norm."""
+        super().__init_subclass__(**options)
+        if any(name in vars(cls) for name in ("value", "gauges", "prox")):
+            for form in ("thresholds", "row_form", "block_form", "sorted_form"):
+                if form not in vars(cls):
+                    setattr(cls, form, getattr(RowPenalty, form))
+
     # -- a penalty's own ------------------------------------------------------------------------------------------
 
     def value(self, rows: Array) -> float:
@@ -391,6 +399,16 @@ class RowPenalty(Described):
     def block_form(self) -> BlockForm | None:
         """The same for blocks of rows: block coordinate descent is for those."""
         return None
+
+    def sorted_form(self) -> Array | None:
+        """Non-increasing weights of the ranks, if the norm is ``sum_k weight_k ||W||_[k]``, rows in the order of their
+        norms: its prox is compiled."""
+        return None
+
+    def group_form(self) -> Array | None:
+        """The strengths g, if the norm is ``sum_j g_j ||W_j||_2``: Newton's method in the row norms is for that."""
+        form = self.thresholds() if self.separable else None
+        return None if form is None or form[1] is not None else form[0]
 
     @property
     def euclid(self) -> Array | float | None:

@@ -193,6 +193,9 @@ class Sorted(RowPenalty):
     def thresholds(self) -> tuple[Array, Array | None] | None:
         return np.full(len(self.weights), self._top), None
 
+    def sorted_form(self) -> Array | None:
+        return self.weights
+
     def polar(self, gauges: Array) -> float:
         ranked = np.sort(gauges)[::-1]
         return float(np.max(np.cumsum(ranked) / self._totals[: len(ranked)], initial=0.0))

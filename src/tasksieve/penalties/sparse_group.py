@@ -7,7 +7,7 @@ Its dual ball is ``{M : ||soft(M_j, u_j l1_j)|| <= u_j group for all j}``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 
@@ -162,3 +162,8 @@ class L11(SparseGroup):
         super().__init__(l1=1.0, group=0.0)
 
     certificate_form = SparseGroup.certificate_form
+
+
+def is_sparse_group(penalty: Any) -> TypeGuard[SparseGroup]:
+    """Whether a penalty is one of these three: what is compiled for them knows nothing of classes derived from them."""
+    return type(penalty) in (SparseGroup, L21, L11)

@@ -8,6 +8,7 @@ from .coordinate import CoordinateDescent
 from .needs import Needs
 from .newton import VariationalNewton
 from .prox_newton import ProximalNewton
+from .proximal_point import ProximalPoint
 from .sorted_fista import SortedFista
 from .stochastic import StochasticGradient
 from .working import Solution, WorkingProblem, duality_gap
@@ -17,6 +18,7 @@ __all__ = [
     "CoordinateDescent",
     "Needs",
     "ProximalNewton",
+    "ProximalPoint",
     "Solution",
     "SortedFista",
     "StochasticGradient",

@@ -7,6 +7,7 @@ speed up.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ import numpy as np
 from ..losses import DataLoss
 from .best_dual import BestDual
 from .curvature import estimate_curvature, packed_if_few
+from .fixed_point import polished
 from .needs import Needs
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
 CHECK_EVERY = 10
+_CRAWLING = 200  # steps after which Newton's method is tried on the fixed points, and again after each doubling
 _ROUNDING = 1e-15
 
 
@@ -96,10 +99,11 @@ def accelerated(
     iterations, gap, measured = 0, np.inf, len(alive)
     at: Any = None
     known, scratch = False, np.empty_like(image)
+    crawling, look = _CRAWLING if adaptive and shrink is None else max_iter, False
     while True:
         # Once more early on: the first steps from W = 0 tell the most, and the first rows dropped save the most.
         early = iterations == 4 and shrink is not None
-        if iterations % every == 0 or early or iterations >= max_iter:
+        if iterations % every == 0 or early or look or iterations >= max_iter:
             at = loss.evaluate(image, nuisance)
             nuisance = at.nuisance
             products, known = working.correlate(at.residual), True
@@ -111,6 +115,15 @@ def accelerated(
             # At least one step: what is returned went through the prox, so its ties are exact.
             if (gap <= tol and iterations > 0) or iterations >= max_iter:
                 break
+            look = False
+            if iterations >= crawling:
+                nearer = polished(replace(working, nuisance=nuisance), rows, bound)
+                crawling = 2 * iterations if nearer is None else iterations
+                if nearer is not None:
+                    rows, spent = nearer
+                    iterations, image, look = iterations + spent, working.image(rows), True
+                    previous, previous_image, momentum, beta = rows, image, 1.0, 0.0
+                    continue
             if shrink is not None:
                 gone = shrink(rows, at, products, pair_gap, scale, 0.0)
                 if gone.any():

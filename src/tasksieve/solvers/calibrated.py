@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import TaskNorms
-from ..penalties import SparseGroup, row_norms
+from ..penalties import row_norms
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -58,16 +58,16 @@ class CalibratedSolution(Solution):
     noise: Array | None = None  # sigma_t of the variational Newton method
 
 
-def correlation_sizes(penalty: SparseGroup, products: Array) -> Array:
+def correlation_sizes(penalty: Any, products: Array) -> Array:
     """``||c_j||``, of the positive part where W must be positive."""
     return row_norms(np.maximum(products, 0.0) if penalty.positive else products)
 
 
-def shrunk_rows(penalty: SparseGroup, products: Array, curvature: float) -> Array:
+def shrunk_rows(penalty: Any, products: Array, curvature: float) -> Array:
     """``W(u)``: the minimiser of ``sum_j lam_j ||W_j|| + curvature/2 ||W||^2 - <c, W>``."""
     products = np.maximum(products, 0.0) if penalty.positive else products
     sizes = row_norms(products)
-    ratio = np.divide(penalty.group, sizes, out=np.ones_like(sizes), where=sizes > 0.0)
+    ratio = np.divide(penalty.group_form(), sizes, out=np.ones_like(sizes), where=sizes > 0.0)
     return np.asarray(products * (np.maximum(1.0 - ratio, 0.0) / curvature)[:, None])
 
 
@@ -93,12 +93,12 @@ def best_multiple(along: float, sizes: Array, strengths: Array, ridge: float) ->
 
 
 def row_gaps(
-    penalty: SparseGroup, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
+    penalty: Any, sizes: Array, inner: Array, row_sizes: Array, row_squares: Array, scale: float
 ) -> float:
     """What the penalty adds to the gap: the Fenchel-Young excess of every row, each >= 0."""
-    excess = penalty.group * row_sizes - scale * inner
+    excess = penalty.group_form() * row_sizes - scale * inner
     if penalty.ridge:
-        over = np.maximum(scale * sizes - penalty.group, 0.0)
+        over = np.maximum(scale * sizes - penalty.group_form(), 0.0)
         excess = excess + 0.5 * penalty.ridge * row_squares + over * over / (2.0 * penalty.ridge)
     return float(np.sum(np.maximum(excess, 0.0)))
 
@@ -141,7 +141,7 @@ def primal_dual(
     scale = best_multiple(
         float(dual @ loss.target),
         np.concatenate([correlations, outside[0]]),
-        np.concatenate([penalty.group, outside[1]]),
+        np.concatenate([penalty.group_form(), outside[1]]),
         penalty.ridge,
     )
     row_sizes = row_norms(rows)
@@ -153,5 +153,5 @@ def primal_dual(
     if penalty.ridge and len(outside[0]):
         over = np.maximum(scale * outside[0] - outside[1], 0.0)
         gap += float(over @ over) / (2.0 * penalty.ridge)
-    objective = float(sizes.sum() + penalty.group @ row_sizes + 0.5 * penalty.ridge * squares.sum())
+    objective = float(sizes.sum() + penalty.group_form() @ row_sizes + 0.5 * penalty.ridge * squares.sum())
     return PrimalDual(rows, residual, sizes, dual, products, scale, objective, gap)

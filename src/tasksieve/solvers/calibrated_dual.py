@@ -120,7 +120,7 @@ def _negative_dual(problem: WorkingProblem, curvature: float, centre: Array | No
     def smooth(u: Array) -> Smooth:
         products = packed.correlate(u, places)
         pulled = products if centre is None else products + curvature * centre
-        over = np.maximum(correlation_sizes(penalty, pulled) - penalty.group, 0.0)
+        over = np.maximum(correlation_sizes(penalty, pulled) - penalty.group_form(), 0.0)
         rows = shrunk_rows(penalty, pulled, curvature)
         live = np.flatnonzero(over > 0.0)
         image = packed.combine(places[live], rows[live]) if len(live) else np.zeros_like(u)

@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 from .._kernels import kernels
 from ..design import ColumnBlock, PackedColumns
 from ..losses import TaskNorms
-from ..penalties import SparseGroup, row_norms
+from ..penalties import row_norms
 from .calibrated import CalibratedSolution, best_multiple, row_gaps
 from .newton import bounded_direct
 from .working import WorkingProblem
@@ -93,7 +93,7 @@ class CalibratedNewton:
     ) -> CalibratedSolution:
         """From the row norms of `start` and the residual norms `noise`, until the gap is at most `tol`."""
         penalty = problem.penalty
-        lam, ridge = penalty.group, penalty.ridge
+        lam, ridge = penalty.group_form(), penalty.ridge
         sizes = row_norms(start)
         a = sizes / (lam + ridge * sizes)
         whole = float(self._sizes.sum())
@@ -150,7 +150,7 @@ class CalibratedNewton:
         value += 0.5 * float(np.sum(lam * lam * a / (1.0 - ridge * a)))
         return _Point(a, noise, dual, loss.sizes(dual), products, row_norms(products), value)
 
-    def _gap(self, point: _Point, penalty: SparseGroup) -> float:
+    def _gap(self, point: _Point, penalty: Any) -> float:
         """The gap over the working columns; the residual is taken to be sigma u, as it is but for rounding."""
         shrink = 1.0 / np.maximum(point.lengths, 1.0)
         if np.any(point.lengths > 1.0):
@@ -161,15 +161,15 @@ class CalibratedNewton:
         noise = np.where(self._sizes > 0.0, point.noise, 0.0)
         residual = noise * point.lengths
         along = float(np.sum(shrink * self._loss.task_products(point.dual, self._loss.target)))
-        scale = best_multiple(along, sizes, penalty.group, penalty.ridge)
+        scale = best_multiple(along, sizes, penalty.group_form(), penalty.ridge)
         row_sizes = point.a * point.sizes
         inner = point.a * np.einsum("jt,jt->j", scaled, point.products)
         gap = float(np.sum(residual * (1.0 - scale * point.lengths * shrink)))
         return gap + row_gaps(penalty, sizes, inner, row_sizes, row_sizes * row_sizes, scale)
 
-    def _step(self, point: _Point, places: Array, penalty: SparseGroup, lowest: Array) -> _Point | None:
+    def _step(self, point: _Point, places: Array, penalty: Any, lowest: Array) -> _Point | None:
         """One step: in the secular form, or else damped more and more (see `newton`)."""
-        lam, ridge = penalty.group, penalty.ridge
+        lam, ridge = penalty.group_form(), penalty.ridge
         for damping in (None, 0.0, *_DAMPING) if ridge else (None, *_DAMPING):
             direction = self._direction(point, places, lam, ridge, lowest, damping)
             if direction is None:

@@ -306,8 +306,8 @@ class DeviceNewton:
         # one message: places, strengths and the start
         sent = np.zeros((3, room.width))
         sent[1] = 1.0
-        sent[0, :count], sent[1, :count] = problem.places, penalty.group
-        sent[2, :count] = sizes / (penalty.group + ridge * sizes)
+        sent[0, :count], sent[1, :count] = problem.places, penalty.group_form()
+        sent[2, :count] = sizes / (penalty.group_form() + ridge * sizes)
         here = torch.from_numpy(sent).to(self._device)
         room.x[:, :, :count] = self._columns[:, :, here[0, :count].to(torch.int64)]
         room.x[:, :, count:] = 0.0

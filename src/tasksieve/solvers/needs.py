@@ -26,9 +26,9 @@ class Needs:
     plain : bool
         The group norm alone, coefficients of any sign.
     group : bool
-        The group norm alone.
+        The group norm alone (`RowPenalty.group_form`).
     sorted_rows : bool
-        A penalty that sorts the rows.
+        A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
     packed : bool
         Columns packed in memory.
     quadratic : {"none", "ridge", "graph"}
@@ -47,11 +47,10 @@ class Needs:
 
     def unmet(self, loss: DataLoss, penalty: RowPenalty, packed: bool = True) -> str | None:
         """What is missing, in words; None if nothing is."""
-        form = penalty.thresholds() if penalty.separable else None
-        group = form is not None and form[1] is None
+        group = penalty.group_form() is not None
         if self.losses and loss.name not in self.losses:
             return f"is for the {' or '.join(self.losses)} loss"
-        if self.smooth and not (loss.differentiable or loss.smoothness < float("inf")):
+        if self.smooth and not loss.has_slope:
             return "is for smooth losses"
         if self.curved and (loss.null.curvature is None or loss.squared):
             return "is for other losses than the squared one"
@@ -61,8 +60,8 @@ class Needs:
             return "is for the group penalty without l1 and positivity"
         if self.group and not group:
             return "is for the group penalty without l1"
-        if self.sorted_rows and penalty.separable:
-            return "is for penalties that sort the rows"
+        if self.sorted_rows and penalty.sorted_form() is None:
+            return "is for sorted norms of rows (Group OWL)"
         if self.packed and not packed:
             return "is for dense columns"
         if penalty.ridge and self.quadratic == "none":

@@ -34,7 +34,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..design import ColumnBlock
-from ..penalties import SparseGroup, row_norms
+from ..penalties import row_norms
 from .needs import Needs
 from .newton_forms import FeatureForm, SampleForm
 from .working import Solution, WorkingProblem
@@ -81,10 +81,10 @@ class VariationalNewton:
         return self.minimise(problem.places, problem.penalty, problem.loss.target, start, tol, max_iter)
 
     def minimise(
-        self, places: Array, penalty: SparseGroup, target: Array, start: Array, tol: float, max_iter: int
+        self, places: Array, penalty: Any, target: Array, start: Array, tol: float, max_iter: int
     ) -> Solution:
         """``1/2 ||target - X W||^2 + Omega(W)`` over some columns."""
-        lam, ridge = penalty.group, penalty.ridge
+        lam, ridge = penalty.group_form(), penalty.ridge
         sizes = row_norms(start)
         live = int(np.count_nonzero(sizes))
         fitting = [form for form in self._forms if form.fits(live)]

@@ -35,7 +35,7 @@ class ProximalNewton:
     """
 
     name = "prox-newton"
-    needs = Needs(curved=True, row_form=True, packed=True, quadratic="graph")
+    needs = Needs(smooth=True, curved=True, row_form=True, packed=True, quadratic="graph")
 
     def __init__(self, packed: PackedColumns) -> None:
         self._packed = packed

@@ -49,7 +49,7 @@ class SortedFista:
             gram,
             packed.correlate(target, places),
             2.0 * working.loss.null.value,
-            working.penalty.weights,
+            working.penalty.sorted_form(),
             working.penalty.positive,
             rows,
             dual_rows,
