@@ -169,7 +169,7 @@ def test_false_mutants_are_refused_and_would_find_a_flaw(tmp_path: Path) -> None
     assert any(word.endswith("is not zero") for word in kinds)
     assert {content.header["loss"]["name"] for content, _, _ in mutants} == set(verifier._LOSSES)
     assert {content.header["penalty"]["name"] for content, _, _ in mutants} == set(verifier._PENALTIES)
-    assert sum(truth.disproved() for _, truth, _ in mutants[:200]) > 40  # coefficients that are better are known
+    assert sum(truth.disproved() for _, truth, _ in mutants[:100]) > 20  # coefficients that are better are known
     judge(mutants, 25, tmp_path)
     for name, (old, new, near) in FLAWS.items():
         module = flawed((old, new))
