@@ -2477,8 +2477,14 @@ def verify(
     worst = max(one.gap for one in found)
     what = "no model of this kind is better" if len(found) == 1 else f"none of {len(found)} models can be better"
     arith = Exact if exact else Floating
-    words = f"proved: {what} by more than {worst:.6g} ({arith.words})"
+    words = f"proved: {what} by more than {_upwards(worst)} ({arith.words})"
     return Verdict(True, "\n".join([words, *described(cert, tasks, found), f"verify.py {PROGRAM}"]), [], found)
+
+
+def _upwards(number: float) -> str:
+    """Six digits, no less than the number."""
+    words = f"{number:.6g}"
+    return words if float(words) >= number else f"{number * (1.0 + 1e-5):.6g}"
 
 
 def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list[str]:
