@@ -43,6 +43,7 @@ def out_of_fold(quality: HeldOutQuality) -> list[FitQuality]:
             f" The numbers are {quality.caveat}, among {quality.n_tried:,} models; a test table (tasksieve evaluate) "
             "or nested folds (tasksieve compare) are free of that."
         )
+    note += _null_note(quality.null_words if quality.null_values is not None else "")
     found = []
     for m, name in enumerate(quality.measures):
         part = FitQuality(
@@ -98,4 +99,11 @@ def nested(sharing: SharingFinding, quality: HeldOutQuality | None, tasks: Seque
         found.null, found.null_overall = numbers["null_score"][order], float(numbers["null_score"][-1])
         found.increment = float(numbers["increment"][-1]), float(numbers["increment_error"][-1])
         found.null_words = "null model" if quality is None else quality.null_words
+    if quality is not None and quality.optimistic:
+        found.note += f" Numbers “out of fold” are {quality.caveat}."
+    found.note += _null_note(found.null_words)
     return found
+
+
+def _null_note(words: str) -> str:
+    return f" In brackets is the {words}, fitted to the same training rows." if words else ""
