@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..design import PackedColumns, SparseColumns
-from ..solvers import CoordinateDescent, ProximalNewton, ProximalPoint, Solution, VariationalNewton, WorkingProblem
+from ..solvers import (
+    CoordinateDescent,
+    ProximalNewton,
+    ProximalPoint,
+    Solution,
+    VariationalNewton,
+    WorkingProblem,
+)
 from .pair import Pair
 from .problem import Problem
 

@@ -1,13 +1,13 @@
 """The square-root loss with any penalty, also where tasks are fitted exactly: a proximal point method on the dual.
 
-The loss ``sum_t ||y_t - z_t|| = max { <u, y - z> : ||u_t|| <= 1 }`` has a kink where a task is fitted, and there its dual
-point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_t)`` in the maximum it is smooth,
+The loss ``sum_t ||y_t - z_t|| = max { <u, y - z> : ||u_t|| <= 1 }`` has a kink where a task is fitted, and there its
+dual point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_t)`` in the maximum it is smooth,
 
     F(z) = max_u <u, y - z> - sum_t ||u_t - v_t||^2/(2 rho_t),     u_t(z) = P(v_t + rho_t (y_t - z_t)),
 
-P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives the
-next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for the
-loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
+P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives
+the next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for
+the loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import numpy as np
 
 from ..losses import DataLoss, Evaluation, TaskNorms
 from .accelerated import Accelerated
-from .curvature import estimate_curvature
-from .fixed_point import polished
+from .fixed_point import best_polished
 from .needs import Needs
 from .prox_newton import ProximalNewton
 from .working import Solution, WorkingProblem
@@ -148,10 +147,5 @@ class ProximalPoint:
         solved = self._smooth_steps(smooth, rows, tol, max(min(max_iter, _PATIENCE), 1))
         if solved.gap <= tol:
             return solved.rows, solved.n_iter, True
-        steep = smooth.loss.smoothness * estimate_curvature(smooth)
-        nearer = polished(smooth, solved.rows, steep)
-        if nearer is None:
-            return solved.rows, solved.n_iter, False
-        at = smooth.evaluate(nearer[0])
-        gap, _ = smooth.gap(nearer[0], at, smooth.correlate(at.residual))
-        return nearer[0], solved.n_iter + nearer[1], gap <= tol
+        nearer, more = best_polished(smooth, solved)
+        return nearer.rows, solved.n_iter + more, nearer.gap <= tol
