@@ -1,4 +1,4 @@
-"""Problems on which first-order steps and coordinate descent crawl: tasks that are fitted exactly, labels that saturate.
+"""Problems on which first-order steps and coordinate descent crawl: tasks fitted exactly, labels that saturate.
 
 Few rows and small strengths, so that the square-root loss has tasks without a residual, whose dual point is inside the
 unit ball; judged by a cone solver (cvxpy with Clarabel).
@@ -57,12 +57,13 @@ def test_dirty_coefficients_of_one_sign(seed: int) -> None:
     assert model.status_ == "converged"
 
 
-def test_a_task_of_another_size() -> None:
+@pytest.mark.parametrize("penalty", ["owl", "linf"])
+def test_a_task_of_another_size(penalty: str) -> None:
     """Labels multiplied by a thousand in one task, and columns of different sizes."""
     rng = np.random.default_rng(50)
     x = [rng.standard_normal((10, 12)) * 10.0 ** rng.uniform(-1.0, 1.0, 12) for _ in range(3)]
     y = [rng.standard_normal(10) * size for size in (1000.0, 1.0, 1.0)]
-    model = ts.MultiTaskRegressor("square-root", "linf", tol=TOL)
+    model = ts.MultiTaskRegressor("square-root", penalty, tol=TOL)
     model.set_params(alpha=0.02 * model.alpha_max(x, y)).fit(x, y)
     assert model.status_ == "converged"
 

@@ -26,7 +26,7 @@ from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
-_FIRST_WEIGHT = 3.0  # rho_t ||y_t||
+_FIRST_WEIGHT = 3.0  # rho_t ||y_t||, of the largest task
 _GROWTH, _LEAST_WEIGHT, _MOST_WEIGHT = 4.0, 1e-7, 1e7  # where a round does not bring the gap down to this share of it
 _FALL = 0.1
 _INNER = 0.1  # of the gap: how well a smooth problem is solved
@@ -108,9 +108,9 @@ class ProximalPoint:
     def _rounds(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         loss = working.loss
         assert isinstance(loss, TaskNorms)
-        sizes = loss.sizes(loss.target)
-        typical = float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
-        unit = 1.0 / np.where(sizes > 0.0, sizes, typical)
+        # one weight for all tasks, however their labels differ in size: steps along the slope have one length for all
+        largest = float(np.max(loss.sizes(loss.target), initial=0.0))
+        unit = np.full(loss.design.n_tasks, 1.0 / largest if largest > 0.0 else 1.0)
         weight, rows, spent = _FIRST_WEIGHT, start, 0
         at = working.evaluate(rows, working.nuisance)
         gap, scale = working.gap(rows, at, working.correlate(at.residual))
