@@ -47,7 +47,8 @@ def test_spent_iterations_are_told(data, way):
     assert path.status.tolist() == ["converged", "iterations"]
 
 
-def test_limits_of_rounding_are_told(data):
+def test_what_no_iteration_would_change_is_told(data):
+    """Whether the solver or the stored numbers are the first to end is a matter of the last digits."""
     x, y = data
     model = ts.MultiTaskRegressor("huber", alpha=0.1, tol=1e-300)
     assert quietly(model, x, y + 1e9).status_ in ("rounding", "stalled")
@@ -56,11 +57,11 @@ def test_limits_of_rounding_are_told(data):
 def test_labels_without_an_optimum_are_told(data):
     x, y = data
     labels = (y[:, 0] > 0.0).astype(int)
-    x = np.column_stack([x, np.where(labels == 1, 1.0, -1.0) + 0.1 * x[:, 0] ** 2 * labels])
+    x = np.column_stack([x, np.where(labels == 1, 1.0, -1.0)])
     weights = np.ones(31)
     weights[30] = 0.0  # an unpenalised feature that separates the classes
     model = ts.MultiTaskLogisticRegression(alpha=0.01, feature_weights=weights, tol=1e-14)
-    assert quietly(model, x, labels).status_ in ("no_optimum", "converged")
+    assert quietly(model, x, labels).status_ == "no_optimum"
 
 
 def test_a_line_for_each_value(data, capsys):

@@ -50,7 +50,7 @@ _CALIBRATED: dict[str, Choice] = {
 
 def _unmet(kind: Any, problem: Problem) -> str | None:
     packed = problem.penalty.separable or not problem.design.sparse
-    return kind.needs.unmet(problem.loss, problem.penalty, packed)  # type: ignore[no-any-return]
+    return kind.needs.unmet(problem.loss, problem.penalty, packed)
 
 
 def fastest(problem: Problem) -> Callable[[Problem], Strategy]:

@@ -9,11 +9,13 @@ precision of the numbers, however ill-conditioned the problem is.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .working import WorkingProblem
+from .curvature import estimate_curvature
+from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
@@ -64,6 +66,20 @@ class FixedPoint:
         found = np.zeros_like(rows)
         found[live] = np.linalg.lstsq(matrix, right, rcond=_CUTOFF)[0].reshape(len(live), tasks)
         return rows + found
+
+
+def best_polished(working: WorkingProblem, solved: Solution) -> tuple[Solution, int]:
+    """A solution, or the one that `polished` makes of it if its gap is smaller; and what that took in steps."""
+    steep = working.loss.smoothness
+    if not math.isfinite(steep):
+        at = working.evaluate(solved.rows, working.nuisance)
+        steep = float(np.max(at.curvature)) if at.curvature is not None else 1.0
+    nearer = polished(working, solved.rows, steep * estimate_curvature(working))
+    if nearer is None:
+        return solved, 0
+    at = working.evaluate(nearer[0], working.nuisance)
+    gap, _ = working.gap(nearer[0], at, working.correlate(at.residual))
+    return (Solution(nearer[0], solved.n_iter, gap) if gap < solved.gap else solved), nearer[1]
 
 
 def polished(working: WorkingProblem, rows: Array, bound: float) -> tuple[Array, int] | None:

@@ -1,13 +1,13 @@
 """The square-root loss with any penalty, also where tasks are fitted exactly: a proximal point method on the dual.
 
-The loss ``sum_t ||y_t - z_t|| = max { <u, y - z> : ||u_t|| <= 1 }`` has a kink where a task is fitted, and there its dual
-point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_t)`` in the maximum it is smooth,
+The loss ``sum_t ||y_t - z_t|| = max { <u, y - z> : ||u_t|| <= 1 }`` has a kink where a task is fitted, and there its
+dual point is not the direction of the residual. With ``-||u_t - v_t||^2/(2 rho_t)`` in the maximum it is smooth,
 
     F(z) = max_u <u, y - z> - sum_t ||u_t - v_t||^2/(2 rho_t),     u_t(z) = P(v_t + rho_t (y_t - z_t)),
 
-P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives the
-next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for the
-loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
+P the projection on the unit ball, and u(z) is a dual point whatever z is. The minimiser of ``F(XW) + Omega(W)`` gives
+the next v = u (Rockafellar 1976: the augmented Lagrangian of ``y = XW + r``); at a fixed point W and u are optimal for
+the loss itself, fitted tasks having ``||u_t|| < 1``. Every problem on the way is one for the solvers of smooth losses.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ import numpy as np
 
 from ..losses import DataLoss, Evaluation, TaskNorms
 from .accelerated import Accelerated
-from .curvature import estimate_curvature
-from .fixed_point import polished
+from .fixed_point import best_polished
 from .needs import Needs
 from .prox_newton import ProximalNewton
 from .working import Solution, WorkingProblem
 
 Array = np.ndarray[Any, Any]
 
-_FIRST_WEIGHT = 3.0  # rho_t ||y_t||
+_FIRST_WEIGHT = 3.0  # rho_t ||y_t||, of the largest task
 _GROWTH, _LEAST_WEIGHT, _MOST_WEIGHT = 4.0, 1e-7, 1e7  # where a round does not bring the gap down to this share of it
 _FALL = 0.1
 _INNER = 0.1  # of the gap: how well a smooth problem is solved
@@ -109,9 +108,9 @@ class ProximalPoint:
     def _rounds(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
         loss = working.loss
         assert isinstance(loss, TaskNorms)
-        sizes = loss.sizes(loss.target)
-        typical = float(np.mean(sizes[sizes > 0.0])) if np.any(sizes > 0.0) else 1.0
-        unit = 1.0 / np.where(sizes > 0.0, sizes, typical)
+        # one weight for all tasks, however their labels differ in size: steps along the slope have one length for all
+        largest = float(np.max(loss.sizes(loss.target), initial=0.0))
+        unit = np.full(loss.design.n_tasks, 1.0 / largest if largest > 0.0 else 1.0)
         weight, rows, spent = _FIRST_WEIGHT, start, 0
         at = working.evaluate(rows, working.nuisance)
         gap, scale = working.gap(rows, at, working.correlate(at.residual))
@@ -148,10 +147,5 @@ class ProximalPoint:
         solved = self._smooth_steps(smooth, rows, tol, max(min(max_iter, _PATIENCE), 1))
         if solved.gap <= tol:
             return solved.rows, solved.n_iter, True
-        steep = smooth.loss.smoothness * estimate_curvature(smooth)
-        nearer = polished(smooth, solved.rows, steep)
-        if nearer is None:
-            return solved.rows, solved.n_iter, False
-        at = smooth.evaluate(nearer[0])
-        gap, _ = smooth.gap(nearer[0], at, smooth.correlate(at.residual))
-        return nearer[0], solved.n_iter + nearer[1], gap <= tol
+        nearer, more = best_polished(smooth, solved)
+        return nearer.rows, solved.n_iter + more, nearer.gap <= tol
