@@ -71,6 +71,7 @@ from ..solvers import (
     Accelerated,
     CoordinateDescent,
     ProximalNewton,
+    ProximalPoint,
     SortedFista,
     StochasticGradient,
     VariationalNewton,
@@ -191,6 +192,8 @@ SOLVERS: dict[str, tuple[type[Any], Loss, RowPenalty]] = {
     "proximal Newton, Huber": (ProximalNewton, Huber(0.5), L21()),
     "proximal Newton, quantile": (ProximalNewton, Quantile(0.8, 0.3), SparseGroup(0.2)),
     "proximal Newton, Poisson": (ProximalNewton, Poisson(), L21()),
+    "proximal point": (ProximalPoint, SquareRoot(), LInf()),
+    "proximal point, sorted": (ProximalPoint, SquareRoot(), Sorted()),
     "sorted FISTA": (SortedFista, Squared(), Sorted()),
     "stochastic gradient": (StochasticGradient, Squared(), Sorted()),
 }

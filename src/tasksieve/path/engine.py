@@ -156,6 +156,7 @@ class Engine:
         self.strategy, self.columns = strategy, strategy.columns
         self.max_iter = max_iter
         self.wrong_rejections = 0
+        self._n_open = 0  # features whose bounds could not decide, since the last value
         self._lazy, self._single, self._guess = lazy, single, start
         self.lam_max = problem.lambda_max()
         self._n_penalised = int(np.count_nonzero(problem.penalty.penalised))

@@ -80,8 +80,8 @@ class ProximalPoint:
     name = "proximal-point"
     needs = Needs(losses=("square-root",), smooth=True, quadratic="graph")
 
-    def __init__(self, columns: Any) -> None:
-        self._columns = columns
+    def __init__(self, packed: Any) -> None:
+        self._columns = packed
         self._newton: ProximalNewton | None = None
 
     def solve(self, working: WorkingProblem, start: Array, tol: float, max_iter: int) -> Solution:
