@@ -70,5 +70,5 @@ def test_from_a_csv_file_to_a_report_in_the_browser(tmp_path: Path) -> None:
         text = page.inner_text("body")
         browser.close()
     assert errors == []
-    for words in ("score", "hours", "method=new", "2 tasks", "tasksieve fit", "scores.csv"):
+    for words in ("score", "hours", "method=old", "2 tasks", "tasksieve fit", "scores.csv"):
         assert words in text, words
