@@ -72,7 +72,7 @@ def _chosen(cert: verifier.Certificate) -> int | None:
     chosen = about.get("chosen") if isinstance(about, dict) else None
     if not isinstance(chosen, int) or isinstance(chosen, bool):
         return None
-    return chosen if -cert.n_values <= chosen < cert.n_values else None
+    return chosen % cert.n_values if -cert.n_values <= chosen < cert.n_values else None
 
 
 def _read(
