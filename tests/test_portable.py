@@ -14,8 +14,8 @@ TESTS = Path(__file__).parent
 WIDTH_OF_THE_PLATFORM = {"longdouble", "clongdouble", "longfloat", "float128", "float96", "complex256"}
 CHARACTERS = {"g", "G", "longdouble", "clongdouble", "float128", "complex256"}
 
-#: This file, and the option that makes long double narrow.
-EXEMPT = {"test_portable.py", "conftest.py"}
+#: This file, the option that makes long double narrow, and the test that wide numbers are refused as data.
+EXEMPT = {"test_portable.py", "conftest.py", "test_named_forgeries.py"}
 
 
 def uses_of_long_double(source: str) -> list[int]:

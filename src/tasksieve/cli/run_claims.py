@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import verify as verifier
+from ..proof.forms import label_words, stated_problem
 from ..report.rows import coefficient_rows, row_labels
 from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, PROOF
@@ -88,18 +89,18 @@ def _compare_problem(
 ) -> tuple[float, float]:
     """Loss, penalty, weights, ... of the saved model on the data; gives its strengths in the format's units."""
     try:
-        header, arrays, alpha, ridge = saved.estimator._in_words_of_the_format(**rows)
+        header, arrays, alpha, ridge = stated_problem(saved.estimator, rows)
     except ValueError as error:
         raise _refuse(folder, f"the saved model does not go with the data: {error}") from None
     for name in PARTS:
         if not _same(header[name], cert[name]):
             raise _refuse(folder, f"{name} of the model is {header[name]}, in {PROOF} {cert[name]}")
     for name in LABELS:
-        if _words(header[name]) != _words(cert[name]):
+        if label_words(header[name]) != label_words(cert[name]):
             raise _refuse(folder, f"the {name} of the data are {header[name]}, in {PROOF} {cert[name]}")
     if not math.isclose(header["unit"], cert["unit"], rel_tol=1e-12):
         raise _refuse(folder, f"the unit of the objective is {header['unit']}, in {PROOF} {cert['unit']}")
-    if _words(saved.estimator.tasks_.tolist()) != _words(cert["tasks"]):
+    if label_words(saved.estimator.tasks_.tolist()) != label_words(cert["tasks"]):
         raise _refuse(folder, f"the tasks of model.json are not those of {PROOF}")
     for name in ARRAYS:
         mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
@@ -118,10 +119,6 @@ def _same(mine: Any, theirs: Any) -> bool:
         return len(mine) == len(theirs) and all(map(_same, mine, theirs))
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (mine, theirs))
     return math.isclose(mine, theirs, rel_tol=1e-12) if numbers else bool(mine == theirs)
-
-
-def _words(labels: Any) -> Any:
-    return [_words(label) for label in labels] if isinstance(labels, list) else verifier._key(labels)
 
 
 def _value_at(folder: RunFolder, cert: verifier.Certificate, alpha: float) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..verify import _key
+
 
 def form_of(member: Any) -> Any:
     """What a loss or a penalty says of itself in `certificate_form`.
@@ -20,6 +22,17 @@ def form_of(member: Any) -> Any:
             "the same."
         )
     return member.certificate_form()
+
+
+def stated_problem(model: Any, rows: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], float, float]:
+    """The problem of a fitted model on data (X, y, ...): header and arrays of a certificate, alpha and ridge."""
+    found: tuple[dict[str, Any], dict[str, Any], float, float] = model._in_words_of_the_format(**rows)
+    return found
+
+
+def label_words(labels: Any) -> Any:
+    """Labels, or lists of them, as verifiers compare them."""
+    return [label_words(label) for label in labels] if isinstance(labels, list) else _key(labels)
 
 
 def plain_label(label: Any) -> Any:
