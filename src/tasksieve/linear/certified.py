@@ -217,4 +217,6 @@ class Statement:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 point = model._solve(self.data, self.problem, np.array([alpha])).points[0]
+            if getattr(point, "dual", None) is not None:
+                yield self.duals.listed(point.dual) * self._dual_scale()
             yield self.dual_of(alpha, point.features, point.rows, point.intercept)

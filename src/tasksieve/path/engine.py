@@ -73,6 +73,9 @@ class Value:
         columns were read.
     passes : float
         Over the data, in equivalents.
+    dual : array over the samples, optional
+        The dual point of the gap, where the loss is made of norms: a task that is fitted exactly has a residual of 0,
+        which says nothing about it.
     """
 
     lam: float
@@ -97,6 +100,7 @@ class Value:
     n_working: int = 0
     n_open: int = 0
     passes: float = 0.0
+    dual: Array | None = None
 
     @property
     def status(self) -> Status:
@@ -336,6 +340,7 @@ class Engine:
         goal = max(goal, self.loss.least_goal())
         converged = bool(gap <= goal)
         status, limit = (Status.CONVERGED, None) if converged else self._limit(numbers, pair, gap, goal, tally)
+        norms = self.loss.residual_norms(point.at)
         rows, live = numbers.rows, live_rows(numbers.rows)
         if len(live) < len(rows):  # rows of a block that is not zero
             features, rows = features[live], rows[live]
@@ -355,7 +360,7 @@ class Engine:
             time.perf_counter() - began,
             converged,
             tally.entries,
-            self.loss.residual_norms(point.at),
+            norms,
             penalty.ties(point.features, point.rows),
             tally.steps,
             limit,
@@ -365,6 +370,7 @@ class Engine:
             tally.working,
             self._n_open,
             design.passes - tally.passes,
+            None if norms is None else pair.dual.at.residual,
         )
 
     # -- working sets ---------------------------------------------------------------------------------------------

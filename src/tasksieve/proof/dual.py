@@ -47,8 +47,12 @@ class DualPoints:
         places = columns.places(selected)
         numbers = Numbers(selected, own, intercept, free)
         standing = standing_of(loss, penalty.restrict(selected), columns, places, numbers)
-        residual = loss.settled(loss.evaluate(columns.combine(places, standing.rows))).residual
-        root = design.samples.root
+        return self.listed(loss.settled(loss.evaluate(columns.combine(places, standing.rows))).residual)
+
+    def listed(self, residual: Array) -> Array:
+        """A dual point of the solver, in its units, as the format lists it."""
+        problem = self._problem
+        root = problem.design.samples.root
         found = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0.0)
         units = problem.units
         found = found if units is None else np.ldexp(found, units.f - units.y)
