@@ -49,7 +49,7 @@ def norm(penalty, rows, u):
             value = (1 - mix) * value + mix * np.sum(np.sqrt(np.sum(squares, axis=1)))
         elif penalty.inside == "entries":
             value = (1 - mix) * value + mix * np.sum(np.abs(rows[own]))
-        total += u[own][0] * np.sqrt(Wide(np.count_nonzero(own))) * value
+        total += u[own][0] * np.sqrt(wide(np.count_nonzero(own))) * value
     return total
 
 
