@@ -354,7 +354,10 @@ def test_path_and_prediction_with_one_of_its_values(
 ) -> None:
     table, run = classification_csv(tmp_path / "t.csv"), tmp_path / "run"
     cli("path", table, "-y", "state", "-t", "site", "-m", "logistic", "--alphas", 12, "-o", run)
-    alphas = pd.read_csv(run / "path.csv").alphas
+    path = pd.read_csv(run / "path.csv")
+    alphas = path.alphas
+    assert path.status.tolist() == ["converged"] * 12
+    assert load_model(RunFolder(run)).estimator.status_ is ts.Status.CONVERGED
     assert reports[0].chosen == 11
     assert "without a choice" in cli("predict", run, table, code=2).err
     assert "nearest is" in cli("predict", run, table, "--alpha", 1e9, code=1).err

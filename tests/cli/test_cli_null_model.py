@@ -20,6 +20,7 @@ from tasksieve.report.content import ReportContent
 from tasksieve.report.page import render
 from tasksieve.runs import RunFolder, load_model
 from tasksieve.runs.content import report_content
+from tasksieve.runs.results import read_path
 
 COVARIATES = ["PC1", "PC2", "age"]
 
@@ -155,7 +156,7 @@ def test_nested_numbers_are_the_headline(cli: CommandLine, reports: list[ReportC
     assert "the same rows count one by one" in render(content)
 
 
-def test_runs_without_a_null_model_are_shown(cli: CommandLine, tmp_path: Path) -> None:
+def test_runs_without_a_null_model_or_statuses_are_shown(cli: CommandLine, tmp_path: Path) -> None:
     """As version 0.2 has written them."""
     table = regression_csv(tmp_path / "t.csv")
     words = ("-y", "y", "-t", "region", "-x", "[a-f]", "--alphas", 8, "--cv", 3, "--compare")
@@ -164,7 +165,11 @@ def test_runs_without_a_null_model_are_shown(cli: CommandLine, tmp_path: Path) -
     content = json.loads((run / "model.json").read_text())
     new = ("null_", "increment", "overall_increment", "tuned", "one_class")
     content["cv_quality"] = {k: v for k, v in content["cv_quality"].items() if not k.startswith(new)}
+    del content["status"]
     (run / "model.json").write_text(json.dumps(content))
+    with np.load(run / "path.npz") as arrays:
+        kept = {name: arrays[name] for name in arrays.files if name != "status"}
+    np.savez(run / "path.npz", **kept)
     with np.load(run / "model.npz") as arrays:
         kept = {name: arrays[name] for name in arrays.files if not name.startswith("null_")}
     np.savez(run / "model.npz", **kept)
@@ -176,6 +181,8 @@ def test_runs_without_a_null_model_are_shown(cli: CommandLine, tmp_path: Path) -
     (run / "comparison.json").write_text(json.dumps(both))
     saved = load_model(RunFolder(run))
     assert saved.null is None
+    assert not hasattr(saved.estimator, "status_")
+    assert read_path(RunFolder(run)).status.tolist() == ["converged"] * 8
     assert saved.estimator.cv_quality_.null_values is None
     shown = report_content(RunFolder(run))
     assert shown.headline is not None

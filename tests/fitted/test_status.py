@@ -75,3 +75,15 @@ def test_a_line_for_each_value(data, capsys):
     assert int(re.search(r"working set (\d+)", lines[-1]).group(1)) > 0
     ts.MultiTaskLasso(verbose=1).path(*data, n_alphas=4)
     assert "working set" not in capsys.readouterr().err
+
+
+def test_machines_on_a_graph_tell_it(data):
+    x, y = data
+    model = ts.GraphSVC(solver="dual").fit(x, y[:, 0] > 0.0)
+    assert model.status_ is ts.Status.CONVERGED
+    with pytest.warns(match="did not reach"):
+        model.set_params(tol=1e-12, max_iter=1).fit(x, y[:, 0] > 0.0)
+    assert model.status_ is ts.Status.ITERATIONS
+    path = ts.GraphSVR(solver="dual").path(x, y[:, 0], Cs=[0.01, 0.1])
+    assert path.status.tolist() == path.to_frame()["status"].tolist() == ["converged"] * len(path)
+

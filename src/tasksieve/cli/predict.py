@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..fitted.restore import set_state
+from ..path.status import Status
 from ..runs import RunError, RunFolder, SavedModel, load_model
 from ..runs.folder import STREAM
 from ..runs.results import read_path
@@ -100,6 +101,7 @@ def choose_value(saved: SavedModel, folder: RunFolder, alpha: float | None) -> N
         objective=float(path.objectives[k]),
         dual_gap=float(path.dual_gaps[k]),
         n_iter=int(path.n_iter[k]),
+        status=Status(path.status[k]),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from ..path.status import Status
+from ..path.status import statuses_of
 from ..tasks import label_array, like
 from .answers import Answer
 from .covariates import covariates_of
@@ -438,5 +438,5 @@ def _live_covariates(points: Sequence[Any], covariates: np.ndarray) -> np.ndarra
 
 def _statuses(points: Sequence[Any], converged: np.ndarray) -> np.ndarray:
     if hasattr(points, "column"):  # such values end by their iterations, or are solved again in another way
-        return np.where(converged, str(Status.CONVERGED), str(Status.ITERATIONS))
+        return statuses_of(converged)
     return np.array([str(point.status) for point in points], dtype=str)

@@ -56,6 +56,7 @@ ATTRIBUTES = {
     "dual_gap": "dual_gap_",
     "null_objective": "null_objective_",
     "n_iter": "n_iter_",
+    "status": "status_",
     "fills": "_fills",
     "cv_quality": "cv_quality_",
 }

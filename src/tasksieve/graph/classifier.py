@@ -93,6 +93,8 @@ class GraphSVC(TaskClassification, GraphModel):
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
         Epochs of the descent, or Newton steps.
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_visits_ : int
         Rows that the descent has read, in all epochs and classes.
     solver_ : str
@@ -291,8 +293,8 @@ class GraphSVCCV(TaskClassification, GraphModelCV):
     cv_measure : str
         What ``cv_scores_`` are, in words.
     coef_, intercept_, tasks_, classes_, dual_coef_, support_, objective_, dual_gap_, null_objective_
-        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``n_visits_``, ``solver_``,
-        ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVC`.
+        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``status_``, ``n_visits_``,
+        ``solver_``, ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVC`.
 
     See Also
     --------

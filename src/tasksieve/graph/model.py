@@ -27,7 +27,7 @@ from .ranges import refuse_scaling
 from .reading import GraphData, Shape, in_form_of_y, row_major
 from .solver import Solution, StringSource
 from .string_scores import string_scores
-from .walk import Walk, stacked, totals
+from .walk import Walk, stacked, totals, worst_of
 
 SOLVERS = ("auto", "dual", "newton")
 
@@ -271,6 +271,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         self.objective_, self.dual_gap_ = totals(solutions)
         self.null_objective_ = float(sum(found.null for found in solutions))
         self.n_iter_ = max(found.n_iter for found in solutions)
+        self.status_ = worst_of(solutions).status
         self.n_visits_ = sum(found.visits for found in solutions)
         self.solver_ = solutions[0].solver
         flat = np.stack([found.beta for found in solutions]) if len(solutions) > 1 else solutions[0].beta
@@ -278,10 +279,9 @@ class GraphModel(CertifiedMachine, GraphRows):
 
     def _warn_open(self, solutions: list[Solution], stacklevel: int) -> None:
         """Warn of problems whose gap is above the tolerance."""
-        unfinished = [found for found in solutions if not found.converged]
-        if not unfinished:
+        worst = worst_of(solutions)
+        if worst.converged:
             return
-        worst = max(unfinished, key=lambda found: found.gap / max(found.null, 1e-300))
         if worst.floored:
             words = (
                 f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "

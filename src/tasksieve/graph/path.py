@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ..fitted.answers import Answer
 from .reading import GraphData
 from .solver import Solution
-from .walk import stacked, totals
+from .walk import stacked, totals, worst_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -61,6 +61,8 @@ class GraphPath:
     seconds : ndarray of shape (K,)
     converged : bool ndarray of shape (K,)
         Whether the gap came under the tolerance.
+    status : ndarray of str of shape (K,)
+        How each point ended, one of `Status`: "converged", "iterations", "stalled" or "rounding".
     interrupted : bool
         Whether the user stopped the path (Ctrl-C): then it holds the values solved until then.
     tasks : ndarray of shape (T,)
@@ -99,6 +101,7 @@ class GraphPath:
         self.solvers = np.array([point.solutions[0].solver for point in points], dtype=np.str_)
         self.seconds = np.array([point.seconds for point in points])
         self.converged = np.array([all(one.converged for one in point.solutions) for point in points], dtype=bool)
+        self.status = np.array([str(worst_of(point.solutions).status) for point in points], dtype=np.str_)
         self.interrupted = interrupted
         self.tasks = data.tasks
         self.n_features = int(model.n_features_in_)
@@ -193,7 +196,8 @@ class GraphPath:
         Returns
         -------
         pandas.DataFrame
-            C, graph_strength, objective, dual_gap, relative_gap, n_iter, n_visits, solver, seconds, converged.
+            C, graph_strength, objective, dual_gap, relative_gap, n_iter, n_visits, solver, seconds, converged,
+            status.
         """
         try:
             import pandas
@@ -211,5 +215,6 @@ class GraphPath:
                 "solver": self.solvers,
                 "seconds": self.seconds,
                 "converged": self.converged,
+                "status": self.status,
             }
         )

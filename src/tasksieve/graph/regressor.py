@@ -49,6 +49,8 @@ class GraphSVR(TaskRegression, GraphModel):
     null_objective_ : float
         The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
     n_iter_ : int
+    status_ : Status
+        How the solution ended: "converged", or why not.
     n_visits_ : int
         Rows that the descent has read, in all epochs.
     solver_ : str
@@ -159,8 +161,8 @@ class GraphSVRCV(TaskRegression, GraphModelCV):
         How good these are, task by task and overall, with standard errors: R², or accuracy and AUC, and the loss. The
         values were chosen by the same rows, and it says so.
     coef_, intercept_, tasks_, dual_coef_, support_, objective_, dual_gap_, null_objective_
-        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``n_visits_``, ``solver_``,
-        ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVR`.
+        Of the machine fitted to all rows with the values chosen, as are ``n_iter_``, ``status_``, ``n_visits_``,
+        ``solver_``, ``n_features_in_``, ``feature_names_in_`` and ``hasher_``: see `GraphSVR`.
 
     Examples
     --------

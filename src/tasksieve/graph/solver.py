@@ -31,6 +31,7 @@ from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsen
 from ..losses.hinge import Hinge, SquaredHinge
 from ..losses.logistic import Logistic
 from ..losses.rowwise import RowLoss
+from ..path.status import Status
 from .certificate import dual_sizes, is_measured, rebuilt_distance
 
 # The number by which the kernels know a loss, and the loss; as in LIBLINEAR, squares have no factor 1/2.
@@ -281,6 +282,15 @@ class Solution:
     seen: tuple[float, np.ndarray] | None = None
     intercept: np.ndarray = field(default_factory=lambda: np.zeros(0))
     floored: bool = False
+
+    @property
+    def status(self) -> Status:
+        """How it ended; Newton's method ends where it finds no better step, the descent by its epochs."""
+        if self.converged:
+            return Status.CONVERGED
+        if self.floored:
+            return Status.ROUNDING
+        return Status.STALLED if self.solver == "newton" else Status.ITERATIONS
 
 
 Progress = Callable[[str, int, float], None]

@@ -97,6 +97,11 @@ def stacked(solutions: list[Solution], n_features: int) -> tuple[np.ndarray, np.
     return (np.stack(coef), np.stack(intercept)) if len(solutions) > 1 else (coef[0], intercept[0])
 
 
+def worst_of(solutions: list[Solution]) -> Solution:
+    """That of the problems (one for each class) which is furthest from its tolerance."""
+    return max(solutions, key=lambda found: (not found.converged, found.gap / max(found.null, 1e-300)))
+
+
 def totals(solutions: list[Solution]) -> tuple[float, float]:
     """Objective and dual gap of all machines together, rounding of the sums included."""
     objective = math.fsum(found.objective for found in solutions)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import numpy as np
+
 
 class Status(StrEnum):
     """How the solution of a value ended. A member is its own name as a string: ``path.status == "converged"``.
 
-    Whatever the status, the duality gap is a true bound.
+    Whatever the status, the duality gap is a true bound. A path that was interrupted holds the values that were
+    finished, each with its own status, and says so in ``path.interrupted``.
 
     Examples
     --------
@@ -31,3 +34,8 @@ class Status(StrEnum):
     ROUNDING = "rounding"
     #: there is no finite optimum, as where unpenalised features separate the classes
     NO_OPTIMUM = "no_optimum"
+
+
+def statuses_of(converged: np.ndarray) -> np.ndarray:
+    """Of values that end by their tolerance or by their iterations."""
+    return np.where(converged, str(Status.CONVERGED), str(Status.ITERATIONS))

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from ..fitted.restore import get_state, set_state
+from ..path.status import Status
 from ..tables import Encoding, write_arrays
 from ..tables.saved import label_from, plain_label, rebuild, require_finite, require_room
 from ..tasks import Fills, label_array
@@ -108,6 +109,7 @@ def save_model(folder: RunFolder, saved: SavedModel) -> None:
         **({"needs_offset": True} if state.get("needs_offset") else {}),
         **{name: float(state[name]) for name in NUMBERS if name in state},
         "n_iter": int(state["n_iter"]),
+        **({"status": str(state["status"])} if "status" in state else {}),
         **({"cv_quality": plain_quality(state["cv_quality"])} if "cv_quality" in state else {}),
         "encoding": saved.encoding.to_json(),
         "targets": saved.targets,
@@ -185,6 +187,8 @@ def _rebuild(
         state["classes"] = _classes_from(content["classes"])
     if "fills_features" in arrays:
         state["fills"] = _fills_from(arrays["fills_features"], arrays["fills_means"], len(names))
+    if "status" in content:  # runs of version 0.2 tell none
+        state["status"] = Status(content["status"])
     if "cv_quality" in content:
         state["cv_quality"] = quality_from(content["cv_quality"])
     coef: Any = rows.toarray().reshape(shape)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..path.status import Status, statuses_of
 from ..report.content import ExtraTable, FitQuality
 from ..report.members import member_tables
 from ..report.rows import multinomial
@@ -106,6 +107,7 @@ class SavedPath:
     seconds: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
+    status: np.ndarray
     null_objective: float
     coefs: list[scipy.sparse.csr_array]
     intercepts: np.ndarray
@@ -119,7 +121,8 @@ def write_path(folder: RunFolder, path: Any) -> None:
     arrays.update(pack_rows(coefs))
     arrays["coef_shape"] = np.array(path.coef(0).shape)
     arrays["intercepts"] = np.stack([path.intercept(k) for k in range(len(path))])
-    write_table(folder / "path.csv", {name: arrays[name] for name in PATH_ARRAYS})
+    arrays["status"] = np.asarray(path.status)
+    write_table(folder / "path.csv", {name: arrays[name] for name in (*PATH_ARRAYS, "status")})
     write_arrays(folder / "path.npz", arrays)
 
 
@@ -138,8 +141,12 @@ def read_path(folder: RunFolder) -> SavedPath:
             raise ValueError("intercepts")
         coefs = [stacked[k * n_tasks : (k + 1) * n_tasks] for k in range(n_values)]
         values = {name: arrays[name] for name in PATH_ARRAYS}
+        told = arrays.get("status", statuses_of(values["converged"]))  # runs of version 0.2 tell none
+        if told.shape != (n_values,):
+            raise ValueError("lengths")
         return SavedPath(
             **values,
+            status=np.array([str(Status(word)) for word in told.tolist()], dtype=str),
             null_objective=float(arrays["null_objective"]),
             coefs=coefs,
             intercepts=arrays["intercepts"],
