@@ -40,7 +40,13 @@ def test_storages(name):
     check_storage(make, values=values)
 
 
-@pytest.mark.parametrize("name", registry.ESTIMATORS)
+def slow_where_alpha_is_chosen(name):
+    """The model inside is checked by itself; one cross-validation is enough for the quick run."""
+    chosen = name.endswith("cross-validated") and name != "lasso, cross-validated"
+    return pytest.param(name, marks=pytest.mark.slow) if chosen else name
+
+
+@pytest.mark.parametrize("name", [slow_where_alpha_is_chosen(name) for name in registry.ESTIMATORS])
 def test_estimators(name):
     check_estimator(registry.ESTIMATORS[name], quick=True)
 

@@ -29,7 +29,6 @@ ANSWER = (
     "model.json",
     "cv_scores.csv",
 )
-KILLS = 20
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +58,8 @@ def refuse_corruption(run: Path) -> None:
         load_model(folder)
 
 
-def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_kills", [8, pytest.param(30, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: Path, n_kills: int) -> None:
     table = tmp_path / "t.npz"
     X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=10, n_rows=40, n_features=150, random_state=0)
     np.savez(table, X=X, y=y, task=task)
@@ -86,10 +86,10 @@ def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: P
 
     moments = random.Random(2015)
     kills = rounds = resumed = 0
-    while kills < KILLS:
+    while kills < n_kills:
         run, how = tmp_path / f"run{rounds % 2}", "--overwrite" if rounds >= 2 else "--resume"
         rounds += 1
-        assert rounds < 10 * KILLS
+        assert rounds < 10 * n_kills
         while True:
             code = server.run(*fit, run, how, kill_at=moments.randrange(requests + requests // 10))
             assert code in (0, -signal.SIGKILL), code
@@ -99,7 +99,7 @@ def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: P
             kills += 1
             how = "--resume" if (run / "config.json").exists() or how == "--resume" else how
             resumed += (run / "pieces").is_dir()
-            if kills >= KILLS:  # enough: in peace to the end
+            if kills >= n_kills:  # enough: in peace to the end
                 assert server.run(*fit, run, how) == 0
                 break
         assert server.run(*fit, run, "--resume") == 0  # whatever it was, it is finished now

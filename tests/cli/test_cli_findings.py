@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -307,12 +308,13 @@ def test_an_interrupted_comparison_goes_on_or_is_left_out(cli: CommandLine, tmp_
     fit = ("fit", tmp_path / "t.csv", *DATA, *COMPARED)
     asked = (*fit, "--compare", "--outer-folds", 3, "--level", 0.8)
     cli(*asked, "-o", tmp_path / "whole")
-    for name in ("on", "out", "no"):
-        with stop_at(9):
-            told = cli(*asked, "-o", tmp_path / name, code=130)
-        assert "2 of 3 outer folds finished so far" in told.err
-        assert "Interrupted: only the rows of 2 of 3 folds" in (tmp_path / name / "comparison.json").read_text()
-        assert (tmp_path / name / "coefficients.csv").is_file()
+    with stop_at(9):
+        told = cli(*asked, "-o", tmp_path / "on", code=130)
+    assert "2 of 3 outer folds finished so far" in told.err
+    assert "Interrupted: only the rows of 2 of 3 folds" in (tmp_path / "on" / "comparison.json").read_text()
+    assert (tmp_path / "on" / "coefficients.csv").is_file()
+    for name in ("out", "no"):
+        shutil.copytree(tmp_path / "on", tmp_path / name)
     heard: list[ts.Progress] = []
     with ts.watch(heard.append):
         cli(*asked, "-o", tmp_path / "on", "--resume")

@@ -341,6 +341,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [ts.GraphSVCCV(Cs=3, cv=2, tol=1e-4), ts.GraphSVRCV(Cs=3, cv=2, tol=1e-4, loss="squared")],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,

@@ -577,15 +577,18 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [
-        ts.GraphSVC(),
-        ts.GraphSVC(loss="logistic", tol=1e-4),
-        ts.GraphSVR(),
-        ts.GraphSVR(loss="squared", C=10.0),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    [ts.GraphSVC(), ts.GraphSVR()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
 )
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [ts.GraphSVC(loss="logistic", tol=1e-4), ts.GraphSVR(loss="squared", C=10.0)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learn_checks_of_other_losses(estimator, check):
     check(estimator)
 
 
