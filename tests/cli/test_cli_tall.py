@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from cli_helpers import CommandLine, regression_csv
 
-from tasksieve.cli import chunked
+from tasksieve.path import policy
 from tasksieve.tables import chunk_folds
 
 FEW = ("-y", "y", "-t", "region", "--alpha", 0.1, "--no-report")
@@ -23,7 +23,7 @@ FEW = ("-y", "y", "-t", "region", "--alpha", 0.1, "--no-report")
 
 @pytest.fixture
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunked, "TALL_CELLS", 1000)
+    monkeypatch.setattr(policy, "TALL_TABLE_CELLS", 1000)
 
 
 def config_of(run: Path) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_a_configuration_of_a_tall_table_serves_others(
     """How a table is read is decided for each, unless somebody asked; a run that is resumed goes on as it was begun."""
     table = written(tmp_path, "csv")
     with monkeypatch.context() as low:
-        low.setattr(chunked, "TALL_CELLS", 1000)
+        low.setattr(policy, "TALL_TABLE_CELLS", 1000)
         cli("fit", table, *FEW, "-o", tmp_path / "tall", "-q")
     rows = config_of(tmp_path / "tall")["chunk_rows"]
     config = ("--config", tmp_path / "tall" / "config.json")

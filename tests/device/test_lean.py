@@ -12,9 +12,10 @@ from device_helpers import DEVICES, KEPT, tensor
 
 from tasksieve.design import Design, PackedColumns, as_storage
 from tasksieve.design.device.matrix import DeviceMatrix
-from tasksieve.path import lean
+from tasksieve.path.policy import choose_for_problem
 from tasksieve.path.problem import Problem
 from tasksieve.path.solve import solve_path
+from tasksieve.path.walks import problem_facts
 
 CASES: dict[str, dict[str, Any]] = {
     "equal tasks": {},
@@ -70,8 +71,8 @@ def test_as_the_engine_solves(name: str, dtype: str, device: str) -> None:
     x, flat, y, weights = drawn(case, dtype)
     here = problem_of(x, case, flat, y, weights)
     there = problem_of(DeviceMatrix(tensor(x, dtype, device)), case, flat, y, weights)
-    assert lean.serves(there)
-    assert not lean.serves(here)
+    assert choose_for_problem(problem_facts(there, 12)).kind == "device"
+    assert choose_for_problem(problem_facts(here, 12)).kind != "device"
     grid = here.lambda_max() * np.geomspace(1.0, 0.05, 12)
     assert there.lambda_max() == pytest.approx(here.lambda_max(), rel=1e-12)
     plain, found = (solve_path(p, grid, tol=1e-9) for p in (here, there))

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.path import gram
+from tasksieve.path import walks
 
 from .cases import CLASSIFIERS, Case
 
@@ -162,13 +162,13 @@ def guarded(seconds: int) -> Iterator[list[Any]]:
 @contextmanager
 def way_of(case: Case, anew: bool) -> Iterator[None]:
     """Single strengths of small problems are the engine's: half of the cases, first fits only, go the Gram way."""
-    plain = gram.serves
+    plain = walks.choose_for_problem
     if not anew and np.frexp(case.alpha)[0] < 0.75:
-        gram.serves = lambda problem, n_values: plain(problem, 100)  # type: ignore[assignment]
+        walks.choose_for_problem = lambda facts: plain(replace(facts, n_values=100))  # type: ignore[assignment]
     try:
         yield
     finally:
-        gram.serves = plain
+        walks.choose_for_problem = plain  # type: ignore[assignment]
 
 
 def fit(case: Case, arguments: dict[str, Any], seconds: int = 60, **changes: Any) -> tuple[Any, Stored]:

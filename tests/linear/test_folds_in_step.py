@@ -11,6 +11,7 @@ import scipy.sparse
 import tasksieve as ts
 from tasksieve.linear import cross_validation
 from tasksieve.linear.early_stopping import MeanCurve
+from tasksieve.path import policy
 
 ATTRIBUTES = ("cv_scores_", "alpha_", "alphas_", "coef_", "intercept_", "dual_gap_", "objective_")
 
@@ -45,7 +46,7 @@ class Columns(ts.Storage):
 def alone(monkeypatch, model, *args, **rows):
     """What the model is if every fold is solved on its own."""
     with monkeypatch.context() as patched:
-        patched.setattr(cross_validation, "dear", lambda data, n_walks: False)
+        patched.setattr(cross_validation, "walk_in_step", lambda data, n_walks: False)
         model.fit(*args, **rows)
     return {name: np.copy(getattr(model, name)) for name in ATTRIBUTES}, model.passes_
 
@@ -125,7 +126,7 @@ def test_data_in_memory_are_not_walked_in_step(rng, monkeypatch):
 
 def test_folds_whose_anchors_would_fill_memory_are_walked_alone(rng, tmp_path, monkeypatch):
     X, y, task = problem(rng)
-    monkeypatch.setattr(cross_validation, "AFFORDABLE", 0)
+    monkeypatch.setattr(policy, "SHARED_BYTES", 0)
     monkeypatch.setattr(cross_validation, "Lockstep", None)
     ts.MultiTaskLassoCV(n_alphas=3, cv=3).fit(mapped(tmp_path, X), y, task=task)
 

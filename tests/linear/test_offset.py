@@ -317,10 +317,10 @@ def test_units_of_labels_are_those_of_offsets(data):
 
 
 def test_tall_data_too(data, monkeypatch):
-    from tasksieve.linear import tall
+    from tasksieve.path import policy
 
     x, y, task, s, offset = data
-    monkeypatch.setattr(tall, "_TALL_BYTES", 0)
+    monkeypatch.setattr(policy, "TALL_BYTES", 0)
     one = ts.MultiTaskLasso(0.2, tol=1e-9).fit(x, y, task=task, sample_weight=s, offset=offset)
     two = ts.MultiTaskLasso(0.2, tol=1e-9).fit(x, y - offset, task=task, sample_weight=s)
     np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-6)

@@ -9,7 +9,7 @@ from exact_numbers import wide
 from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
-from tasksieve.linear import tall
+from tasksieve.path import policy
 
 
 def offset_problem(rng, amplitude, offset=1e12):
@@ -134,7 +134,7 @@ MODELS = {
 @pytest.mark.parametrize(("x", "y", "s"), [(200, 0, 0), (-660, 0, 0), (0, 400, 0), (0, -450, 900), (600, 300, -1000)])
 def test_powers_of_two_in_the_units_change_no_bit(rng, monkeypatch, name, x, y, s):
     """X, y and weights multiplied by powers of two: the same numbers up to these powers, gap included."""
-    monkeypatch.setattr(tall, "_SMALL_BYTES", -1)  # sums of products serve ordinary sizes alone
+    monkeypatch.setattr(policy, "SMALL_BYTES", -1)  # sums of products serve ordinary sizes alone
     kind, power, label = MODELS[name]
     X, Y, weights = rng.standard_normal((30, 6)), rng.standard_normal(30), rng.uniform(0.5, 2.0, 30)
     Y += X[:, 0]

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import tasksieve as ts
 from tasksieve.design import sums
 from tasksieve.linear import tall
+from tasksieve.path import policy
 from tasksieve.tasks import read_tasks
 from tasksieve.tasks.source import RowSource
 
@@ -30,13 +31,13 @@ def make(n: int = 600, d: int = 9, tasks: int = 4, seed: int = 0) -> tuple[np.nd
 @pytest.fixture(params=["blocks", "at once"])
 def gathered(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[Any]:
     """Everything is tall here, and read in small blocks, or at once; whoever asks for columns is noted."""
-    monkeypatch.setattr(tall, "_SMALL_BYTES", -1 if request.param == "blocks" else 1 << 30)
-    monkeypatch.setattr(tall, "_FEWEST_SMALL", 0.0)
+    monkeypatch.setattr(policy, "SMALL_BYTES", -1 if request.param == "blocks" else 1 << 30)
+    monkeypatch.setattr(policy, "ROWS_A_FEATURE_SMALL", 0.0)
     asked: list[Any] = []
     whole = RowSource.storage.func  # type: ignore[attr-defined]
     monkeypatch.setattr(RowSource, "storage", property(lambda self: asked.append(self) or whole(self)))
-    monkeypatch.setattr(tall, "_TALL_BYTES", 0)
-    monkeypatch.setattr(tall, "_FEWEST_ROWS", 0.0)
+    monkeypatch.setattr(policy, "TALL_BYTES", 0)
+    monkeypatch.setattr(policy, "ROWS_A_FEATURE_TALL", 0.0)
     monkeypatch.setattr(sums, "BLOCK_BYTES", 8 * 11 * 64)
     return asked
 
@@ -44,8 +45,8 @@ def gathered(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 def ordinarily(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
     """The same by the way of the engine."""
     with monkeypatch.context() as context:
-        context.setattr(tall, "_TALL_BYTES", np.inf)
-        context.setattr(tall, "_SMALL_BYTES", -1)
+        context.setattr(policy, "TALL_BYTES", np.inf)
+        context.setattr(policy, "SMALL_BYTES", -1)
         return run()
 
 
@@ -196,7 +197,7 @@ def test_drift_is_read_twice(monkeypatch: pytest.MonkeyPatch, gathered: list[Any
     X, y, task = make(2000)
     X[:4, 4] += 1e6
     monkeypatch.setattr(sums, "BLOCK_BYTES", 8 * 11 * 4)
-    monkeypatch.setattr(tall, "_SMALL_BYTES", -1)
+    monkeypatch.setattr(policy, "SMALL_BYTES", -1)
     path = ts.MultiTaskLasso(standardize=True).path(X, y, task=task, n_alphas=4)
     assert path.passes == 2.0
     assert np.all(path.relative_gaps <= 1e-6)

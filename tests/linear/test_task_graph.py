@@ -110,12 +110,12 @@ def test_standardised_and_scaled_data_have_the_same_graph(data):
 
 def test_tall_data_and_paths_know_of_it(data, monkeypatch):
     """Neither the Gram way nor sums over rows take the place of the engine where there is a graph."""
-    from tasksieve.linear import tall
+    from tasksieve.path import policy
 
     x, y, task = data
     model = ts.MultiTaskRegressor(task_graph="chain", graph_strength=5.0, tol=1e-9)
     path = model.path(x, y, task=task, n_alphas=6, eps=0.05)
-    monkeypatch.setattr(tall, "_TALL_BYTES", 0)
+    monkeypatch.setattr(policy, "TALL_BYTES", 0)
     again = model.path(x, y, task=task, n_alphas=6, eps=0.05)
     assert np.array_equal(path.objectives, again.objectives)
     own = ts.MultiTaskRegressor(alpha=path.alphas[4], task_graph="chain", graph_strength=5.0, tol=1e-9)

@@ -8,7 +8,7 @@ from helpers import Judge, dense_coefficients, every_storage, random_case, rando
 
 import tasksieve as ts
 from tasksieve.design.moments import Moments, panel_diagonal, panels_to_square
-from tasksieve.path import gram
+from tasksieve.path import gram, policy
 from tasksieve.path.solve import solve_path
 
 OPTIONS = {
@@ -132,9 +132,9 @@ def test_the_engine_goes_on_where_the_walk_ends(rng, monkeypatch):
     """More features in play than the rows can bear, or a goal that the statistics cannot prove."""
     X, Y = rng.standard_normal((30, 300)), rng.standard_normal((30, 4))
     counts = walked(monkeypatch)
-    monkeypatch.setattr(gram, "_LEAST_ROOM", 40)
-    monkeypatch.setattr(gram, "_WIDEST", 100)
-    monkeypatch.setattr(gram, "_ROOM", 1.0)
+    monkeypatch.setattr(policy, "LEAST_FEATURES_IN_PLAY", 40)
+    monkeypatch.setattr(policy, "WIDEST", 100)
+    monkeypatch.setattr(policy, "FEATURES_IN_PLAY", 1.0)
     path = ts.MultiTaskLasso().path(X, Y, n_alphas=15)
     assert 0 < counts[0] < 15
     assert path.converged.all()
@@ -155,7 +155,7 @@ def test_the_gram_way_is_asked_for_by_nothing_but_auto(rng, monkeypatch):
     ts.CalibratedMultiTaskLasso().path(X, Y, n_alphas=3)
     model = ts.MultiTaskLasso(0.1, warm_start=True).fit(X, Y)
     assert counts == []  # so small a fit is the engine's
-    monkeypatch.setattr(gram, "_LEAST_SINGLE", 0.0)
+    monkeypatch.setattr(policy, "LEAST_WORK", 0.0)
     model = ts.MultiTaskLasso(0.1, warm_start=True).fit(X, Y)
     assert counts == [1]
     model.fit(X, Y)  # from the last solution: the engine's

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..design.memory import free_memory
-from ..linear.tall import sums_serve
+from ..path.policy import sums_are_smaller, table_is_tall
 from ..report.content import FitQuality
 from ..runs import ModelKind
 from ..runs.folder import PROOF
@@ -25,10 +25,6 @@ SUMMED = ("lasso", "elastic-net", "sparse-group")
 # What a table takes while it is read, encoded and fitted: its numbers, several times; and the share that may be taken.
 COPIES, SHARE = 4.0, 0.5
 CELL_BYTES = 8.0
-# Tables of more cells than this, in columns so few and rows so many that sums say all, are not held in memory.
-TALL_CELLS = 1 << 23
-MOST_COLUMNS = 3000
-
 
 @dataclass(frozen=True)
 class Chunks:
@@ -66,7 +62,7 @@ def decide_chunks(config: dict[str, Any], kind: ModelKind, whole: bool = False) 
     rows, columns = size
     cells = rows * columns
     larger = COPIES * max(CELL_BYTES * cells, os.path.getsize(config["table"])) > SHARE * free_memory()
-    tall = cells > TALL_CELLS and columns <= MOST_COLUMNS and sums_serve(rows, columns, 1)
+    tall = table_is_tall(rows, columns)
     if not larger and not tall:
         return None
     about = "" if _format(config) == "parquet" else "about "
@@ -148,7 +144,7 @@ def read_chunked(config: dict[str, Any], chunks: Chunks) -> ChunkedProblem | Non
             seed=config.get("seed", 0),
             fit_intercept=config.get("fit_intercept", True),
             n_jobs=config["threads"],
-            serves=partial(sums_serve, cells=cells) if chunks.tall else None,
+            serves=partial(sums_are_smaller, n_cells=cells) if chunks.tall else None,
         )
     except NotTall:
         return None

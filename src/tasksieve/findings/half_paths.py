@@ -23,15 +23,15 @@ import joblib
 import numpy as np
 
 from ..design import SharedReading, one_blas_thread
-from ..design.memory import free_memory
 from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
-from ..linear.cross_validation import AFFORDABLE, IDLE, sketch
+from ..linear.cross_validation import IDLE, sketch
 from ..linear.training_walk import TrainingWalk
-from ..path.gram import serves
 from ..path.lockstep import Lockstep
+from ..path.policy import sums_pay_on_halves, walks_that_fit
 from ..path.problem import Problem
 from ..path.solve import Value
+from ..path.walks import problem_facts
 from ..tasks import TaskData
 from .halves import Halves
 
@@ -42,7 +42,6 @@ _COMPANY = 10  # of those walk in step where readings cost little
 _AT_ONCE = 4  # values that are asked for together, where a walk finds them so
 _EVEN = 4  # values until about q features are to be expected; from there steps grow
 _USUAL = 10  # values until q features were used
-_WIDEST = 2  # features a row of a task, up to which sums over rows are less work than rows, half of which are absent
 _LEAST_STEP, _MOST_STEP = 0.02, 0.3  # of log alpha
 _DEEPEST = math.log(1e3)  # of log alpha below the largest: where nothing new is worth the time
 
@@ -218,18 +217,12 @@ class HalfPaths:
             self._elsewhere = 0.0
 
     def _together(self, n_halves: int) -> int:
-        """Halves that walk in step, for which there is memory.
-
-        What each keeps of every feature (anchors, norms and a few vectors) may together be a gigabyte, or half of X if
-        a quarter of the free memory holds that.
-        """
+        """Halves that walk in step, for which there is memory."""
         data = self._data
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
-        each = data.n_features * (96 + 32 * columns)
         stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
-        room = max(AFFORDABLE, min(stored // 2, int(min(free_memory(), 2.0**62)) // 4))
         wanted = n_halves if data.storage.dear and not keeping() else _COMPANY
-        return max(2, min(room // each, wanted))
+        return max(2, min(walks_that_fit(data.n_features, columns, stored), wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
         """What all halves depend on, where finished ones are kept."""
@@ -277,9 +270,8 @@ class HalfPaths:
 
     def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
-        model, n_values, design = self._model, _USUAL, problem.design
-        rows = design.n_rows if design.shared else design.n_samples / design.n_tasks
-        by_sums = design.n_features <= _WIDEST * rows and serves(problem, n_values)
+        model, n_values = self._model, _USUAL
+        by_sums = sums_pay_on_halves(problem_facts(problem, n_values, by_device=False))
         if model.screening == "auto" and not by_sums:
             model = copy(model)
             # So few values, so near the top, need no safe rule: working sets keep the columns few, and certificates

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ..path.policy import Choice
 from ..path.status import statuses_of
 from ..tasks import label_array, like
 from .answers import Answer
@@ -94,6 +95,9 @@ class RegularizationPath:
     status : str ndarray of shape (K,)
         How each value ended, one of `Status`: "converged", "iterations" (``max_iter`` was spent), "stalled",
         "rounding" (double precision resolves no smaller gap), "no_optimum".
+    choice : Choice
+        Which solver followed the path to its end, "rows", "sums" or "device" (``choice.kind``), and why
+        (``choice.reason``).
     passes : float
         Full passes over X spent, in equivalents: a pass over a tenth of the columns counts 0.1.
     interrupted : bool
@@ -120,6 +124,9 @@ class RegularizationPath:
     True
     """
 
+    #: of paths that version 0.2 has pickled
+    choice: Choice | None = None
+
     def __init__(
         self,
         points: Sequence[Any],
@@ -136,7 +143,9 @@ class RegularizationPath:
         facts: DataFacts | None = None,
         classes: Any = None,
         scale: Scale = (None, 0),
+        choice: Choice | None = None,
     ) -> None:
+        self.choice = choice
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.tasks = tasks
         self.n_features = n_features
@@ -243,7 +252,9 @@ class RegularizationPath:
         model._set_scale(*self._scale)
         if self.feature_names is not None:
             model.feature_names_in_ = self.feature_names
-        return set_state(model, n_features=self.n_features, null_objective=self.null_objective)
+        return set_state(
+            model, n_features=self.n_features, null_objective=self.null_objective, choice=self.choice
+        )
 
     def certificate(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, *, offset: Any = None

@@ -57,6 +57,7 @@ ATTRIBUTES = {
     "null_objective": "null_objective_",
     "n_iter": "n_iter_",
     "status": "status_",
+    "choice": "choice_",
     "fills": "_fills",
     "cv_quality": "cv_quality_",
 }

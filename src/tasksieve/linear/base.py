@@ -35,6 +35,7 @@ from ..fitted.restore import DataFacts
 from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
 from ..path.choose import fastest
+from ..path.policy import handed_over
 from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.certificate import Certificate
@@ -160,11 +161,14 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 progress=self._progress(),
                 by_gram=tall is None,
             )
+        if tall is not None:
+            solution.choice = handed_over(tall.choice)
         if not len(solution.points):
             raise solution.reason or KeyboardInterrupt
         point = solution.points[0]
         self._set_features(X, data)
         self._set_solution(data, point)
+        self.choice_ = solution.choice
         self.null_objective_ = float(solution.null_objective) / self._unit(data)
         self._set_scale(problem.design.scale, problem.units.x)
         self._warn_scales(data, problem, getattr(self, "feature_names_in_", None))
@@ -391,6 +395,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         )
         solution.points = [*begun.points, *solution.points]
         solution.passes += begun.passes
+        solution.choice = handed_over(begun.choice)
         return solution
 
     def _solve(
@@ -499,6 +504,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             estimator=self,
             facts=DataFacts.of(data, (point.features for point in solution.points)),
             scale=scale,
+            choice=solution.choice,
         )
         if solution.interrupted:
             why = "" if isinstance(solution.reason, KeyboardInterrupt | None) else f" {solution.reason}"

@@ -112,6 +112,8 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
         (of the best of both so far) and ``seconds``.
@@ -350,8 +352,10 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
+    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
         As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in `CalibratedMultiTaskLasso`.
 
     See Also
     --------

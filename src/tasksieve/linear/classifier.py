@@ -122,6 +122,8 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.

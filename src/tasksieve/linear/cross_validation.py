@@ -30,6 +30,7 @@ from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
 from ..fitted.quality import HeldOutQuality
 from ..path.lockstep import Lockstep
+from ..path.policy import walks_share_readings
 from ..path.problem import Problem
 from ..path.solve import PathSolution, Value
 from ..plotting import score_curve
@@ -56,9 +57,6 @@ if TYPE_CHECKING:
 # ahead of the slowest one, and which may turn out useless: at least those, more where company saves readings.
 SCORED_TOGETHER = 4
 AHEAD, AHEAD_READING = SCORED_TOGETHER, PATIENCE
-
-# Bytes of memory that nobody needs to ask for.
-AFFORDABLE = 1 << 30
 
 # Parameters that change no number of a fold, whose rows are known.
 IDLE = ("n_jobs", "verbose", "warm_start", "random_state")
@@ -192,7 +190,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         early = self.early_stopping and self._automatic
         # Folds that walk in step are finished together. A `checkpoint` keeps those that are finished: then one by one.
         shared = None
-        if dear(data, len(folds) + 1) and (early or not keeping()):
+        if walk_in_step(data, len(folds) + 1) and (early or not keeping()):
             shared = SharedReading(data.storage, kernel_threads())
         given = data if shared is None else replace(data, storage=shared.seat())
         problems = [model._problem(given, threads) for model in models]
@@ -237,6 +235,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         self.alpha_ = float(grid[k])
         self._set_features(X, data)
         self._set_solution(data, solution.points[k])
+        self.choice_ = self.path_.choice
         self.null_objective_ = self.path_.null_objective
         self._set_scale(problem.design.scale, problem.units.x)
         self.n_scored_ = n_scored[best]
@@ -314,15 +313,10 @@ def sketch(data: TaskData, threads: int) -> np.ndarray:
     return data.storage.products(vector, np.array([0, data.n_rows]), False, None, False, threads)
 
 
-def dear(data: TaskData, n_walks: int) -> bool:
-    """Whether reading X is what passes cost, and memory allows to solve all folds at the same time.
-
-    What all walks together keep of every feature (anchors, norms and a few vectors) may not be more than half of X, nor
-    does it matter below a gigabyte.
-    """
-    kept_bytes = n_walks * data.n_features * (96 + 32 * data.n_tasks)
+def walk_in_step(data: TaskData, n_walks: int) -> bool:
+    """Whether one reading of X is to serve all folds."""
     stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
-    return bool(data.storage.dear) and kept_bytes <= max(AFFORDABLE, stored // 2)
+    return walks_share_readings(bool(data.storage.dear), n_walks, data.n_features, data.n_tasks, stored)
 
 
 @dataclass
@@ -476,10 +470,13 @@ class _Folds:
         def fold(f: int) -> Callable[[], FoldResult]:
             return lambda: self._solve(m, f, model, alphas, steps, curve, ahead)
 
+        walks: list[TrainingWalk] = []
+
         def all_rows() -> list[Value]:
             assert whole is not None
             final, data, problem = whole
             walk = TrainingWalk(final, data, len(alphas), self._threads, problem)
+            walks.append(walk)
             pace = _Pace() if curve is None else _InStep(steps, curve, ahead)
             return walk_along(walk, alphas, final._progress(f"{self._name}, all rows"), pace)
 
@@ -500,7 +497,8 @@ class _Folds:
             return StepResult(results, n_scored, None)
         problem = whole[2]
         null = float(np.ldexp(problem.loss.null.value, problem.units.f))
-        return StepResult(results[:-1], n_scored, PathSolution(null, results[-1][:n_scored], problem.design.passes))
+        points, passes = results[-1][:n_scored], problem.design.passes
+        return StepResult(results[:-1], n_scored, PathSolution(null, points, passes, choice=walks[0].choice))
 
     def _solve(
         self,

@@ -80,6 +80,8 @@ class MultiTaskElasticNet(TaskRegression, FitsMoments):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -214,7 +216,7 @@ class MultiTaskElasticNetCV(TaskRegression, ComparesMoments):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
+    coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_, n_features_in_, feature_names_in_
         As in `MultiTaskElasticNet`, of the model with ``alpha_`` and ``l1_ratio_`` on all rows.
 
     See Also

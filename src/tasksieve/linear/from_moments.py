@@ -24,6 +24,7 @@ from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
+from ..path.policy import Kind, choose_for_data
 from ..path.tall import Unusable
 from ..tasks import (
     GatheredFolds,
@@ -39,7 +40,7 @@ from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
 from .held_out import Solved
 from .null_model import as_null, null_of_sums
-from .tall import Tall, is_tall, may_be_tall, say_where, suits
+from .tall import Tall, facts_of_data, may_be_tall, say_where
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
 _TOGETHER = 8  # values of all folds, before they decide whether to go on
@@ -120,7 +121,10 @@ class ComparesMoments(PathEstimatorCV):
             return False
         models = self._candidates()
         data = self._read(X, y, task, sample_weight)
-        if not all(suits(model) and is_tall(model, data, 2) for model in models):
+        if data.source is None:
+            return False
+        choices = [choose_for_data(facts_of_data(model, data, 2), folds=True) for model in models]
+        if any(choice.kind is not Kind.SUMS_IN_BLOCKS for choice in choices):
             return False
         found = make_folds(
             self.cv,
@@ -143,7 +147,8 @@ class ComparesMoments(PathEstimatorCV):
         small = data.source.dtype.type in SMALL_TYPES
         try:
             talls = [
-                Tall(model, gathered.whole, data, names, small=small, readings=gathered.readings) for model in models
+                Tall(model, gathered.whole, data, names, small=small, readings=gathered.readings, choice=choice)
+                for model, choice in zip(models, choices, strict=True)
             ]
         except Unusable:
             return False
@@ -230,6 +235,7 @@ class ComparesMoments(PathEstimatorCV):
         self.path_ = tall.as_path(solution, grid, stacklevel=5 if exact else 4)  # a step more from rows
         self.alpha_ = float(grid[k])
         self._set_solution(tall.facts, solution.points[k])
+        self.choice_ = self.path_.choice
         tall.set_measures(self, solution)
         self.n_scored_ = n_scored[best]
         self.path_scores_ = scores[best][: self.n_scored_]

@@ -188,6 +188,8 @@ class MultiTaskRegressor(_AnyRegression, PathEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -309,7 +311,7 @@ class MultiTaskRegressorCV(_AnyRegression, PathEstimatorCV):
         in step and share them.
     shared_coef_, specific_coef_, selected_groups_
         As in `MultiTaskRegressor`, with a penalty that has parts or groups.
-    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_
+    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_, choice_
         As in `MultiTaskRegressor`, of the model with ``alpha_`` on all rows.
     n_features_in_, feature_names_in_
         As in every model.

@@ -117,6 +117,8 @@ class MultiTaskGroupLasso(_OnGroups, PathEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -232,7 +234,7 @@ class MultiTaskGroupLassoCV(_OnGroups, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, selected_groups_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_
+    coef_, selected_groups_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
         As in `MultiTaskGroupLasso`, of the model with ``alpha_`` on all rows.
     n_features_in_, feature_names_in_
         As in every model.

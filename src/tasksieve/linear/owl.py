@@ -162,6 +162,8 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -280,8 +282,10 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
+    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
         As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in `MultiTaskOWL`.
 
     See Also
     --------
@@ -563,6 +567,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -693,8 +699,10 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
+    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, status_, choice_
         As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in `MultinomialOWL`.
 
     See Also
     --------

@@ -111,6 +111,8 @@ class MultiTaskQuantile(_QuantileLoss, PathEstimator):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -228,7 +230,7 @@ class MultiTaskQuantileCV(_QuantileLoss, PathEstimatorCV):
         Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
     passes_ : float
         Readings of X by folds and path together, in equivalents.
-    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_
+    coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_, choice_
         As in `MultiTaskQuantile`, of the model with ``alpha_`` on all rows.
     n_features_in_, feature_names_in_
         As in every model.

@@ -243,6 +243,8 @@ class MultiTaskSparseGroupLasso(_EitherLoss, FitsMoments):
     n_iter_ : int
     status_ : Status
         How the solution ended: "converged", or why not.
+    choice_ : Choice
+        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -410,8 +412,10 @@ class MultiTaskSparseGroupLassoCV(_EitherLoss, ComparesMoments):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_, n_features_in_, feature_names_in_
+    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
         As in `MultiTaskSparseGroupLasso`, of the model with ``alpha_`` on all rows.
+    n_features_in_, feature_names_in_
+        As in `MultiTaskSparseGroupLasso`.
 
     See Also
     --------

@@ -11,31 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..design import one_blas_thread
-from ..design.memory import free_memory
 from ..design.sums import Gathered
 from ..fitted.arguments import kernel_threads
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES, warn_norms
 from ..losses import Squared
+from ..path import policy
 from ..path.gram import PATIENCE
+from ..path.policy import Choice, Facts, Kind, choose_for_data
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
 from ..penalties.sparse_group import is_sparse_group
 from ..tasks import TaskData, gather_at_once, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
 from .units import Units
 
-_TALL_BYTES = 32 << 20  # X smaller than this may be copied
-_FEWEST_ROWS = 4.0  # of a matrix, to a feature
-_SMALL_BYTES = 4 << 20  # X up to this is copied gladly
-_FEWEST_SMALL = 2.0  # rows of a matrix then, to a feature
-_MOST_MATRICES = 64  # for a single value: with more, sums of each cost more than a few passes over all rows
-_WORK_AT_ONCE = 2e7  # multiplications that are done before anybody can count them
-_MOST_FEATURES = 3000
-_MOST_AT_ONCE = 256  # features, where a single value is asked for: a few passes over X cost less than more of them
-_MOST_WORK = 5e10  # multiplications to form the Gram matrices, and
-_WORK_A_VALUE = 2e8  # of these, for every value
-_MOST_BYTES = 1 << 30
+GIVEN_SUMS = Choice(Kind.SUMS, "only sums over the rows are known")
 
 
 def alpha_of(largest: float, unit: float) -> float:
@@ -66,6 +57,8 @@ class Tall:
         By default the model's.
     patience : int, optional
         As of `GramWalk`.
+    choice : Choice
+        Why sums.
     """
 
     def __init__(
@@ -79,7 +72,9 @@ class Tall:
         readings: int = 1,
         n_threads: int | None = None,
         patience: int | None = None,
+        choice: Choice = GIVEN_SUMS,
     ) -> None:
+        self.choice = choice
         self.model, self.facts, self._names, self._readings = model, facts, names, readings
         penalty = penalty_of(model, facts)
         if model.task_weights is not None:
@@ -113,7 +108,7 @@ class Tall:
         solution = self.problem.solve(
             lams, tol=model.tol, max_iter=model.max_iter, progress=progress, settle=not exact
         )
-        solution.passes = float(self._readings)
+        solution.passes, solution.choice = float(self._readings), self.choice
         return solution
 
     def fit(self, exact: bool = False) -> bool:
@@ -126,6 +121,7 @@ class Tall:
             return False
         point = solution.points[0]
         model._set_solution(facts, point)
+        model.choice_ = self.choice
         self.set_measures(model, solution)
         self.warn_scales(stacklevel=3)
         if not point.converged:
@@ -181,16 +177,17 @@ def may_be_tall(X: Any) -> bool:
     parts = X if isinstance(X, list | tuple) else [X]
     if any(is_dask(part) or is_zarr(part) for part in parts):
         return True
-    return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= _TALL_BYTES // 8
+    return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= policy.TALL_BYTES // 8
 
 
 def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None = None) -> Tall | None:
     """The model on tall data, after one reading of them; None where its rows are better left where they are."""
     if data.known is not None or data.source is None or not suits(model):
         return None
-    few = is_small(model, data, n_values)
-    if not few and not is_tall(model, data, n_values):
+    choice = choose_for_data(facts_of_data(model, data, n_values))
+    if choice.kind is Kind.ROWS:
         return None
+    few = choice.kind is Kind.SUMS
     threads = kernel_threads(model.n_jobs)
     say_where(model, data)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # sizes that are not ordinary are no good
@@ -202,7 +199,15 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
         patience = PATIENCE if few else None  # rows that are at hand are another way
         try:
             found = Tall(
-                model, gathered, data, names, small=indicators, readings=readings, n_threads=threads, patience=patience
+                model,
+                gathered,
+                data,
+                names,
+                small=indicators,
+                readings=readings,
+                n_threads=threads,
+                patience=patience,
+                choice=choice,
             )
         except Unusable:
             return None
@@ -233,51 +238,23 @@ def suits(model: Any) -> bool:
     return is_sparse_group(model._penalty().get("penalty", L21()))
 
 
-def is_small(model: Any, data: TaskData, n_values: int) -> bool:
-    """Whether rows are so few that a copy of them is nothing, and yet many beside the features: with the sums of their
-    products the answer is near, and fixed costs would be most of any other way to it."""
+def facts_of_data(model: Any, data: TaskData, n_values: int) -> Facts:
+    """What the choice of a solver depends on."""
     source = data.source
-    if source is None or not source.dense or source.nbytes > _SMALL_BYTES:
-        return False
-    one = data.n_tasks == 1 or (data.shared and one_matrix(data))
-    if data.shared and not one:
-        return False
+    assert source is not None
+    one = data.n_tasks == 1 or one_matrix(data)
     weights = read_feature_weights(model.feature_weights, data.n_features)
-    if weights is not None and not weights.all():
-        return False  # what unpenalised columns explain has more digits by residuals
-    matrices = 1 if one and model.task_weights is None else data.n_tasks
-    if n_values == 1 and matrices > _MOST_MATRICES:
-        return False
-    rows = data.n_rows if one else len(data.y)
-    work = float(rows) * data.n_features * data.n_features
-    return rows >= _FEWEST_SMALL * data.n_features * matrices and work <= _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)
-
-
-def is_tall(model: Any, data: TaskData, n_values: int) -> bool:
-    """By counted work and memory."""
-    source = data.source
-    if source is None or not (source.elsewhere or (source.dense and source.nbytes >= _TALL_BYTES)):
-        return False
-    count = data.n_features
-    matrices = 1 if one_matrix(data) and model.task_weights is None else data.n_tasks
-    rows = data.n_rows if matrices == 1 else len(data.y)
-    most = _MOST_FEATURES if n_values > 1 else _MOST_AT_ONCE
-    work = float(rows) * count * count
-    if count > most:
-        return False
-    if source.elsewhere:  # there are more than two hands: what counts is what has to be moved
-        blocks = [part.tall_blocks for part in source.matrices]
-        moved = 8.0 * matrices * (count + 2.0) ** 2 * sum(blocks)
-        if sum(blocks) < 2 or not all(blocks) or moved > sum(part.nbytes for part in source.matrices):
-            return False
-    elif count > _MOST_AT_ONCE and work > min(_MOST_WORK, _WORK_A_VALUE * n_values):
-        return False
-    return sums_serve(rows, count, matrices)
-
-
-def sums_serve(rows: int, n_features: int, matrices: int, cells: int = 4) -> bool:
-    """Whether rows are so many that sums over them say the same in less memory, `cells` of them for each matrix."""
-    if rows < _FEWEST_ROWS * n_features * matrices:
-        return False
-    return 8.0 * cells * matrices * (n_features + 64.0) ** 2 <= min(_MOST_BYTES, 0.25 * free_memory())
-
+    return Facts(
+        n_values,
+        data.n_rows if one else len(data.y),
+        data.n_features,
+        data.n_tasks,
+        1 if one and model.task_weights is None else data.n_tasks,
+        n_bytes=sum(part.nbytes for part in source.matrices) if source.elsewhere else source.nbytes,
+        dense=source.dense,
+        unlike=data.shared and not one,
+        place="blocks" if source.elsewhere else "memory",
+        n_blocks=tuple(part.tall_blocks for part in source.matrices) if source.elsewhere else (),
+        by_sums=suits(model),
+        has_covariates=weights is not None and not weights.all(),
+    )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..path.gram import GramWalk
 from ..path.gram_folds import fold_moments
+from ..path.policy import Choice
 from ..path.problem import Problem
 from ..path.solve import Value
 from ..path.walks import PathWalk, asks_for_something
@@ -69,6 +70,11 @@ class TrainingWalk:
             self._problem, self._n_values, max_iter=model.max_iter, after=after, by_gram=by_gram, **options
         )
         return self._walk
+
+    @property
+    def choice(self) -> Choice | None:
+        """Which solver, and why; None as long as it is on given moments."""
+        return None if self._walk is None else self._walk.choice
 
     @property
     def passes(self) -> float:

@@ -21,7 +21,6 @@ import numpy as np
 
 from .._kernels import kernels
 from ..design import Design
-from ..design.memory import free_memory
 from ..design.moments import (
     PANEL_COLUMNS,
     PANEL_ROWS,
@@ -34,21 +33,12 @@ from ..design.moments import (
 from ..losses import TargetLoss, gamma
 from ..penalties.sparse_group import SparseGroup, is_sparse_group
 from .engine import Value
+from .policy import features_in_play
 from .problem import Problem
 from .values import Values
 
 Array = np.ndarray[Any, Any]
 
-_MOST_FEATURES = 3000  # beyond, working sets are less work than a Gram matrix
-_MOST_WORK = 5e10  # multiplications to form the Gram matrices
-_WORK_A_VALUE = 2e8  # of these, for every strength after the first
-_WORK_AT_ONCE = 2e7  # for the first
-_LEAST_SINGLE = 4e4  # products of one pass, below which a single strength is left to the engine
-_MOST_BYTES = 1 << 30
-_FEW_BYTES = 1 << 24  # which there always are
-_WIDEST = 12  # times as many features as rows: there the working sets of the engine are small and its screening strong
-_ROOM = 10.0  # times the rows of a matrix: so many features in play are more than residuals would cost
-_LEAST_ROOM = 256
 _ENOUGH = 0.95  # of the goal: what storing the numbers adds still fits
 _DONE, _PAUSED, _SPENT = 0, 1, 4  # why the kernel returns, unless the walk is at its end
 PATIENCE = 300  # epochs at one value, after which the engine has better means
@@ -160,7 +150,7 @@ class GramWalk:
             own.positive,
             self._rounding,
             own.gauge_error,
-            max(int(_ROOM * n_rows), _LEAST_ROOM),
+            features_in_play(n_rows),
             n_rows if n_tasks > 1 and newton else 0.0,
             n_threads,
         )
@@ -362,42 +352,14 @@ def _scale(gram: Array, scale: Array) -> None:
 # -- from a problem in memory -----------------------------------------------------------------------------------------
 
 
-def serves(problem: Problem, n_values: int) -> bool:
-    """Whether the Gram way is there for a problem, less work than the engine by counting, and fits into memory."""
+def determined(problem: Problem) -> bool:
+    """Whether sums of products of its columns determine a problem, and can be taken of them here."""
     design, loss, penalty = problem.design, problem.loss, problem.penalty
     if loss.name != "squared" or not is_sparse_group(penalty) or len(design.shards) != 1:
         return False
-    if penalty.coupling is not None:
+    if penalty.coupling is not None or design.samples.dependent or not problem.lambda_max() > 0.0:
         return False
-    if design.shards[0].storage.home is not None:  # its columns are not here
-        return False
-    if design.shards[0].storage.sparse or design.samples.dependent or not problem.lambda_max() > 0.0:
-        return False
-    if design.n_nuisance > 1 and not np.all(np.isfinite(design.nuisance_sizes)):
-        return False
-    count = design.n_features - len(design.unpenalised)
-    matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
-    samples = design.n_rows if matrices == 1 else design.n_samples
-    if not 0 < count <= min(_MOST_FEATURES, max(_WIDEST * samples / matrices, _LEAST_ROOM)):
-        return False
-    if n_values == 1 and (matrices > 1 or float(samples) * count * design.n_tasks < _LEAST_SINGLE):
-        return False  # a small fit is over before statistics pay
-    work = float(samples) * count * count
-    if work > min(_MOST_WORK, _WORK_AT_ONCE + _WORK_A_VALUE * (n_values - 1)):
-        return False
-    return memory_allows(problem)
-
-
-def memory_allows(problem: Problem, more: int = 0, n_walks: int = 1) -> bool:
-    """Whether there is room for the walks of a problem, each with Gram matrices and features in play, for a copy of the
-    columns, and for so many more sets of matrices."""
-    design = problem.design
-    count = design.n_features - len(design.unpenalised)
-    matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
-    samples = design.n_rows if matrices == 1 else design.n_samples
-    room = min(count, max(int(_ROOM * samples / matrices), _LEAST_ROOM))
-    needed = 8.0 * (matrices * (float(count) ** 2 * (n_walks + more) + n_walks * room**2) + 2.0 * samples * count)
-    return needed <= _FEW_BYTES or needed <= min(_MOST_BYTES, 0.25 * free_memory())
+    return design.n_nuisance <= 1 or bool(np.all(np.isfinite(design.nuisance_sizes)))
 
 
 def frame_of(problem: Problem, columns: ShiftedColumns, features: Array, scale: Array | None) -> Frame:

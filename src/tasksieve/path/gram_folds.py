@@ -15,8 +15,10 @@ import numpy as np
 from ..design.moments import Moments, panel_diagonal, shifted_columns
 from ..losses import TargetLoss, gamma
 from ..penalties import SparseGroup
-from .gram import GramWalk, frame_of, memory_allows, penalised_features, serves
+from .gram import GramWalk, frame_of, penalised_features
+from .policy import Kind, choose_for_problem, memory_allows
 from .problem import Problem
+from .walks import problem_facts
 
 Array = np.ndarray[Any, Any]
 
@@ -98,7 +100,8 @@ def fold_moments(
     `n_jobs` folds are walked at the same time.
     """
     design = problem.design
-    if not serves(problem, n_values) or not memory_allows(problem, len(trainings) + 1, n_jobs):
+    facts = problem_facts(problem, n_values, by_device=False)
+    if choose_for_problem(facts).kind is not Kind.SUMS or not memory_allows(facts, len(trainings) + 1, n_jobs):
         return None
     if design.standardize and not design.fit_intercept:
         return None  # standard deviations are about zero there, and totals are not among the moments

@@ -23,18 +23,10 @@ from .strategies import CoordinateOrNewton
 
 Array = np.ndarray[Any, Any]
 
-# Bytes of a column beyond which a pass costs more than vectors over the features do, at their places: a device reads
-# its memory a hundred times as fast as numbers cross or this process reads its own.
-_MOST_COLUMN_BYTES = 1 << 16
-
-
-def serves(problem: Problem) -> bool:
-    """Whether a problem's columns lie where a pass a value is cheapest, and the loss is squared, rows are penalised."""
+def solves(problem: Problem) -> bool:
+    """Whether a problem's columns lie on a device that makes passes, the loss is squared, and rows are penalised."""
     shards = problem.design.shards
-    if len(shards) != 1 or not shards[0].lean or VariationalNewton.needs.unmet(problem.loss, problem.penalty):
-        return False
-    storage = shards[0].storage
-    return bool(storage.n_rows * storage.dtype.itemsize <= _MOST_COLUMN_BYTES)
+    return len(shards) == 1 and shards[0].lean and not VariationalNewton.needs.unmet(problem.loss, problem.penalty)
 
 
 class LeanWalk:

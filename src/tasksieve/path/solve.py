@@ -11,6 +11,7 @@ import numpy as np
 from ..design import DataLost, one_blas_thread
 from ..screening.rules import Rule
 from .engine import Value
+from .policy import Choice
 from .problem import Problem
 from .walks import PathWalk
 
@@ -33,6 +34,8 @@ class PathSolution:
     interrupted: bool = False
     #: what interrupted it
     reason: BaseException | None = None
+    #: which solver found them, and why
+    choice: Choice | None = None
     #: rows that an unsafe screening rule rejected and the certificate brought back
     wrong_rejections: int = 0
 
@@ -125,5 +128,5 @@ def solve_path(
             solution.reason = reason
     solution.passes = problem.design.passes
     solution.wrong_rejections = walk.wrong_rejections
-    solution.history = walk.history
+    solution.history, solution.choice = walk.history, walk.choice
     return solution

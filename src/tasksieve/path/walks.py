@@ -11,6 +11,7 @@ from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
 from . import gram, lean
 from .choose import choose_strategy
 from .engine import Engine, Value
+from .policy import Facts, Kind, choose_for_problem, handed_over
 from .problem import Problem
 
 Array = np.ndarray[Any, Any]
@@ -69,9 +70,30 @@ class EngineWalk(Walk):
         return [self.engine.step(float(lams[0]), float(goals[0]), ahead)]
 
 
+def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_device: bool = True) -> Facts:
+    """What the choice of a solver depends on; False for those that are not wanted."""
+    design = problem.design
+    shard = design.shards[0]
+    storage = shard.storage
+    here, dense = storage.home is None, not storage.sparse
+    n_matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
+    return Facts(
+        n_values,
+        design.n_rows if n_matrices == 1 else design.n_samples,
+        design.n_features - len(design.unpenalised),
+        design.n_tasks,
+        n_matrices,
+        column_bytes=storage.n_rows * storage.dtype.itemsize,
+        dense=dense,
+        place="memory" if here else "device",
+        by_sums=by_sums and here and dense and gram.determined(problem),
+        by_device=by_device and lean.solves(problem),
+        has_covariates=len(design.unpenalised) > 0,
+    )
+
+
 class PathWalk(Walk):
-    """A walk by the lean way where the columns lie on a device; else by the Gram way where that serves, and with the
-    engine from where it ends.
+    """A walk with the solver that `policy` chooses; where sums end, with the engine from there on.
 
     Parameters
     ----------
@@ -102,18 +124,19 @@ class PathWalk(Walk):
         self._gram: gram.GramWalk | None = None
         self._engine: EngineWalk | lean.LeanWalk | None = None
         self._last = after
-        plain = not asks_for_something({**options, "start": None})
-        self._lean = plain and lean.serves(problem)
-        if self._lean:
-            self._begin_engine()
-            return
-        if by_gram and after is None and not asks_for_something(options) and gram.serves(problem, n_values):
+        by_sums = by_gram and after is None and not asks_for_something(options)
+        by_device = not asks_for_something({**options, "start": None})
+        #: which solver, and why
+        self.choice = choose_for_problem(problem_facts(problem, n_values, by_sums=by_sums, by_device=by_device))
+        if self.choice.kind is Kind.SUMS:
             self._gram = gram.gram_walk(problem)
+            if self._gram is None:
+                self.choice = handed_over(self.choice)
         if self._gram is None:
             self._begin_engine()
 
     def _begin_engine(self) -> EngineWalk | lean.LeanWalk:
-        if self._lean:
+        if self.choice.kind is Kind.DEVICE:
             start = self._options.get("start")
             self._engine = lean.LeanWalk(self._problem, max_iter=self._max_iter, single=self._single, start=start)
         else:
@@ -138,7 +161,7 @@ class PathWalk(Walk):
             if len(found):
                 self._last = found[-1]
                 return found
-            self._gram = None
+            self._gram, self.choice = None, handed_over(self.choice)
         return (self._engine or self._begin_engine()).values(lams, goals)
 
 
