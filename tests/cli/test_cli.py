@@ -628,7 +628,7 @@ def process(*words: Any, signal_in_fold: int = 0) -> subprocess.Popen[str]:
 
 def test_interrupts_have_their_codes_and_can_be_resumed(cli: CommandLine, tmp_path: Path) -> None:
     table = tmp_path / "t.npz"
-    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=12, n_rows=40, n_features=3000, random_state=0)
+    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=12, n_rows=40, n_features=1000, random_state=0)
     np.savez(table, X=X, y=y, task=task)
     fit = (
         "fit",

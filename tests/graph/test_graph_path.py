@@ -92,7 +92,7 @@ def test_frame(rng):
     X, y, task = draw(rng)
     frame = ts.GraphSVC(complete_graph(3)).path(X, y, task=task, Cs=CS, graph_strengths=STRENGTHS).to_frame()
     assert frame.C.tolist() == CS * 2
-    assert frame.shape == (8, 10)
+    assert frame.shape == (8, 11)
     assert (frame.dual_gap >= 0).all()
 
 

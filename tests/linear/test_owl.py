@@ -351,7 +351,7 @@ def tasks_data():
     return X, y, task
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ["auto", "apgd", pytest.param("spgd", marks=pytest.mark.slow)])
 def test_every_input_form_gives_the_same_model(tasks_data, solver):
     X, y, task = tasks_data
     options = {"alpha": 0.5, "tol": 1e-8, "solver": solver}

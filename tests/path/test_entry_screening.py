@@ -54,8 +54,9 @@ def draw(rng, k):
     return case
 
 
-def test_no_entry_test_is_wrong(rng, monkeypatch):
-    """Every mask of 300 paths, at pairs of every accuracy, against solutions that are far more accurate."""
+@pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.slow)])
+def test_no_entry_test_is_wrong(rng, monkeypatch, count):
+    """Every mask of these paths, at pairs of every accuracy, against solutions that are far more accurate."""
     masks = []
     plain = Sieve.zero_entries
 
@@ -66,7 +67,7 @@ def test_no_entry_test_is_wrong(rng, monkeypatch):
 
     monkeypatch.setattr(Sieve, "zero_entries", spied)
     seen = Counter()
-    for k in range(300):
+    for k in range(count):
         case = draw(rng, k)
         lams = case.problem().lambda_max() * np.geomspace(1.0, 0.1, 6)
         exact = {
@@ -80,7 +81,7 @@ def test_no_entry_test_is_wrong(rng, monkeypatch):
             truth = exact[lam][features]
             assert np.all(np.abs(truth[mask]) <= 1e-7 * np.abs(exact[lam]).max(initial=0.0))
             seen[tol] += int(np.count_nonzero(mask))
-    assert all(seen[tol] > 50 for tol in GAPS[2:]), seen
+    assert all(seen[tol] > count / 6 for tol in GAPS[2:]), seen
 
 
 @pytest.mark.parametrize("options", PENALTIES, ids=str)

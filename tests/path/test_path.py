@@ -100,8 +100,17 @@ def assert_same_fits(case: Case, first, second, tol: float) -> None:
 # --- every gap is true -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+#: with both losses in the slow run
+SQUARED_ALONE = {"shared", "no intercept", "l1", "feature weights", "standardize", "one task", "one task, shared"}
+GAPS = [
+    pytest.param(loss, options, id=f"{loss}-{name}", marks=pytest.mark.slow if slow else ())
+    for loss in ("squared", "logistic")
+    for name, options in CASES.items()
+    for slow in [loss == "logistic" and name in SQUARED_ALONE]
+]
+
+
+@pytest.mark.parametrize(("loss", "options"), GAPS)
 def test_every_gap_is_true(rng, loss, options):
     case = build(rng, loss=loss, **options)
     problem = case.problem()
@@ -119,7 +128,12 @@ def solvers_for(case: Case) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"shared": True}, {"ridge_ratio": 0.5}, {"l1": 0.4}, {"loss": "logistic"}]
+    "options",
+    [
+        {"shared": True},
+        {"loss": "logistic"},
+        *(pytest.param(options, marks=pytest.mark.slow) for options in ({}, {"ridge_ratio": 0.5}, {"l1": 0.4})),
+    ],
 )
 def test_every_solver_and_rule(rng, options):
     case = build(rng, features=300, tasks=4, **options)
@@ -661,7 +675,7 @@ def test_auto_moves_to_newton_where_that_is_cheaper(rng, monkeypatch):
         solved.clear()
         case = random_case(rng, tasks=20, rows=40, features=700, active=0.2, shared=shared, noise=0.05)
         problem = case.problem()
-        solution = solve_path(problem, grid(problem, 20, 0.01), tol=1e-7)
+        solution = solve_path(problem, grid(problem, 8, 0.01), tol=1e-7)
         assert solved
         assert all(point.converged for point in solution.points)
         verify(case, solution, 1e-7)

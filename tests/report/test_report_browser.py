@@ -234,6 +234,7 @@ def test_nightfall_changes_the_heat_map(open_report: Opener) -> None:
         page.wait_for_function(f"day => {picture} {same} day", arg=day)  # the page hears of it with its next frame
 
 
+@pytest.mark.slow
 def test_five_thousand_features_and_five_hundred_tasks(open_report: Opener, tmp_path: Path) -> None:
     """Loads, and follows the slider: what the browser lays out does not grow with features and tasks."""
     content = example_content(n_selected=5_000, n_tasks=500, n_values=20, n_features=20_000)

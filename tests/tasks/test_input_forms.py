@@ -77,7 +77,11 @@ def fitted(name, *args, **kwargs):
     return clone(MODELS[name]).fit(*args, **kwargs)
 
 
-@pytest.mark.parametrize("name", MODELS)
+CHOSEN_SLOWLY = ("calibrated, cross-validated", "logistic, cross-validated")
+BY_NAME = [pytest.param(name, marks=pytest.mark.slow if name in CHOSEN_SLOWLY else ()) for name in MODELS]
+
+
+@pytest.mark.parametrize("name", BY_NAME)
 def test_every_storage(name, problem, tmp_path):
     X, y, task = problem
     y = labels_of(name, y, task)
