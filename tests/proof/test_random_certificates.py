@@ -47,7 +47,8 @@ def random_fit(seed: int) -> tuple[Any, dict[str, Any]]:
     }
     data = {"X": X, "y": y, "sample_weight": [np.exp(rng.standard_normal(n)) for n in n_rows]}
     model = make(loss=member, penalty=penalty_of(penalty, d, rng)[0], **options)
-    model.set_params(alpha=float(model.alpha_max(**data) * 10.0 ** rng.uniform(-1.5, -0.05)))
+    largest = model.alpha_max(**data) or 1.0  # 0 where no coefficient may be positive
+    model.set_params(alpha=float(largest * 10.0 ** rng.uniform(-1.5, -0.05)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(**data), data
