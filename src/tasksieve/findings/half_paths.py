@@ -27,6 +27,7 @@ from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import IDLE, sketch
 from ..linear.training_walk import TrainingWalk
+from ..path.follow import Pace, PathSolution, follow
 from ..path.lockstep import Lockstep
 from ..path.policy import sums_pay_on_halves, walks_that_fit
 from ..path.problem import Problem
@@ -251,22 +252,17 @@ class HalfPaths:
         model, own = self._model, self._selectable
         problem = model._problem(training, threads)
         largest = model._alpha_max(problem, training)
-        numbers, alphas, n_open = list[int](), list[float](), 0
+        entering = _UntilUsed(own, problem, self._q)
         if largest > 0.0:
-            ahead = grid_of(largest, own.levels(problem.null_levels()), self._q)
-            walk = self._walk_on(problem, training, threads)
-            known = np.zeros(own.size, dtype=bool)
-            while len(ahead) and len(numbers) < self._q:
-                points = walk.values(ahead[:_AT_ONCE])
-                for alpha, point in zip(ahead.tolist(), points, strict=False):
-                    n_open += not point.converged
-                    fresh = self._fresh(point, problem, known)[: self._q - len(numbers)]
-                    numbers += fresh.tolist()
-                    alphas += [alpha] * len(fresh)
-                ahead = ahead[len(points) :]
+            entering.alphas = grid_of(largest, own.levels(problem.null_levels()), self._q)
+            walk, alphas = self._walk_on(problem, training, threads), entering.alphas
+            found = follow(
+                PathSolution(np.nan), lambda k: walk.values(alphas[k:][:_AT_ONCE]), len(alphas), pace=entering
+            )
+            found.raise_interrupt()
         if training.storage.home is not None:
             self._elsewhere += problem.design.passes
-        return Entries(np.array(numbers, dtype=np.int64), np.array(alphas), n_open)
+        return entering.entries()
 
     def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
         """By the Gram way or with the engine, whichever is less work."""
@@ -279,12 +275,37 @@ class HalfPaths:
             model.screening = None
         return TrainingWalk(model, training, n_values, threads, problem)
 
-    def _fresh(self, point: Value, problem: Problem, known: Array) -> Array:
-        """Who is used at a value for the first time, the strongest first."""
-        numbers, strength = self._selectable.used(point, problem)
-        new = ~known[numbers]
+
+class _UntilUsed(Pace):
+    """Down a path until so many were used, with the alpha at which each was first."""
+
+    most = _AT_ONCE
+
+    def __init__(self, selectable: Selectable, problem: Problem, q: int) -> None:
+        self._selectable, self._problem, self._q = selectable, problem, q
+        self._known = np.zeros(selectable.size, dtype=bool)
+        self._numbers, self._first, self._n_open = list[int](), list[float](), 0
+        self.alphas: Array = np.empty(0)
+
+    def goes_on(self, k: int) -> bool:
+        return len(self._numbers) < self._q
+
+    def reached(self, first: int, values: Sequence[Value]) -> None:
+        for alpha, point in zip(self.alphas[first:].tolist(), values, strict=False):
+            self._n_open += not point.converged
+            fresh = self._fresh(point)[: self._q - len(self._numbers)]
+            self._numbers += fresh.tolist()
+            self._first += [alpha] * len(fresh)
+
+    def entries(self) -> Entries:
+        return Entries(np.array(self._numbers, dtype=np.int64), np.array(self._first), self._n_open)
+
+    def _fresh(self, point: Value) -> Array:
+        """Those used at a value for the first time, the strongest first."""
+        numbers, strength = self._selectable.used(point, self._problem)
+        new = ~self._known[numbers]
         numbers, strength = numbers[new], strength[new]
-        known[numbers] = True
+        self._known[numbers] = True
         return numbers[np.lexsort((numbers, -strength))]
 
 

@@ -29,10 +29,11 @@ from ..fitted.measures import measure_of
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
 from ..fitted.quality import HeldOutQuality
+from ..path.follow import Pace, PathSolution, follow
 from ..path.lockstep import Lockstep
 from ..path.policy import walks_share_readings
 from ..path.problem import Problem
-from ..path.solve import PathSolution, Value
+from ..path.solve import Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
 from ..tasks.named import is_named, stack_named
@@ -339,29 +340,7 @@ class StepResult:
     whole: PathSolution | None
 
 
-class _Pace:
-    """How a walk goes on: on its own by default.
-
-    Attributes
-    ----------
-    most : int, optional
-        Values that may be solved before it is asked again.
-    """
-
-    most: int | None = None
-
-    def go_on(self, k: int) -> bool:
-        """Whether value k is wanted; may wait for others."""
-        return True
-
-    def reached(self, first: int, points: list[Value]) -> None:
-        """Values from the first one on are solved."""
-
-    def ended(self) -> None:
-        """No more values come."""
-
-
-class _InStep(_Pace):
+class _InStep(Pace):
     """The pace of early stopping: not far ahead of the slowest fold, and no further than their mean curve says."""
 
     most = SCORED_TOGETHER
@@ -377,12 +356,12 @@ class _InStep(_Pace):
         self._steps, self._curve, self._ahead, self._score, self._fold = steps, curve, ahead, score, fold
         self._first, self._unscored = 0, list[Value]()
 
-    def go_on(self, k: int) -> bool:
+    def goes_on(self, k: int) -> bool:
         self._steps.wait_until(lambda: self._curve.near(k, self._ahead))
         return not self._curve.ended(k)
 
-    def reached(self, first: int, points: list[Value]) -> None:
-        self._unscored += points
+    def reached(self, first: int, values: Sequence[Value]) -> None:
+        self._unscored += values
         if len(self._unscored) >= SCORED_TOGETHER:
             self.ended()
 
@@ -393,20 +372,12 @@ class _InStep(_Pace):
 
 
 def walk_along(
-    walk: TrainingWalk, alphas: np.ndarray, tell: Callable[[int, int, Any], None] | None, pace: _Pace
+    walk: TrainingWalk, alphas: np.ndarray, tell: Callable[[int, int, Any], None] | None, pace: Pace
 ) -> list[Value]:
     """The values of a path, in the units of the data, as far as the pace leads."""
-    points = list[Value]()
-    while len(points) < len(alphas) and pace.go_on(len(points)):
-        first = len(points)
-        found = walk.values(alphas[first:][: pace.most])
-        points += found
-        pace.reached(first, found)
-        if tell is not None:
-            for k, point in enumerate(found, first):
-                tell(k, len(alphas), point)
-    pace.ended()
-    return points
+    found = follow(PathSolution(np.nan), lambda k: walk.values(alphas[k:][: pace.most]), len(alphas), tell, pace)
+    found.raise_interrupt()
+    return list(found.points)
 
 
 class _Folds:
@@ -477,7 +448,7 @@ class _Folds:
             final, data, problem = whole
             walk = TrainingWalk(final, data, len(alphas), self._threads, problem)
             walks.append(walk)
-            pace = _Pace() if curve is None else _InStep(steps, curve, ahead)
+            pace = Pace() if curve is None else _InStep(steps, curve, ahead)
             return walk_along(walk, alphas, final._progress(f"{self._name}, all rows"), pace)
 
         works: list[Callable[[], Any]] = [fold(f) for f in range(n_folds)]
@@ -553,7 +524,7 @@ class _Folds:
         def score(points: Sequence[Value]) -> np.ndarray:
             return judge.losses(data, test, points)
 
-        pace = _Pace()
+        pace = Pace()
         if curve is not None:
             assert steps is not None
             pace = _InStep(steps, curve, ahead, score, f)

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..design import DataLost, one_blas_thread
+from ..design import one_blas_thread
 from ..screening.rules import Rule
 from .engine import Value
-from .policy import Choice
+from .follow import PathSolution, Progress, follow
 from .problem import Problem
 from .walks import PathWalk
 
 Array = np.ndarray[Any, Any]
 
-Progress = Callable[[int, int, Value], None]
-
 __all__ = ["PathSolution", "Progress", "Value", "solve_path"]
-
-
-@dataclass
-class PathSolution:
-    """All values of a path that were finished."""
-
-    null_objective: float
-    points: Sequence[Value] = field(default_factory=list)
-    passes: float = 0.0
-    #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
-    history: Any = None
-    interrupted: bool = False
-    #: what interrupted it
-    reason: BaseException | None = None
-    #: which solver found them, and why
-    choice: Choice | None = None
-    #: rows that an unsafe screening rule rejected and the certificate brought back
-    wrong_rejections: int = 0
-
-    def add(self, values: Sequence[Value], n_values: int, tell: Progress | None) -> None:
-        """Further values, of so many; whoever listens hears of one after the other, and may interrupt."""
-        if tell is None:
-            self.points = [*self.points, *values] if len(self.points) else values
-            return
-        self.points = points = list(self.points)
-        for value in values:
-            points.append(value)
-            tell(len(points) - 1, n_values, value)
 
 
 def solve_path(
@@ -120,12 +89,7 @@ def solve_path(
             start=start,
             by_gram=by_gram,
         )
-        try:
-            while (done := len(solution.points)) < len(lams):
-                solution.add(walk.values(lams[done:], goals[done:]), len(lams), progress)
-        except (KeyboardInterrupt, DataLost) as reason:
-            solution.interrupted = True
-            solution.reason = reason
+        follow(solution, lambda k: walk.values(lams[k:], goals[k:]), len(lams), progress)
     solution.passes = problem.design.passes
     solution.wrong_rejections = walk.wrong_rejections
     solution.history, solution.choice = walk.history, walk.choice

@@ -7,6 +7,7 @@ as far as they go, and says so. Whoever has the rows asks for the values before 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,8 @@ from ..design.sums import Gathered
 from ..losses import gamma
 from ..penalties import SparseGroup
 from .engine import Value
+from .follow import PathSolution, Progress, follow
 from .gram import Frame, GramWalk
-from .solve import PathSolution, Progress
 from .status import Status
 
 Array = np.ndarray[Any, Any]
@@ -131,37 +132,29 @@ class TallProblem:
     ) -> PathSolution:
         """The path; where the statistics have too few digits for `tol` as near as they come, or without `settle`
         only the values before."""
-        solution = PathSolution(self.null_value)
-        goals = np.full(len(lams), tol * self.null_value)
-        try:
-            with one_blas_thread():
-                if self.null_value == 0.0:
-                    solution.add(self._nothing(lams, goals), len(lams), progress)
-                else:
-                    self._along(solution, lams, goals, max_iter, progress, settle)
-        except KeyboardInterrupt:
-            solution.interrupted = True
-        return solution
+        goals, loose = np.full(len(lams), tol * self.null_value), 1.0
 
-    def _along(
-        self, solution: PathSolution, lams: Array, goals: Array, max_iter: int, progress: Progress | None, settle: bool
-    ) -> None:
-        loose, tried = 1.0, False
-        while (done := len(solution.points)) < len(lams):
-            eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
-            values = self._walk.values(lams[done:], eased[done:], max_iter)
-            if loose > 1.0:
-                values = [_limited(value, goal) for value, goal in zip(values, goals[done:], strict=False)]
-            solution.add(values, len(lams), progress)
-            if not len(values):
-                if not settle:
-                    return
+        def solve(k: int) -> Sequence[Value]:
+            nonlocal loose
+            if self.null_value == 0.0:
+                return self._nothing(lams, goals)
+            tried = False
+            while True:
+                eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
+                values = self._walk.values(lams[k:], eased[k:], max_iter)
+                if loose > 1.0:
+                    values = [_limited(value, goal) for value, goal in zip(values, goals[k:], strict=False)]
+                if len(values) or not settle:
+                    return values
                 if tried:
                     loose *= 10.0
-                    if eased[done] > 1e3 * self.null_value:
+                    if eased[k] > 1e3 * self.null_value:
                         raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
                 self._walk.again()
-            tried = not len(values)
+                tried = True
+
+        with one_blas_thread():
+            return follow(PathSolution(self.null_value), solve, len(lams), progress)
 
     def _nothing(self, lams: Array, goals: Array) -> list[Value]:
         """Labels that intercepts and unpenalised features explain without a penalised one: W = 0 at every strength."""

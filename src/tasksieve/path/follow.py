@@ -1,0 +1,108 @@
+"""The one loop along a path, whatever solves it: on rows, on sums over them, on a device, in folds and on halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..design import DataLost
+from .engine import Value
+from .policy import Choice
+
+Progress = Callable[[int, int, Value], None]
+
+
+@dataclass
+class PathSolution:
+    """All values of a path that were finished."""
+
+    null_objective: float
+    points: Sequence[Value] = field(default_factory=list)
+    passes: float = 0.0
+    #: the square-root loss: P, D, gap and time of every iteration of an algorithm for study, at the last value
+    history: Any = None
+    interrupted: bool = False
+    #: what interrupted it
+    reason: BaseException | None = None
+    #: which solver found them, and why
+    choice: Choice | None = None
+    #: rows that an unsafe screening rule rejected and the certificate brought back
+    wrong_rejections: int = 0
+
+    def add(self, values: Sequence[Value], n_values: int, tell: Progress | None) -> None:
+        """Further values, of so many; a listener hears of one after the other, and may interrupt."""
+        if tell is None:
+            self.points = [*self.points, *values] if len(self.points) else values
+            return
+        self.points = points = list(self.points)
+        for value in values:
+            points.append(value)
+            tell(len(points) - 1, n_values, value)
+
+    def raise_interrupt(self) -> None:
+        """For callers to whom a part of a path is of no use."""
+        if self.interrupted:
+            raise self.reason or KeyboardInterrupt
+
+
+class Pace:
+    """How far a path is followed: to its end by default.
+
+    Attributes
+    ----------
+    most : int, optional
+        Values that may be solved before it is asked again.
+    """
+
+    most: int | None = None
+
+    def goes_on(self, k: int) -> bool:
+        """Whether value k is wanted; may wait for others."""
+        return True
+
+    def reached(self, first: int, values: Sequence[Value]) -> None:
+        """Values from the first one on are solved."""
+
+    def ended(self) -> None:
+        """No more values come."""
+
+
+def follow(
+    solution: PathSolution,
+    solve: Callable[[int], Sequence[Value]],
+    n_values: int,
+    tell: Progress | None = None,
+    pace: Pace | None = None,
+) -> PathSolution:
+    """Follow a path to its end, or until its solver, its pace or an interrupt ends it.
+
+    Parameters
+    ----------
+    solution : PathSolution
+        Filled with the values.
+    solve : callable
+        ``solve(k)``: values from place k on, as many as are best found together; none where the solver is at its end.
+    n_values : int
+    tell : callable, optional
+        ``tell(k, n_values, value)`` after each value.
+    pace : Pace, optional
+
+    Returns
+    -------
+    PathSolution
+        The one given. After a KeyboardInterrupt, or where data were lost on the way: the finished values, marked
+        `interrupted`.
+    """
+    pace = Pace() if pace is None else pace
+    try:
+        while (done := len(solution.points)) < n_values and pace.goes_on(done):
+            values = solve(done)
+            if not len(values):
+                break
+            pace.reached(done, values)
+            solution.add(values, n_values, tell)
+        pace.ended()
+    except (KeyboardInterrupt, DataLost) as reason:
+        solution.interrupted, solution.reason = True, reason
+    return solution
