@@ -224,6 +224,14 @@ def _exact_sum(values: Any) -> Fraction:
 
 
 
+def _shift(columns: Array) -> Array:
+    """About the middle of each column. Any number will do: dual points are orthogonal to constants."""
+    if not len(columns):
+        return np.zeros(columns.shape[1])
+    middle = np.clip(columns.mean(axis=0), columns.min(axis=0), columns.max(axis=0))
+    return np.where(np.isfinite(middle), middle, 0.0)
+
+
 class Floating:
     """float64 with bounds.
 
@@ -276,13 +284,6 @@ class Floating:
                 lo[rows, q], hi[rows, q] = part.lo, part.hi
         return Box(lo, hi)
 
-    def shift(self, columns: Array) -> Array:
-        """About the middle of each column. Any number will do: dual points are orthogonal to constants."""
-        if not len(columns):
-            return np.zeros(columns.shape[1])
-        middle = np.clip(columns.mean(axis=0), columns.min(axis=0), columns.max(axis=0))
-        return np.where(np.isfinite(middle), middle, 0.0)
-
     def products(self, columns: Array, vectors: Box, centred: bool) -> Box:
         """``columns' vectors``, for vectors that are orthogonal to constants if `centred`.
 
@@ -293,7 +294,7 @@ class Floating:
 
         Columns and vectors are scaled by powers of two first, so that what underflows is below u times these norms.
         """
-        x, size = _centred(columns, self.shift(columns) if centred else None)
+        x, size = _centred(columns, _shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
         back = size[1][:, None] + power
         error = up(_times_power(up(size[0][:, None] * reach(gamma(len(x) + 16))), back))
@@ -302,7 +303,7 @@ class Floating:
 
     def refined(self, columns: Array, vectors: Box, centred: bool) -> Box:
         """`products` with sums in twice the precision: gamma_n becomes 4u."""
-        x, size = _centred(columns, self.shift(columns) if centred else None)
+        x, size = _centred(columns, _shift(columns) if centred else None)
         v, reach, power = _middle(vectors, len(columns))
         lo, hi = np.empty((x.shape[1], v.shape[1])), np.empty((x.shape[1], v.shape[1]))
         step = max(1, _SHORT // (len(x) + 1))
@@ -323,7 +324,7 @@ class Floating:
         that are constant where rows count are found by comparing, and have exactly 0. """
         counts = weights.hi > 0.0
         here = columns[counts]
-        x, (_, power) = _centred(here, self.shift(here) if centred else None)
+        x, (_, power) = _centred(here, _shift(here) if centred else None)
         scale = np.frexp(weights.hi.max(initial=0.0))[1]
         s, least = (np.ldexp(np.maximum(end[counts], 0.0), -scale) for end in (weights.hi, weights.lo))
         g, tiny = gamma(len(x) + 16), len(x) * _TINY
@@ -344,7 +345,7 @@ class Floating:
         same."""
         x = self.numbers(column)
         if centred:
-            x = x - self.numbers(np.full(len(column), self.shift(column[:, None])[0]))
+            x = x - self.numbers(np.full(len(column), _shift(column[:, None])[0]))
         power = -int(np.frexp(np.abs(x.hi).max())[1])
         lo, hi = np.ldexp(x.lo, power), np.ldexp(x.hi, power)
         exact = (np.ldexp(lo, -power) == x.lo).all() and (np.ldexp(hi, -power) == x.hi).all()  # nothing underflows
@@ -1093,10 +1094,11 @@ def _by_task(cert: Certificate, X: Any, task: Any) -> tuple[list[Any], Callable[
         if len(keys) != 1:
             raise Mismatch(f"the certificate has {len(keys)} tasks: give the task of each row")
         return [matrix], lambda values, what: [_plain(values, what)]
-    given = _plain(task, "task").ravel().tolist()
-    if any(map(_missing, given)):
+    given = _plain(task, "task").ravel()
+    _refuse_merged(given, "task")
+    if any(map(_missing, given.tolist())):
         raise Mismatch("task is missing for some rows")
-    labels = [_key(label) for label in given]
+    labels = [_key(label) for label in given.tolist()]
     if len(labels) != matrix.shape[0]:
         raise Mismatch(f"task has {len(labels)} labels, X has {matrix.shape[0]} rows")
     place = {key: t for t, key in enumerate(keys)}
@@ -1124,6 +1126,7 @@ def _plain(values: Any, what: str) -> Array:
         raise Mismatch(f"{what} is masked: only labels may be")
     if what != "y" or not np.ma.getmaskarray(values).any():
         return np.asarray(values.data)
+    _demand_doubles(values.data[~np.ma.getmaskarray(values)], what)
     found = values.data.astype(np.float64 if values.dtype.kind in "iuf" else object)
     found[np.ma.getmaskarray(values)] = np.nan
     return np.asarray(found)
@@ -1149,6 +1152,16 @@ def _demand_doubles(values: Array, what: str) -> None:
         raise Mismatch(f"{what} holds whole numbers beyond 2^53, which float64 does not")
     if wide and (values.astype(np.float64) != values)[~np.isnan(values)].any():
         raise Mismatch(f"{what} holds numbers with more digits than float64 has")
+    if any(isinstance(v, int) and abs(v) > 1 << 53 for v in _objects(values)):
+        raise Mismatch(f"{what} holds whole numbers beyond 2^53, which float64 does not")
+
+
+def _refuse_merged(labels: Array, what: str) -> None:
+    """Words and numbers that differ, and would be taken for one label."""
+    words = {v for v in _objects(labels) if isinstance(v, str)}
+    both = words & {_key(v) for v in _objects(labels) if not isinstance(v, str) and not _missing(v)}
+    if both:
+        raise Mismatch(f"{what} holds {min(both)!r} as a word and as a number: labels are compared as words")
 
 
 def _objects(values: Array) -> list[Any]:
@@ -1163,6 +1176,7 @@ def _labels(cert: Certificate, t: int, values: Any) -> tuple[Array, Array]:
     values = _plain(values, "y").ravel()
     if values.dtype.kind == "c" or any(isinstance(v, complex | np.complexfloating) for v in _objects(values)):
         raise Mismatch("y holds complex numbers, which are no labels")
+    _refuse_merged(values, "y")
     place = {_key(label): float(c) for c, label in enumerate(cert.classes(t))}
     keys = [None if _missing(v) else _key(v) for v in values.tolist()]
     for key in keys:
@@ -1267,8 +1281,7 @@ class Rows:
 
     def middle(self, values: Array) -> Array:
         """For every row a number near those of its task."""
-        shift = Floating().shift
-        return self.spread([float(shift(values[self.part(i), None])[0]) for i in range(len(self.tasks))])
+        return self.spread([float(_shift(values[self.part(i), None])[0]) for i in range(len(self.tasks))])
 
 
 @dataclass
@@ -2367,9 +2380,9 @@ def least_eigenvalue(problem: Problem, t: int, features: Array) -> tuple[Box, Ar
     arith, part = problem.arith, problem.tasks[t]
     columns, s = part.matrix.columns(features), problem.s[t]
     n, k = columns.shape
-    floats, centred = Floating(), problem.cert["intercept"] is not False
+    centred = problem.cert["intercept"] is not False
     weight = np.array(s.hi, dtype=np.float64)
-    x = columns - floats.shift(columns[weight > 0.0]) if centred else columns
+    x = columns - _shift(columns[weight > 0.0]) if centred else columns
     norms = np.sqrt((weight[:, None] * x * x).sum(axis=0))
     if not n or not k or k > n or not ((norms > 2.0**-900) & (norms < 2.0**900)).all():
         return None
@@ -2495,14 +2508,16 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
     options = {key: v for key, v in loss.items() if key not in ("name", "labels") and name != "squared"}
     alphas = [one.alpha for one in values]
     span = f"{alphas[0]:g}" if len(alphas) == 1 else f"{max(alphas):g} to {min(alphas):g}"
-    ridge = float(arrays["ridge"].max())
+    ridge = max(float(arrays["ridge"][one.index]) for one in values)
+    if "l1" in arrays:
+        penalty["l1"] = "by feature"
     parts = [
         f"loss {_with(name, options)}",
         f"penalty {_with(penalty.pop('name'), penalty)}",
         f"alpha = {span}",
         f"ridge up to {ridge:g}" if ridge and len(alphas) > 1 else f"ridge {ridge:g}" if ridge else "",
         f"objective divided by N = {cert['unit']:g}",
-        "with intercepts" if cert["intercept"] else "without intercepts",
+        _intercept_words(cert["intercept"]),
         "columns standardised" if cert["standardize"] else "",
         "coefficients >= 0" if cert["positive"] else "",
         "a graph between tasks" if "edges" in arrays else "",
@@ -2523,6 +2538,12 @@ def described(cert: Certificate, tasks: list[Task], values: list[Value]) -> list
         "with offsets" if cert["offset"] else "",
     ]
     return ["problem: " + "; ".join(filter(None, parts)), "data: " + "; ".join(filter(None, data))]
+
+
+def _intercept_words(intercept: Any) -> str:
+    if isinstance(intercept, bool):
+        return "with intercepts" if intercept else "without intercepts"
+    return f"with penalised intercepts (constant column {intercept:g})"
 
 
 def _with(name: str, options: dict[str, Any]) -> str:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from cli_helpers import CommandLine, classification_csv, regression_csv
 
 from tasksieve import verify
+from tasksieve.cli.run_claims import _same
 from tasksieve.proof.certificate import Certificate
 from tasksieve.runs import RunFolder, load_model
 from tasksieve.runs.arrays import pack_names
@@ -322,6 +324,16 @@ def repeated_line(folder: Path) -> None:
     (folder / "coefficients.csv").write_text("\n".join([*text, text[-1]]) + "\n")
 
 
+def other_parquet(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "coefficients.parquet")
+    frame.assign(coefficient=-frame["coefficient"]).to_parquet(folder / "coefficients.parquet", index=False)
+
+
+def other_columns(folder: Path) -> None:
+    text = (folder / "coefficients.csv").read_text()
+    (folder / "coefficients.csv").write_text(text.replace("coefficient", "value", 1))
+
+
 TIMES_7 = change_arrays("model.npz", times("coef_data", -7.0))
 FORGERIES: dict[str, tuple[Any, str]] = {
     "coefficients": (TIMES_7, "the coefficients are not those"),
@@ -349,6 +361,8 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "a name twice": (change_certificate(first_twice), "the features of model.npz are not those"),
     "columns backwards": (encode_backwards, "in certificate.npz"),
     "coefficients.csv": (other_names, "coefficients.csv does not hold"),
+    "coefficients.parquet": (other_parquet, "coefficients.parquet does not hold"),
+    "columns of the table": (other_columns, "coefficients.csv cannot be read"),
     "a line twice": (repeated_line, "coefficients.csv does not hold"),
     "certificate of another alpha": (change_certificate(None, times("alpha", 3.0)), ""),
 }
@@ -366,10 +380,64 @@ def test_a_path_that_says_something_else_is_not_proved(table: Path, tmp_path: Pa
     run = tmp_path / "path"
     cli("path", table, "--target", "y", "--task", "region", "--alphas", "6", "--out", run, *QUICK)
     assert cli("verify", run).out.startswith("proved: none of 6 models")
-    for k, (key, factor) in enumerate({"coef_data": -7.0, "dual_gaps": 1e-9, "objectives": 0.5, "alphas": 2.0}.items()):
+    changed = {"coef_data": -7.0, "dual_gaps": 1e-9, "objectives": 0.5, "alphas": 2.0, "relative_gaps": 0.1}
+    for k, (key, factor) in enumerate(changed.items()):
         change = change_arrays("path.npz", times(key, factor))
         found = cli("verify", forged(run, tmp_path / f"forged-{k}", change), code=1)
         assert found.out.startswith("not proved"), key
+
+    def other_table(folder: Path) -> None:
+        frame = pd.read_csv(folder / "path.csv")
+        frame.assign(dual_gaps=1e-9 * frame["dual_gaps"]).to_csv(folder / "path.csv", index=False)
+
+    found = cli("verify", forged(run, tmp_path / "forged-table", other_table), code=1)
+    assert "dual_gaps of path.csv are not those of path.npz" in found.out
+
+
+def test_a_path_of_another_ridge_is_not_proved(table: Path, tmp_path: Path, cli: CommandLine) -> None:
+    """The ridge of every value is that of the model at its alpha, and not what the certificate says it is."""
+    words = ("--target", "y", "--task", "region", "--model", "elastic-net", "--alphas", "4", "--l1-ratio", 0.5, *QUICK)
+    run = tmp_path / "run"
+    cli("path", table, *words, "--out", run)
+    assert cli("verify", run).out.startswith("proved")
+
+    def stronger(arrays: dict[str, Any]) -> None:
+        arrays["ridge"][0] *= 1.5
+
+    found = cli("verify", forged(run, tmp_path / "forged", change_certificate(None, stronger)), code=1)
+    assert "ridge of the model is" in found.out
+
+
+def test_many_rows_solved_to_rounding_are_proved(tmp_path: Path, cli: CommandLine) -> None:
+    """The rounding of sums over so many rows is in the certificate's gap, and at W = 0 not in the fit's."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 2))
+    y = (X[:, 0] + rng.standard_normal(len(X)) > 0.0).astype(float)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    words = ("fit", tmp_path / "t.npz", "--target", "y", "--model", "logistic", "--alpha", "10", *QUICK)
+    cli(*words, "--out", tmp_path / "run")
+    assert cli("verify", tmp_path / "run").out.startswith("proved")
+
+
+def test_a_certificate_of_the_chosen_value_says_what_it_is_not_about(
+    table: Path, tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasksieve.cli import proof_file
+
+    monkeypatch.setattr(proof_file, "MOST_NUMBERS", 1)
+    run = tmp_path / "run"
+    cli("fit", table, "--target", "y", "--task", "region", "--alphas", "6", "--out", run, *QUICK)
+    found = cli("verify", run).out
+    assert found.startswith("proved")
+    assert "of path.npz the chosen value alone is proved, 5 others are not" in found
+    found = cli("verify", forged(run, tmp_path / "forged", change_arrays("path.npz", times("coef_data", 2.0))), code=1)
+    assert "path.npz has other coefficients than the model at its alpha" in found.out
+
+
+def test_a_free_intercept_is_no_penalised_one() -> None:
+    assert not _same(1.0, True)
+    assert not _same({"intercept": True}, {"intercept": 1})
+    assert _same(1.0, 1)
 
 
 def test_the_verdict_says_what_was_proved(table: Path, run: Path, tmp_path: Path, cli: CommandLine) -> None:

@@ -48,7 +48,7 @@ def test_for_data_as_they_are_given(rows, features, tasks, matrices, values, siz
 
 def test_small_data_that_sums_are_not_taken_of_at_once():
     small = Facts(100, 200, 10, n_bytes=16_000)
-    assert choose_for_data(replace(small, has_covariates=True)).kind == "rows"
+    assert choose_for_data(replace(small, n_covariates=1)).kind == "rows"
     assert choose_for_data(replace(small, unlike=True)).kind == "rows"
 
 
@@ -94,6 +94,7 @@ def test_memory_is_looked_at(monkeypatch):
     facts = Facts(100, 3_000, 2_500)
     assert choose_for_problem(facts).kind == "sums"
     monkeypatch.setattr(policy, "free_memory", lambda: 400.0 * MB)
+    assert "memory" in choose_for_problem(facts).reason
     assert choose_for_problem(facts).kind == "rows"
     assert not policy.memory_allows(facts)
     assert policy.memory_allows(Facts(100, 300, 250))  # little is always there
@@ -102,6 +103,7 @@ def test_memory_is_looked_at(monkeypatch):
 def test_halves_and_folds():
     assert policy.sums_pay_on_halves(Facts(10, 100, 200))
     assert not policy.sums_pay_on_halves(Facts(10, 100, 201))
+    assert not policy.sums_pay_on_halves(Facts(10, 100, 198, n_covariates=5))
     assert policy.walks_share_readings(True, 11, 500_000, 20, 8 * GB)
     assert not policy.walks_share_readings(True, 11, 500_000, 20, GB)
     assert not policy.walks_share_readings(False, 11, 500_000, 20, 8 * GB)
@@ -119,6 +121,11 @@ def test_the_environment_decides_where_it_can(monkeypatch):
     monkeypatch.setenv(policy.VARIABLE, "sums")
     assert [choose_for_problem(facts).kind for facts in (wide, narrow)] == ["sums", "sums"]
     assert choose_for_problem(replace(wide, by_sums=False)).kind == "rows"
+    assert policy.sums_pay_on_halves(wide)
+    monkeypatch.setenv(policy.VARIABLE, "device")  # there is none: as without it
+    assert [choose_for_problem(facts).kind for facts in (wide, narrow)] == ["rows", "sums"]
+    there = replace(wide, by_sums=False, by_device=True, place="device", column_bytes=10**6)
+    assert choose_for_problem(there).kind == "device"
     monkeypatch.setenv(policy.VARIABLE, "fast")
     with pytest.raises(ValueError, match="TASKSIEVE_PATH_SOLVER must be rows, sums or device; got 'fast'"):
         choose_for_problem(narrow)

@@ -13,7 +13,7 @@ from certificate_oracle import Content, Truth
 from hand_cases import SQUARED
 
 import tasksieve as ts
-from tasksieve.verify import Unreadable, Verdict, _tidy, read_certificate, verify
+from tasksieve.verify import Floating, Undecided, Unreadable, Verdict, _tidy, read_certificate, verify
 
 Array = np.ndarray[Any, Any]
 SQUARE_ROOT = {"name": "square-root"}
@@ -203,6 +203,37 @@ def test_complex_classes_and_offsets(honest: Content) -> None:
     assert "complex numbers, which are no labels" in verdict.words
     verdict = verdict_on(honest, y=np.array([0, 1, 0, 1]), offset=np.zeros(4, dtype=complex))
     assert "offset must be numbers, and real ones" in verdict.words
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([2**70 + 1, 3, 0, 1], dtype=object),
+        np.ma.masked_array([2**53 + 1, 3, 0, 1], mask=[False, True, False, False]),
+    ],
+    ids=["objects", "masked"],
+)
+def test_labels_that_float64_would_round(honest: Content, y: Any) -> None:
+    assert "whole numbers beyond 2^53" in verdict_on(honest, y=y).words
+
+
+def test_words_and_numbers_that_are_one_label(honest: Content) -> None:
+    task = np.array([0, "0", 0, 0], dtype=object)
+    assert "task holds '0' as a word and as a number" in verdict_on(honest, task=task).words
+    honest.header |= {"loss": {"name": "logistic"}, "classes": [0, 1]}
+    y = np.array([0, "1", 1, 0], dtype=object)
+    assert "y holds '1' as a word and as a number" in verdict_on(honest, y=y).words
+
+
+def test_fractions_need_no_floating_point(honest: Content, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process takes the smallest numbers for 0, --exact decides."""
+    assert verdict_on(honest, exact=True).proved
+
+    def flushed(self: Floating) -> None:
+        raise Undecided("this process takes the smallest numbers for 0")
+
+    monkeypatch.setattr(Floating, "__init__", flushed)
+    assert verdict_on(honest, exact=True).proved
 
 
 @pytest.mark.parametrize("name", ["X", "sample_weight", "task"])

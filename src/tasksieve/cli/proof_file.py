@@ -57,7 +57,7 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         job.display.log(f"{PROOF} is about the chosen value; path.certificate in Python writes that of all values")
     try:
         certificate = (fitted.path if whole else fitted.model).certificate(problem.X, problem.y, **given)
-    except (ValueError, MemoryError) as error:
+    except (ValueError, MemoryError, verify.Undecided) as error:
         job.display.log(f"no {PROOF}: {error or 'not enough memory'}")
         return
     about = certificate.header["about"]

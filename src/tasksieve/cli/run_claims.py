@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from .. import verify as verifier
-from ..proof.forms import label_words, stated_problem
+from ..proof.forms import Strengths, label_words, stated_problem
 from ..report.rows import coefficient_rows, row_labels
 from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, PROOF
 from ..runs.model_file import SavedModel
-from ..runs.results import read_path
+from ..runs.results import SavedPath, read_path
 from ..tables.recipe import column_recipes
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
-# rounding in different ways.
-TWICE, ROUNDING = 2.0, 1e-11
+# rounding in different ways, and a certificate that of sums over all rows of a task.
+TWICE, ROUNDING, ROUNDING_OF_ROWS = 2.0, 1e-11, 32.0 * 2.0**-53
 PARTS = ("shared", "intercept", "standardize", "positive", "loss", "penalty", "task_weights", "class_weights")
 LABELS = ("tasks", "classes")
 ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights", "edges")
@@ -29,8 +29,8 @@ ARRAYS = ("feature_weights", "l1", "group_of", "group_weights", "sorted_weights"
 
 def compare_run(
     folder: RunFolder, cert: verifier.Certificate, rows: dict[str, Any], names: Sequence[str] | None, value: int | None
-) -> None:
-    """Refuse a run whose files say something else than its certificate.
+) -> list[str]:
+    """Refuse a run whose files say something else than its certificate; gives what they say beyond it, in words.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def compare_run(
     """
     saved = load_model(folder)
     _compare_names(folder, cert, saved, names)
-    alpha, ridge = _compare_problem(folder, cert, saved, rows)
+    own_alpha, strengths = _compare_problem(folder, cert, saved, rows)
+    alpha, ridge = strengths(own_alpha)
     coef, intercept = (np.asarray(part) for part in coefficient_rows(saved.estimator))
     order = _task_after_task(saved.estimator, len(coef))
     if value is None:
@@ -58,8 +59,15 @@ def compare_run(
             raise _refuse(folder, f"{name} is {told.get(name)} in {CERTIFICATE}, {of_model[name]} in model.json")
     _compare_relative_gap(folder, told)
     _compare_tables(folder, saved, coef, intercept)
-    if (folder / "path.npz").is_file() and cert.n_values > 1:
-        _compare_path(folder, cert, order, alpha / saved.estimator.alpha if saved.estimator.alpha else 1.0)
+    if not (folder / "path.npz").is_file():
+        return []
+    path = read_path(folder)
+    _compare_path_table(folder, path)
+    if cert.n_values > 1:
+        _compare_path(folder, cert, path, order, strengths)
+        return []
+    _compare_chosen(folder, path, own_alpha, coef, intercept)
+    return [f"of path.npz the chosen value alone is proved, {len(path.alphas) - 1} others are not"]
 
 
 def _refuse(folder: RunFolder, what: str) -> RunError:
@@ -86,10 +94,10 @@ def _compare_names(
 
 def _compare_problem(
     folder: RunFolder, cert: verifier.Certificate, saved: SavedModel, rows: dict[str, Any]
-) -> tuple[float, float]:
-    """Loss, penalty, weights, ... of the saved model on the data; gives its strengths in the format's units."""
+) -> tuple[float, Strengths]:
+    """Loss, penalty, weights, ... of the saved model on the data; gives its alpha, and the strengths of the format."""
     try:
-        header, arrays, alpha, ridge = stated_problem(saved.estimator, rows)
+        header, arrays, alpha, strengths = stated_problem(saved.estimator, rows)
     except ValueError as error:
         raise _refuse(folder, f"the saved model does not go with the data: {error}") from None
     for name in PARTS:
@@ -106,7 +114,7 @@ def _compare_problem(
         mine, theirs = (part.get(name, np.empty(0)) for part in (arrays, cert.arrays))
         if not np.array_equal(mine, theirs):
             raise _refuse(folder, f"{name} of the model are not those of {PROOF}")
-    return alpha, ridge
+    return alpha, strengths
 
 
 def _same(mine: Any, theirs: Any) -> bool:
@@ -117,7 +125,9 @@ def _same(mine: Any, theirs: Any) -> bool:
         return all(_same(mine.get(key, defaults.get(key)), theirs.get(key, defaults.get(key))) for key in keys)
     if isinstance(mine, list) and isinstance(theirs, list):
         return len(mine) == len(theirs) and all(map(_same, mine, theirs))
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (mine, theirs))
+    if isinstance(mine, bool) or isinstance(theirs, bool):  # True is a free intercept, 1.0 a penalised one
+        return mine is theirs
+    numbers = all(isinstance(one, int | float) for one in (mine, theirs))
     return math.isclose(mine, theirs, rel_tol=1e-12) if numbers else bool(mine == theirs)
 
 
@@ -156,9 +166,10 @@ def _compare_numbers(
     folder: RunFolder, name: str, cert: verifier.Certificate, k: int, objective: Any, gap: Any
 ) -> None:
     proved, open_ = float(cert.arrays["objective"][k]), float(cert.arrays["gap"][k])
-    if not _is_number(objective) or not abs(objective - proved) <= open_ + ROUNDING * abs(proved):
+    rounding = (ROUNDING + ROUNDING_OF_ROWS * max(cert["rows"])) * abs(proved)
+    if not _is_number(objective) or not abs(objective - proved) <= open_ + rounding:
         raise _refuse(folder, f"{name} has objective {objective}, {PROOF} has {proved}")
-    if not _is_number(gap) or not open_ <= TWICE * gap + ROUNDING * abs(proved):
+    if not _is_number(gap) or not open_ <= TWICE * gap + rounding:
         raise _refuse(folder, f"{name} has the duality gap {gap}, {PROOF} proves {open_} only")
 
 
@@ -176,35 +187,76 @@ def _is_number(value: Any) -> bool:
 
 
 def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, intercept: np.ndarray) -> None:
-    """coefficients.csv and intercepts.csv, which people read."""
+    """coefficients.csv, coefficients.parquet and intercepts.csv, which people read."""
     labels, names = row_labels(saved.estimator, saved.targets), saved.feature_names
     rows, places = np.nonzero(coef)
     wanted = {(labels[t], names[j]): coef[t, j] for t, j in zip(rows.tolist(), places.tolist(), strict=True)}
     constants = {(label,): value for label, value in zip(labels, intercept.tolist(), strict=True)}
     for name, key, number, expected in (
         ("coefficients.csv", ("task", "feature"), "coefficient", wanted),
+        ("coefficients.parquet", ("task", "feature"), "coefficient", wanted),
         ("intercepts.csv", ("task",), "intercept", constants),
     ):
         if not (folder / name).is_file():
             continue
         try:
-            with open(folder / name, newline="", encoding="utf-8") as file:
-                lines = [(tuple(line[part] for part in key), float(line[number])) for line in csv.DictReader(file)]
-        except (KeyError, TypeError, ValueError):
-            lines = []
+            lines = [(tuple(line[part] for part in key), float(line[number])) for line in _lines(folder, name)]
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise _refuse(folder, f"{name} cannot be read: {error}") from None
         if len(dict(lines)) != len(lines) or dict(lines) != expected:
             raise _refuse(folder, f"{name} does not hold the coefficients of the model")
 
 
-def _compare_path(folder: RunFolder, cert: verifier.Certificate, order: np.ndarray, factor: float) -> None:
-    """All values of path.npz; `factor` leads from its strengths to those of the format."""
-    path = read_path(folder)
+def _lines(folder: RunFolder, name: str) -> list[dict[str, Any]]:
+    """The rows of a table of a run."""
+    if name.endswith(".parquet"):
+        from pyarrow import ArrowException, parquet
+
+        try:
+            return list(parquet.read_table(folder / name).to_pylist())
+        except (ArrowException, OSError) as error:
+            raise ValueError(error) from None
+    with open(folder / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _compare_path_table(folder: RunFolder, path: SavedPath) -> None:
+    """path.csv, which people read, says what path.npz does; and both of gaps and their sizes the same."""
+    if not np.allclose(path.relative_gaps * path.null_objective, path.dual_gaps, rtol=1e-9, atol=0.0):
+        raise _refuse(folder, "the relative gaps of path.npz are not its gaps over the objective of the empty model")
+    if not (folder / "path.csv").is_file():
+        return
+    names = ("alphas", "objectives", "dual_gaps", "relative_gaps", "n_selected")
+    try:
+        told = np.array([[float(line[name]) for name in names] for line in _lines(folder, "path.csv")])
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise _refuse(folder, f"path.csv cannot be read: {error}") from None
+    for column, name in zip(told.T, names, strict=True):
+        if not np.array_equal(column, np.asarray(getattr(path, name), dtype=np.float64)):
+            raise _refuse(folder, f"{name} of path.csv are not those of path.npz")
+
+
+def _compare_chosen(
+    folder: RunFolder, path: SavedPath, alpha: float, coef: np.ndarray, intercept: np.ndarray
+) -> None:
+    """The value of path.npz that is the model's."""
+    here = np.flatnonzero(np.isclose(path.alphas, alpha, rtol=1e-12, atol=0.0))
+    if len(here) != 1:
+        raise _refuse(folder, f"path.npz has {len(here)} values with the model's alpha {alpha:g}")
+    k = int(here[0])
+    if not (np.array_equal(path.coefs[k].toarray(), coef) and np.array_equal(path.intercepts[k], intercept)):
+        raise _refuse(folder, "path.npz has other coefficients than the model at its alpha")
+
+
+def _compare_path(
+    folder: RunFolder, cert: verifier.Certificate, path: SavedPath, order: np.ndarray, strengths: Strengths
+) -> None:
+    """All values of path.npz."""
     if len(path.alphas) != cert.n_values:
         raise _refuse(folder, f"path.npz has {len(path.alphas)} values, {PROOF} has {cert.n_values}")
     for k in range(cert.n_values):
-        coef, ridge = path.coefs[k].toarray()[order], float(cert.arrays["ridge"][k])
-        strength = float(path.alphas[k]) * factor
-        _compare_point(folder, cert, k, coef, path.intercepts[k][order], strength, ridge)
+        coef = path.coefs[k].toarray()[order]
+        _compare_point(folder, cert, k, coef, path.intercepts[k][order], *strengths(float(path.alphas[k])))
         _compare_numbers(folder, "path.npz", cert, k, float(path.objectives[k]), float(path.dual_gaps[k]))
 
 

@@ -55,15 +55,14 @@ def _verify(run: str, data: str | None, value: int | None, every: bool, exact: b
         raise verifier.Unreadable(f"{run} is a certificate alone: name the file of data with --data")
     with working("reading", quiet):
         rows, names = _read(cert, table, config)
-        if folder is not None:
-            compare_run(folder, cert, rows, names, _chosen(cert))
+        beyond = [] if folder is None else compare_run(folder, cert, rows, names, _chosen(cert))
     with working("verifying", quiet):
         verdict = verifier.verify(
             cert, rows.pop("X"), rows.pop("y"), value=value, exact=exact,
             progress=None if quiet else _Lines(), **rows,
         )  # fmt: skip
     if not quiet or not verdict:
-        print(verdict.words)
+        print("\n".join([verdict.words, *beyond]))
     return OK if verdict.proved else NOT_PROVED
 
 

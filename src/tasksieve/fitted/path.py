@@ -96,7 +96,7 @@ class RegularizationPath:
         How each value ended, one of `Status`: "converged", "iterations" (``max_iter`` was spent), "stalled",
         "rounding" (double precision resolves no smaller gap), "no_optimum".
     choice : Choice
-        Which solver followed the path to its end, "rows", "sums" or "device" (``choice.kind``), and why
+        Which solver followed the path to its end (``choice.kind``: "rows", "sums", "sums-in-blocks", "device"), and why
         (``choice.reason``).
     passes : float
         Full passes over X spent, in equivalents: a pass over a tenth of the columns counts 0.1.
@@ -175,6 +175,11 @@ class RegularizationPath:
     def relative_gaps(self) -> np.ndarray:
         # y constant: nothing to explain, the objective and every gap are 0
         return self.dual_gaps / (self.null_objective or 1.0)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "status" not in state:  # version 0.2
+            self.status = statuses_of(self.converged)
 
     def __len__(self) -> int:
         return len(self.alphas)

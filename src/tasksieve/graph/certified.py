@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -46,11 +47,11 @@ class CertifiedMachine:
 
     def _in_words_of_the_format(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None
-    ) -> tuple[dict[str, Any], dict[str, Array], float, float]:
-        """The machine's problem on data, without its answer: header and arrays of a certificate, alpha and ridge."""
+    ) -> tuple[dict[str, Any], dict[str, Array], float, Callable[[float], tuple[float, float]]]:
+        """The machine's problem on data, without its answer: as of linear models, whatever alpha is."""
         model: Any = self
         header, arrays, _, _ = _statement(model._stated(), model._learned(), None, X, y, task, sample_weight)
-        return header, arrays, *_STRENGTHS
+        return header, arrays, 0.0, lambda _: _STRENGTHS
 
 
 _STRENGTHS = (0.0, 1.0)  # alpha and ridge of the format

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..fitted.answers import Answer
+from ..path.status import statuses_of
 from .reading import GraphData
 from .solver import Solution
 from .walk import stacked, totals, worst_of
@@ -107,6 +108,11 @@ class GraphPath:
         self.n_features = int(model.n_features_in_)
         self.feature_names = getattr(model, "feature_names_in_", None)
         self._points, self._model, self._data = points, model, data.without_rows()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "status" not in state:  # version 0.2
+            self.status = statuses_of(self.converged)
 
     def __len__(self) -> int:
         return len(self._points)

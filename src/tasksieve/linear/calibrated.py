@@ -113,7 +113,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     status_ : Status
         How the solution ended: "converged", or why not.
     choice_ : Choice
-        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
+        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
         (of the best of both so far) and ``seconds``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -60,11 +60,12 @@ class CertifiedModel:
 
     def _in_words_of_the_format(
         self, X: Any, y: Any, task: Any = None, sample_weight: Any = None, offset: Any = None
-    ) -> tuple[dict[str, Any], dict[str, Array], float, float]:
-        """The model's problem on data, without its answer: header and arrays of a certificate, alpha and ridge."""
+    ) -> tuple[dict[str, Any], dict[str, Array], float, Callable[[float], tuple[float, float]]]:
+        """The model's problem on data, without its answer: header and arrays of a certificate, its alpha, and the
+        strengths of the format (alpha and ridge) at any alpha."""
         stated, alpha = self._stated()  # type: ignore[attr-defined]
         statement = Statement(stated, X, y, task, sample_weight, offset)
-        return statement.header(), tidy(statement.arrays), *statement.strengths(alpha)
+        return statement.header(), tidy(statement.arrays), alpha, statement.strengths
 
     @property
     def proven_zero_(self) -> Array:

@@ -123,7 +123,7 @@ class MultiTaskClassifier(AnyClassification, PathEstimator):
     status_ : Status
         How the solution ended: "converged", or why not.
     choice_ : Choice
-        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
+        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.
@@ -253,7 +253,7 @@ class MultiTaskClassifierCV(AnyClassification, PathEstimatorCV):
     passes_ : float
         Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
         in step and share them.
-    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_
+    classes_, coef_, intercept_, tasks_, objective_, dual_gap_, null_objective_, n_iter_, status_, choice_
         As in `MultiTaskClassifier`, of the model with ``alpha_`` on all rows.
 
     See Also

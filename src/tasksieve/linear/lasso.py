@@ -76,7 +76,7 @@ class MultiTaskLasso(TaskRegression, FitsMoments):
     status_ : Status
         How the solution ended: "converged", or why not.
     choice_ : Choice
-        Which solver found it, "rows", "sums" or "device" (``choice_.kind``), and why (``choice_.reason``).
+        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X is a data frame.

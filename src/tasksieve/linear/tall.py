@@ -244,17 +244,18 @@ def facts_of_data(model: Any, data: TaskData, n_values: int) -> Facts:
     assert source is not None
     one = data.n_tasks == 1 or one_matrix(data)
     weights = read_feature_weights(model.feature_weights, data.n_features)
+    n_matrices = 1 if one and model.task_weights is None else data.n_tasks
     return Facts(
         n_values,
-        data.n_rows if one else len(data.y),
+        data.n_rows if n_matrices == 1 else len(data.y),
         data.n_features,
         data.n_tasks,
-        1 if one and model.task_weights is None else data.n_tasks,
+        n_matrices,
         n_bytes=sum(part.nbytes for part in source.matrices) if source.elsewhere else source.nbytes,
         dense=source.dense,
         unlike=data.shared and not one,
         place="blocks" if source.elsewhere else "memory",
         n_blocks=tuple(part.tall_blocks for part in source.matrices) if source.elsewhere else (),
         by_sums=suits(model),
-        has_covariates=weights is not None and not weights.all(),
+        n_covariates=0 if weights is None else int(np.count_nonzero(weights == 0.0)),
     )

@@ -7,7 +7,7 @@ taken of the data as they are given, before anything else is made of them (`choo
 (`choose_for_problem`). Work is counted, never timed, so that a choice is the same in every run.
 
 The environment variable ``TASKSIEVE_PATH_SOLVER`` (``rows``, ``sums`` or ``device``) puts one of them in place of the
-counting, where it can solve the problem at all.
+counting, where it can solve the problem at all; elsewhere work is counted as without it.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Choice:
 
 
 def handed_over(choice: Choice) -> Choice:
-    """To the rows, where sums that were chosen have too few digits."""
-    return Choice(Kind.ROWS, f"sums have too few digits here; at first {choice}")
+    """To the rows, where sums that were chosen came to their end: too few digits, too slow, too many features."""
+    return Choice(Kind.ROWS, f"from where sums came to their end; at first {choice}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Facts:
     n_rows : int
         Rows that sums are taken over: of the one matrix that all tasks share, or of all tasks.
     n_features, n_tasks : int
-        Features that are penalised.
+        Features that sums are about: those that are penalised, of data as they are given all.
     n_matrices : int
         Gram matrices that differ.
     n_bytes : int
@@ -111,8 +111,8 @@ class Facts:
         Of each matrix in blocks; 0 where its columns are cut, too.
     by_sums, by_device : bool
         Whether loss, penalty and options are such that sums, or passes on a device, determine the answer.
-    has_covariates : bool
-        Whether there are unpenalised features: what these explain has more digits by residuals.
+    n_covariates : int
+        Unpenalised features: what these explain has more digits by residuals.
     """
 
     n_values: int
@@ -128,7 +128,7 @@ class Facts:
     n_blocks: tuple[int, ...] = ()
     by_sums: bool = True
     by_device: bool = False
-    has_covariates: bool = False
+    n_covariates: int = 0
 
     @property
     def gram_work(self) -> float:
@@ -149,9 +149,8 @@ def choose_for_data(facts: Facts, folds: bool = False) -> Choice:
     """
     if not facts.by_sums:
         return Choice(Kind.ROWS, "sums do not determine this loss, penalty or option")
-    forced = _forced()
-    if forced is not None and forced is not Kind.SUMS:
-        return Choice(Kind.ROWS, f"{VARIABLE}={forced}")
+    if _forced() is Kind.ROWS:
+        return Choice(Kind.ROWS, f"{VARIABLE}=rows")
     if not folds and _is_small(facts):
         return Choice(Kind.SUMS, f"{facts.shape}: small, and rows outnumber features")
     if _is_tall(facts):
@@ -162,19 +161,22 @@ def choose_for_data(facts: Facts, folds: bool = False) -> Choice:
 def choose_for_problem(facts: Facts) -> Choice:
     """For a problem whose columns are in memory or on a device."""
     forced = _forced()
-    if facts.by_device and facts.place == "device" and forced in (None, Kind.DEVICE):
-        if forced is not None:
-            return Choice(Kind.DEVICE, f"{VARIABLE}={forced}")
-        if facts.column_bytes <= MOST_COLUMN_BYTES:
-            return Choice(Kind.DEVICE, f"columns of {facts.column_bytes:,} bytes on a device: a pass a value is cheap")
-    if not (facts.by_sums and facts.dense and facts.place == "memory"):
-        return Choice(Kind.ROWS, "sums do not determine this loss, penalty, option or storage")
-    if forced is not None:
-        serve = forced is Kind.SUMS and memory_allows(facts)
-        return Choice(Kind.SUMS if serve else Kind.ROWS, f"{VARIABLE}={forced}")
-    if sums_pay(facts) and memory_allows(facts):
-        return Choice(Kind.SUMS, f"{facts.shape}: a Gram matrix is less work than passes")
-    return Choice(Kind.ROWS, f"{facts.shape}: working sets are less work than a Gram matrix")
+    by_sums = facts.by_sums and facts.dense and facts.place == "memory"
+    by_device = facts.by_device and facts.place == "device"
+    if forced is Kind.ROWS or (forced is Kind.DEVICE and by_device):
+        return Choice(forced, f"{VARIABLE}={forced}")
+    if by_device and facts.column_bytes <= MOST_COLUMN_BYTES:
+        return Choice(Kind.DEVICE, f"columns of {facts.column_bytes:,} bytes on a device: a pass a value is cheap")
+    if by_device:
+        return Choice(Kind.ROWS, f"columns of {facts.column_bytes:,} bytes on a device: bounds save passes")
+    if not by_sums:
+        return Choice(Kind.ROWS, "sums do not determine these labels, or this loss, penalty, option or storage")
+    if forced is not Kind.SUMS and not sums_pay(facts):
+        return Choice(Kind.ROWS, f"{facts.shape}: working sets are less work than a Gram matrix")
+    if not memory_allows(facts):
+        return Choice(Kind.ROWS, f"{facts.shape}: there is no memory for Gram matrices")
+    because = f"{VARIABLE}=sums" if forced is Kind.SUMS else f"{facts.shape}: a Gram matrix is less work than passes"
+    return Choice(Kind.SUMS, because)
 
 
 def _forced() -> Kind | None:
@@ -192,7 +194,7 @@ def _is_small(facts: Facts) -> bool:
     the answer is near, and fixed costs would be most of any other way to it."""
     if not facts.dense or facts.place != "memory" or facts.n_bytes > SMALL_BYTES:
         return False
-    if facts.unlike or facts.has_covariates:
+    if facts.unlike or facts.n_covariates:
         return False
     if facts.n_values == 1 and facts.n_matrices > MOST_MATRICES_AT_ONCE:
         return False
@@ -244,8 +246,8 @@ def sums_pay(facts: Facts) -> bool:
 
 def sums_pay_on_halves(facts: Facts) -> bool:
     """The same for the halves of the rows that stability selection follows."""
-    narrow = facts.n_features <= WIDEST_HALVES * facts.n_rows / facts.n_matrices
-    return narrow and choose_for_problem(facts).kind is Kind.SUMS
+    narrow = facts.n_features + facts.n_covariates <= WIDEST_HALVES * facts.n_rows / facts.n_matrices
+    return (narrow or _forced() is Kind.SUMS) and choose_for_problem(facts).kind is Kind.SUMS
 
 
 def features_in_play(n_rows: float) -> int:

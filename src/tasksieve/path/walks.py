@@ -88,7 +88,7 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
         place="memory" if here else "device",
         by_sums=by_sums and here and dense and gram.determined(problem),
         by_device=by_device and lean.solves(problem),
-        has_covariates=len(design.unpenalised) > 0,
+        n_covariates=len(design.unpenalised),
     )
 
 

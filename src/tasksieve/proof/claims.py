@@ -106,7 +106,8 @@ def _say_what_is_lost(finder: _Finder, k: int, answer: Answer) -> None:
     size = 1e-9 * abs(float(finder.problem.cert.arrays["objective"][k]))
     if not (np.isfinite(answer.goal) and finder.gaps[k] > _MUCH_WIDER * answer.goal + finder.widths[k] + size):
         return
-    why = finder.dropped[k] or [f"the dual point had to be scaled by {finder.scales[k]:.6g}"]
+    scaled = f"the dual point had to be scaled by {finder.scales[k]:.6g}"
+    why = finder.dropped[k] or [scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"]
     warnings.warn(
         f"alpha={answer.alpha:g}: the certificate proves a gap of {finder.gaps[k]:.3g} only, the fit's is "
         f"{answer.goal:.3g}: {'; '.join(why)}. It is true; a smaller tol may give one that proves more.",

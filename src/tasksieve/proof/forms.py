@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,14 @@ def form_of(member: Any) -> Any:
     return member.certificate_form()
 
 
-def stated_problem(model: Any, rows: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], float, float]:
-    """The problem of a fitted model on data (X, y, ...): header and arrays of a certificate, alpha and ridge."""
-    found: tuple[dict[str, Any], dict[str, Any], float, float] = model._in_words_of_the_format(**rows)
+#: alpha of a model -> alpha and ridge of the format
+Strengths = Callable[[float], tuple[float, float]]
+
+
+def stated_problem(model: Any, rows: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], float, Strengths]:
+    """The problem of a fitted model on data (X, y, ...): header and arrays of a certificate, the model's alpha, and the
+    strengths of the format at any alpha."""
+    found: tuple[dict[str, Any], dict[str, Any], float, Strengths] = model._in_words_of_the_format(**rows)
     return found
 
 
