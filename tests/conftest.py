@@ -29,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported, in every process of pytest-xdist."""
     if config.getoption("--narrow-longdouble"):
         np.longdouble = np.float64  # type: ignore[misc]
+    if "PYTEST_XDIST_WORKER" in os.environ:  # its processes fill the cores by themselves; .ci/portable says otherwise
+        os.environ.setdefault("TASKSIEVE_NUM_THREADS", "1")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

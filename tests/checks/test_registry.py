@@ -20,7 +20,26 @@ from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
 
 
-@pytest.mark.parametrize("name", registry.PENALTIES)
+#: members that differ from another one by their parameters alone: in the slow run
+VARIANTS = (
+    "Huber, narrow",
+    "quantile, one-sided",
+    "squared hinge",
+    "dirty, near L1,1",
+    "sparse group, mostly entries",
+    "groups, not side by side",
+)
+
+
+def members(known):
+    return [pytest.param(name, marks=pytest.mark.slow if name in VARIANTS else ()) for name in known]
+
+
+def test_variants_are_members():
+    assert set(VARIANTS) <= {*registry.PENALTIES, *registry.LOSSES}
+
+
+@pytest.mark.parametrize("name", members(registry.PENALTIES))
 def test_penalties(name):
     check_penalty(registry.PENALTIES[name])
 
@@ -29,7 +48,7 @@ def test_a_penalty_of_given_features():
     check_penalty(SparseGroup(np.array([0.0, 0.3, 1.0, 0.1])), n_features=4)
 
 
-@pytest.mark.parametrize("name", registry.LOSSES)
+@pytest.mark.parametrize("name", members(registry.LOSSES))
 def test_losses(name):
     check_loss(registry.LOSSES[name])
 

@@ -73,6 +73,7 @@ def test_stability(client: Any) -> None:
     np.testing.assert_array_equal(there.get_support(), here.get_support())
 
 
+@pytest.mark.slow
 def test_compare(client: Any) -> None:
     X, y, task = stacked(26, n_tasks=2, n=18, d=40)
     model = ts.MultiTaskLassoCV(cv=2, n_alphas=2, eps=0.3)

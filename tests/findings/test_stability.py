@@ -214,6 +214,7 @@ def test_regressions(name: str) -> None:
     assert max(len(entries.numbers) for entries in stable._entries) == 4
 
 
+@pytest.mark.slow
 def test_classifications() -> None:
     X, y, task = problem(n=40, d=30)
     classes, three = np.where(y > 0, "yes", "no"), np.digitize(y, [-1.5, 1.5])
@@ -342,6 +343,7 @@ def test_finished_halves_are_kept(tmp_path: Path) -> None:
     assert len(set(tmp_path.iterdir())) == 24
 
 
+@pytest.mark.slow
 def test_readings_of_a_file_do_not_grow_with_the_number_of_halves(tmp_path: Path) -> None:
     X, y, task = problem(d=400)
     mapped = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=X.shape, order="F")

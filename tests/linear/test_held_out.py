@@ -127,6 +127,7 @@ def test_scores_of_two_classes(numbers):
     assert one_se.alpha_ == one_se.alphas_[np.flatnonzero(mean >= mean.max() - error)[0]]
 
 
+@pytest.mark.slow
 def test_scores_of_many_classes(classes):
     x, y, task = classes
     kind = ts.MultiTaskClassifier

@@ -284,7 +284,7 @@ def test_no_active_row_is_dropped_on_the_way(screening):
     assert sum(dropped for _, dropped in results) > 100
 
 
-@pytest.mark.parametrize("solver", ["apgd", "spgd"])
+@pytest.mark.parametrize("solver", ["apgd", pytest.param("spgd", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("screening", ["bao", "cumulative"])
 def test_dynamic_screening_keeps_the_solution(solver, screening):
     for seed in range(1, 30) if solver == "apgd" else range(1, 6):
@@ -297,6 +297,7 @@ def test_dynamic_screening_keeps_the_solution(solver, screening):
         assert abs(point.objective - plain.objective) <= 3e-7 * problem.loss.null.value
 
 
+@pytest.mark.slow
 def test_cumulative_test_finds_nearly_all_inactive_rows_at_convergence():
     found = {"bao": 0, "cumulative": 0}
     inactive = 0

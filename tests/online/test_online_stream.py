@@ -147,6 +147,7 @@ print(model.n_rows_seen_)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_bit_for_bit(tmp_path):
     path, other = tmp_path / "killed.npz", tmp_path / "whole.npz"
     command = [sys.executable, "-c", KILLED, str(path), "killed"]

@@ -623,6 +623,7 @@ def test_paths_in_several_threads(rng):
             np.testing.assert_array_equal(a.rows, b.rows)
 
 
+@pytest.mark.slow
 def test_without_working_sets(rng):
     """All rows that screening leaves, as in the papers: same answers, with every solver and with dynamic screening."""
     for options in ({}, {"l1": 0.4}, {"loss": "logistic", "ridge_ratio": 0.3}):

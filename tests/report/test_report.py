@@ -434,6 +434,7 @@ def test_report_content_is_plain() -> None:
     assert render(least).startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_its_reports(tmp_path: Path) -> None:
     demo = Path(__file__).parents[2] / "examples" / "demo.py"
     run = subprocess.run(

@@ -252,7 +252,8 @@ def test_five_thousand_features_and_five_hundred_tasks(open_report: Opener, tmp_
 
 
 @pytest.mark.parametrize(
-    ("n_selected", "n_tasks", "n_values"), [(1, 1, 1), (3, 2, 1), (0, 2, 1), (3, 1, 5), (2, 2, 2)]
+    ("n_selected", "n_tasks", "n_values"),
+    [(1, 1, 1), (0, 2, 1), *(pytest.param(*few, marks=pytest.mark.slow) for few in ((3, 2, 1), (3, 1, 5), (2, 2, 2)))],
 )
 def test_small_reports(open_report: Opener, n_selected: int, n_tasks: int, n_values: int) -> None:
     page = open_report(example_content(n_selected, n_tasks, n_values, n_features=6))

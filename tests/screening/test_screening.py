@@ -284,7 +284,7 @@ def test_steepest_row_attains_the_polar(rng, penalty):
 # --- the balls --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("weights", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_balls_hold_the_dual_optimum(rng, penalty, weights):
     """From rough pairs at another strength; with a ridge its block of the dual vector counts in the distance."""
