@@ -19,7 +19,6 @@ from tasksieve.path.problem import Problem
 from tasksieve.penalties import RowPenalty, SparseGroup
 from tasksieve.solvers import WorkingProblem, duality_gap
 
-
 #: members that differ from another one by their parameters alone: in the slow run
 VARIANTS = (
     "Huber, narrow",
