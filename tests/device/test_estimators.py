@@ -74,7 +74,7 @@ def agree(found: Any, expected: Any) -> None:
         assert not is_on_device(value), key
 
 
-# --- gaps, recomputed in long double from raw data ------------------------------------------------------------------
+# --- gaps, recomputed in forty digits from raw data ------------------------------------------------------------------
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},

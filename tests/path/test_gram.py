@@ -1,4 +1,4 @@
-"""The Gram way against the engine on residuals, and its certificates against long double."""
+"""The Gram way against the engine on residuals, and its certificates against forty digits."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from ..runs import RunError, RunFolder, load_model
 from ..runs.folder import CERTIFICATE, PROOF
 from ..runs.model_file import SavedModel
 from ..runs.results import SavedPath, read_path
+from ..tables.frames import need
 from ..tables.recipe import column_recipes
 
 # How much more than the fit's own gap a certificate may leave open, and still be about the same answer: the two count
@@ -178,7 +179,8 @@ def _compare_relative_gap(folder: RunFolder, told: dict[str, Any]) -> None:
     if relative is None and null is None:
         return
     sound = all(map(_is_number, (gap, relative, null)))
-    if not sound or not math.isclose(float(relative or 0) * float(null or 0), float(gap or 0), rel_tol=1e-9):
+    wanted = float(gap or 0) if null else 0.0  # y that the empty model explains: 0 by convention
+    if not sound or not math.isclose(float(relative or 0) * float(null or 1), wanted, rel_tol=1e-9):
         raise _refuse(folder, f"{CERTIFICATE} has a relative gap of {relative}, {gap} of {null} is something else")
 
 
@@ -210,11 +212,10 @@ def _compare_tables(folder: RunFolder, saved: SavedModel, coef: np.ndarray, inte
 def _lines(folder: RunFolder, name: str) -> list[dict[str, Any]]:
     """The rows of a table of a run."""
     if name.endswith(".parquet"):
-        from pyarrow import ArrowException, parquet
-
+        parquet, errors = need("pyarrow.parquet"), need("pyarrow").ArrowException
         try:
             return list(parquet.read_table(folder / name).to_pylist())
-        except (ArrowException, OSError) as error:
+        except (errors, OSError) as error:
             raise ValueError(error) from None
     with open(folder / name, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -222,7 +223,7 @@ def _lines(folder: RunFolder, name: str) -> list[dict[str, Any]]:
 
 def _compare_path_table(folder: RunFolder, path: SavedPath) -> None:
     """path.csv, which people read, says what path.npz does; and both of gaps and their sizes the same."""
-    if not np.allclose(path.relative_gaps * path.null_objective, path.dual_gaps, rtol=1e-9, atol=0.0):
+    if not np.allclose(path.relative_gaps * (path.null_objective or 1.0), path.dual_gaps, rtol=1e-9, atol=0.0):
         raise _refuse(folder, "the relative gaps of path.npz are not its gaps over the objective of the empty model")
     if not (folder / "path.csv").is_file():
         return
