@@ -23,7 +23,7 @@ from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
 from ..linear.cross_validation import IDLE, sketch
 from ..tasks import TaskData, placed, read_tasks, some_of
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
 from .contenders import SHARED, Contenders, Judged
 from .cv_sibling import cv_sibling, inner_folds
@@ -35,6 +35,7 @@ Array = np.ndarray[Any, Any]
 LEAST_UNITS = 3  # of a task that a model is to be learned from, and chosen by folds of its own
 
 
+@takes_named_tasks
 def compare(
     model: Any,
     X: Any,
@@ -123,9 +124,6 @@ def compare(
     >>> found.to_frame()["task"].tolist()
     ['a', 'b', 'c', 'd', 'all tasks']
     """
-    if is_named(X):
-        rows = stack_named(X, y, task, sample_weight=sample_weight, groups=groups)
-        return compare(model, **rows, cv=cv, level=level, pooled=pooled, random_state=random_state, n_jobs=n_jobs)
     plan = _Plan.of(model, X, y, task, sample_weight, groups, cv, level, random_state)
     verbose = plan.shared.verbose
     plan.shared.set_params(verbose=0, **({"n_jobs": 1} if effective_n_jobs(n_jobs) > 1 else {}))

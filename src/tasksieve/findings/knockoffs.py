@@ -19,7 +19,7 @@ from ..fitted.model import FeatureSelector
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .canonical import canonical
 from .gaussian_copies import GaussianCopies
 from .path_model import path_model
@@ -117,6 +117,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         self.n_draws = n_draws
         self.random_state = random_state
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Make copies, follow the path, and compare.
 
@@ -129,8 +130,6 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model = clone(path_model(self.model, type(self).__name__))
         check_common(self)
         check_number(self.fdr, "fdr", low=0, closed=False, high=1.0)

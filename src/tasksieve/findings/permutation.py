@@ -13,7 +13,7 @@ from ..fitted.deal import read_seed
 from ..fitted.progress import reporter
 from ..linear.tall import alpha_of
 from ..tasks import TaskData, read_groups, some_of
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .canonical import Canonical, canonical
 from .path_model import path_model
 from .permuted_levels import PermutedLevels
@@ -71,6 +71,7 @@ class PermutationTest:
         )
 
 
+@takes_named_tasks
 def permutation_test(
     model: Any,
     X: Any,
@@ -141,9 +142,6 @@ def permutation_test(
     >>> ts.permutation_test(ts.MultiTaskLasso(), X, noise, task, n_permutations=99).pvalue
     0.43
     """
-    if is_named(X):
-        rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset, groups=groups)
-        return permutation_test(model, **rows, n_permutations=n_permutations, random_state=random_state)
     model = path_model(model, "permutation_test")
     check_number(n_permutations, "n_permutations", low=1, closed=True, integer=True)
     seed = read_seed(random_state)

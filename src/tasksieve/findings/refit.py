@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,12 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..fitted.arguments import check_number
 from ..fitted.restore import set_state
 from ..tasks import TaskData, is_task_list, some_of
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .unpenalised import NoFit, TaskFit, fit_task
 
 Array = np.ndarray[Any, Any]
 
 
+@takes_named_tasks
 def refit(
     model: Any,
     X: Any,
@@ -73,8 +74,6 @@ def refit(
     >>> model.coef_[:, 0].round(2), ts.refit(model, X, y, task).coef_[:, 0].round(2)
     (array([1.63, 1.74]), array([2.  , 1.98]))
     """
-    if is_named(X):
-        return refit(model, **stack_named(X, y, task, sample_weight=sample_weight, offset=offset), ridge=ridge)
     _refuse_foreign(model)
     check_number(ridge, "ridge", low=0, closed=True)
     state = model._learned()
@@ -97,11 +96,10 @@ def refit(
         coef[home[k], supports[k]], intercept[home[k]] = found.coef, found.intercept
     names = [data.tasks.tolist()[k] for k, found in fits.items() if not found.unique]
     if names:
-        warnings.warn(
+        warn(
             f"{len(names)} task(s) have no unique fit ({some_of(names)}): some of the features are combinations of "
             "others there, or as many as rows. The coefficients of the smallest norm are given; a larger alpha, or "
             "ridge, makes them unique.",
-            stacklevel=2,
         )
     return _like(model, coef, intercept, data)
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
 from ..tasks import TaskData, is_task_list, placed
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
 from .refit import fit_support
@@ -98,6 +98,7 @@ class SplitInference(Columns):
         )
 
 
+@takes_named_tasks
 def split_inference(
     model: Any,
     X: Any,
@@ -174,9 +175,6 @@ def split_inference(
     >>> table.feature[:2], table.task[:2], table.lower[:2].round(2), table.upper[:2].round(2)
     (array([0, 0]), array(['a', 'b'], dtype='<U1'), array([1.39, 1.81]), array([2.14, 2.35]))
     """
-    if is_named(X):
-        rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset, groups=groups)
-        return split_inference(model, **rows, level=level, random_state=random_state, small_tasks=small_tasks)
     check_number(level, "level", low=0, closed=False, high=1.0)
     if level == 1.0:
         raise ValueError("The 'level' parameter must be below 1: an interval that always covers has no end.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +21,8 @@ from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
 from ..tasks import is_task_list
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
 from .half_paths import HalfPaths, Selectable, selection_counts
 from .halves import SmallTasks, draw_halves
@@ -177,6 +177,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Follow the path of every half, and count.
 
@@ -200,8 +201,6 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         self
             After Ctrl-C with the pairs finished until then (``interrupted_``), if there are any.
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         model = _path_model(self.estimator)
         self._check_parameters()
         model._check_parameters()
@@ -245,10 +244,9 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             self.groups_ = selectable.groups[np.maximum(selectable.code, 0)]
         self._set_levels(levels)
         if found.interrupted:
-            warnings.warn(
+            warn(
                 f"The stability selection was interrupted: {len(pairs)} of {self.n_pairs} pairs are finished, and "
                 "probabilities and bounds are those of these.",
-                stacklevel=2,
             )
         self._warn_open(model)
         return self
@@ -359,11 +357,10 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
     def _warn_open(self, model: PathEstimator) -> None:
         n_open = sum(entries.n_open for entries in self._entries)
         if n_open:
-            warnings.warn(
+            warn(
                 f"{n_open} values on the paths of the halves did not reach tol={model.tol:g} within "
                 f"max_iter={model.max_iter}: raise max_iter, or tol, of the estimator.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _get_support_mask(self) -> np.ndarray:

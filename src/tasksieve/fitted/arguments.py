@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +16,7 @@ from ..design import thread_count
 from ..design.device.machine import read_device
 from ..places import row_name
 from ..tasks import TaskData, refuse_masked_or_complex, some_of
+from ..user_warnings import warn
 
 
 def kernel_threads(n_jobs: int | None = None) -> int:
@@ -164,10 +164,9 @@ def warn_one_class(data: TaskData) -> None:
     positive = np.logical_or.reduceat((data.y > 0) & present, data.offsets[:-1])
     names = data.tasks[~(negative & positive)].tolist()
     if names:
-        warnings.warn(
+        warn(
             f"{len(names)} task(s) have rows of one class only ({some_of(names)}): their best intercept would be "
             "infinite and is kept finite.",
-            stacklevel=4,
         )
 
 
@@ -182,10 +181,9 @@ def _warn_absent(data: TaskData, present: np.ndarray) -> None:
             lacks = f" lacks {absent[0]!r}" if absent else " has one only"
             names.append(f"task {data.tasks.tolist()[t]!r}{lacks}")
     if names:
-        warnings.warn(
+        warn(
             f"{len(names)} task(s) have no rows of some class ({', '.join(names[:3])}{', ...' if names[3:] else ''}): "
             "its best intercept there would be infinite and is kept finite, its probability next to 0.",
-            stacklevel=5,
         )
 
 
@@ -211,19 +209,17 @@ def warn_no_counts(data: TaskData) -> None:
     totals = np.add.reduceat(data.weights * data.y, data.offsets[:-1])
     names = data.tasks[totals == 0.0].tolist()
     if names:
-        warnings.warn(
+        warn(
             f"{len(names)} task(s) count nothing ({some_of(names)}): their best intercept would be minus infinity and "
             "is kept finite, their rate is practically 0, and they have no say in which features are selected.",
-            stacklevel=5,
         )
 
 
 def warn_column(y: Any) -> None:
     """scikit-learn's warning about a y of one column, which classifiers there take for a mistake."""
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. It is read as one task of a shared matrix, "
             "and predictions have one column, too.",
             DataConversionWarning,
-            stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from inspect import signature
@@ -13,6 +12,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ..tasks import TaskLabels, read_groups, some_of, to_numpy
+from ..user_warnings import warn
 from .deal import NEVER, deal_groups, deal_rows, read_seed
 from .model_selection import TaskKFold
 from .order import warn_of_order
@@ -195,10 +195,9 @@ def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, n
             found.append((task, names[own[:1]].tolist()[0]))
     if found:
         shown = some_of([task for task, _ in found])
-        warnings.warn(
+        warn(
             f"groups: {len(found)} task(s) are never held out ({shown}): all their rows are of one group "
             f"(task {found[0][0]!r}: {found[0][1]!r}), and without it they could not be learned.",
-            stacklevel=5,
         )
 
 

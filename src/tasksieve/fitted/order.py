@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..tasks import some_of
+from ..user_warnings import warn
 
 # Standard errors beyond which a lag-1 autocorrelation is taken to be no accident.
 STANDARD_ERRORS = 4.0
@@ -57,14 +57,13 @@ def warn_of_order(
             found.append(task)
             strongest = max(strongest, float(errors))
     if found:
-        warnings.warn(
+        warn(
             f"y depends on the order of the rows in {len(found)} task(s) ({some_of(found)}; lag-1 autocorrelation up "
             f"to {strongest:.0f} standard errors), and each fold is a stretch of consecutive rows, unlike those that "
             "it is predicted from: the losses may be far from those of new rows. Shuffle the rows or the folds "
             f"(KFold({len(held_out)}, shuffle=True)), or pass groups where related rows lie together. Where later rows "
             "are to be predicted from earlier ones, this is as it should be.",
             OrderWarning,
-            stacklevel=4,
         )
 
 

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..losses import Loss
 from ..tasks import TaskData, like
-from ..tasks.named import by_task, is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
 from .model import LossName
@@ -28,6 +28,7 @@ class TaskRegression(RegressorMixin):
     _loss: ClassVar[LossName | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict with x . w_t + b_t.
 
@@ -44,10 +45,9 @@ class TaskRegression(RegressorMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
 
@@ -62,8 +62,6 @@ class TaskRegression(RegressorMixin):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -88,6 +86,7 @@ class TaskClassification(ClassifierMixin):
             warn_one_class(data)
         return data
 
+    @takes_named_tasks
     def decision_function(self, X: Any, task: Any = None) -> Answer:
         """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
 
@@ -103,11 +102,10 @@ class TaskClassification(ClassifierMixin):
             As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
             a list by task, as `predict_proba`.
         """
-        if is_named(X):
-            return by_task(self, self.decision_function, X, task)
         return like(X, self._scores(X, task))
 
     @available_if(gives_probabilities)
+    @takes_named_tasks
     def predict_proba(self, X: Any, task: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
@@ -124,11 +122,10 @@ class TaskClassification(ClassifierMixin):
             (n, 2) where the model was fitted to a 1-D y without task. More than two classes, and different ones per
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
-        if is_named(X):
-            return by_task(self, self.predict_proba, X, task)
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state)))
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None) -> Answer:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
@@ -145,10 +142,9 @@ class TaskClassification(ClassifierMixin):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task)
         return like(X, self._predict(X, task))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
         """Mean over tasks of the accuracy.
 
@@ -162,8 +158,6 @@ class TaskClassification(ClassifierMixin):
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight))
         return self._task_score(X, y, task, sample_weight)
 
     def __sklearn_tags__(self) -> Any:

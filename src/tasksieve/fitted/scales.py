@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..design import Design
+from ..user_warnings import warn
 
 # Columns whose deviations differ by more than this factor are not in comparable units.
 COMPARABLE = 100.0
@@ -46,9 +46,7 @@ class ScaleWarning(UserWarning):
         self.ratio, self.largest, self.smallest = ratio, largest, smallest
 
 
-def warn_scales(
-    design: Design, storage: Any, feature_weights: np.ndarray | None, names: np.ndarray | None, stacklevel: int
-) -> None:
+def warn_scales(design: Design, storage: Any, feature_weights: np.ndarray | None, names: np.ndarray | None) -> None:
     """Warn of columns whose scales are not comparable; after a solve, so that all norms are known.
 
     Parameters
@@ -58,8 +56,6 @@ def warn_scales(
     storage : ColumnStorage
     feature_weights : array of shape (d,), optional
     names : array of shape (d,), optional
-    stacklevel : int
-        As of `warnings.warn`, counted from here.
     """
     if storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range()):
         return
@@ -67,7 +63,7 @@ def warn_scales(
     counted[design.unpenalised] = False
     if feature_weights is not None:
         counted &= feature_weights == 1.0
-    warn_norms(design.longest(), counted, names, stacklevel + 1)
+    warn_norms(design.longest(), counted, names)
 
 
 def _comparable(least: float, largest: float) -> bool:
@@ -75,7 +71,7 @@ def _comparable(least: float, largest: float) -> bool:
     return bool(largest <= COMPARABLE * least)
 
 
-def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None, stacklevel: int) -> None:
+def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None) -> None:
     """The same for norms of columns about their means, of which some count."""
     if _comparable(norms.min(initial=np.inf), norms.max(initial=0.0)):
         return
@@ -97,5 +93,4 @@ def warn_norms(norms: np.ndarray, counted: np.ndarray, names: np.ndarray | None,
         "standardize=True; coefficients stay in the original units. If the scales are meant, say so by "
         "feature_weights, or ignore ts.ScaleWarning."
     )
-    warning = ScaleWarning(message, float(ratio), int(large), int(small))
-    warnings.warn(warning, stacklevel=stacklevel + 1)
+    warn(ScaleWarning(message, float(ratio), int(large), int(small)))

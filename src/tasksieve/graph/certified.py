@@ -12,7 +12,7 @@ from ..proof.certificate import Certificate
 from ..proof.claims import Answer, certify
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import readable
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from ..verify import Task
 from .solver import LOSSES
 
@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 class CertifiedMachine:
     """A fitted machine that can write down the proof of its answer."""
 
+    @takes_named_tasks
     def certificate(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Certificate:
         """The proof of the fit, for anybody to check.
 
@@ -35,8 +36,6 @@ class CertifiedMachine:
         Certificate
             Its ``save`` writes the file.
         """
-        if is_named(X):
-            return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight))
         model: Any = self
         state = model._learned()
         header, arrays, tasks, dual = _statement(model._stated(), state, model.dual_coef_, X, y, task, sample_weight)

@@ -11,7 +11,7 @@ from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
 from ..tasks import TaskLabels, observed_classes
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -155,6 +155,7 @@ class GraphSVC(TaskClassification, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -175,8 +176,6 @@ class GraphSVC(TaskClassification, GraphModel):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         if task is None:
             warn_column(y)
         result: GraphSVC = self._solve_all(X, y, task, sample_weight)

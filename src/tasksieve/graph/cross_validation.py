@@ -6,7 +6,6 @@ graph follow one another, so that of the out-of-fold scores no more is kept than
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -27,7 +26,8 @@ from ..fitted.measures import measure_of
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .certified import CertifiedMachine
 from .grids import check_Cs, read_Cs
 from .model import GraphModel, GraphRows
@@ -101,6 +101,7 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             return f"held-out {self.loss.replace('_', '-')} loss"
         return f"held-out {self.scoring if isinstance(self.scoring, str) else 'score'} (the larger, the better)"
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose C and graph_strength by cross-validation and fit on all rows.
 
@@ -122,8 +123,6 @@ class GraphModelCV(CertifiedMachine, GraphRows):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups))
         self._check_parameters()
         if task is None and self._targets == "classes":
             warn_column(y)
@@ -166,11 +165,10 @@ class GraphModelCV(CertifiedMachine, GraphRows):
             )
         n_open = sum(fold.n_open for fold in folds)
         if n_open:
-            warnings.warn(
+            warn(
                 f"{n_open} of {scores.size} solutions in the folds did not reach fold_tol={tol:g} within "
                 f"max_iter={model.max_iter}: raise max_iter or fold_tol.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         s, k = select(scores, self.selection_rule)
         model.set_params(C=float(Cs[k]), graph_strength=float(strengths[s]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from copy import copy
 from typing import Any, ClassVar
 
@@ -17,7 +16,8 @@ from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .certified import CertifiedMachine
 from .graphs import read_graph
 from .grids import read_Cs, read_strengths
@@ -170,11 +170,12 @@ class GraphModel(CertifiedMachine, GraphRows):
             walk.last = getattr(self, "_warm", None)
         solutions = walk.solve(float(self.C), float(self.graph_strength), self._progress(label))
         self._set_solution(data, solutions)
-        self._warn_open(solutions, stacklevel=5)
+        self._warn_open(solutions)
         if self.warm_start:
             self._warm = walk.last
         return self
 
+    @takes_named_tasks
     def path(
         self,
         X: Any,
@@ -207,9 +208,6 @@ class GraphModel(CertifiedMachine, GraphRows):
             After Ctrl-C it holds the values solved until then (``interrupted`` is True). Coefficients are dense: K
             tables of tasks x features.
         """
-        if is_named(X):
-            rows = stack_named(X, y, task, sample_weight=sample_weight)
-            return self.path(**rows, Cs=Cs, graph_strengths=graph_strengths)
         self._check_parameters()
         strengths = self._strengths(graph_strengths, (self.graph_strength,))
         model = clone(self)
@@ -232,8 +230,8 @@ class GraphModel(CertifiedMachine, GraphRows):
                     tell(len(points), total, f"C = {C:.3g}, graph_strength = {strength:.3g}")
         except KeyboardInterrupt:
             interrupted = True
-            warnings.warn(f"The path was interrupted: {len(points)} of {total} values are solved.", stacklevel=2)
-        self._warn_open([found for point in points for found in point.solutions], stacklevel=3)
+            warn(f"The path was interrupted: {len(points)} of {total} values are solved.")
+        self._warn_open([found for point in points for found in point.solutions])
         return GraphPath(points, model=model, data=data, interrupted=interrupted)
 
     def _strengths(self, given: Any, otherwise: Any) -> np.ndarray:
@@ -277,7 +275,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         flat = np.stack([found.beta for found in solutions]) if len(solutions) > 1 else solutions[0].beta
         self.dual_coef_, self.support_ = _as_given(labels, data.unsorted(flat))
 
-    def _warn_open(self, solutions: list[Solution], stacklevel: int) -> None:
+    def _warn_open(self, solutions: list[Solution]) -> None:
         """Warn of problems whose gap is above the tolerance."""
         worst = worst_of(solutions)
         if worst.converged:
@@ -295,7 +293,7 @@ class GraphModel(CertifiedMachine, GraphRows):
                 "the distance to the optimum; raise max_iter, or tol if that is enough. Features of very different "
                 "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler)."
             )
-        warnings.warn(words, ConvergenceWarning, stacklevel=stacklevel)
+        warn(words, ConvergenceWarning)
 
 
 # --- small helpers -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from ..fitted.arguments import check_number
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskRegression
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .cross_validation import GraphModelCV
 from .model import GraphModel
 
@@ -102,6 +102,7 @@ class GraphSVR(TaskRegression, GraphModel):
     ) -> None:
         keep_parameters(self, locals())
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -120,8 +121,6 @@ class GraphSVR(TaskRegression, GraphModel):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         result: GraphSVR = self._solve_all(X, y, task, sample_weight)
         return result
 

@@ -6,7 +6,6 @@ penalty is not the plain L2,1 norm, two short methods, `PathEstimator._penalty` 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -41,7 +40,8 @@ from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
 from .tall import alpha_of, tall_fit
@@ -119,6 +119,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
         return self.alpha
 
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
 
@@ -142,8 +143,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_alpha()
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
@@ -176,6 +175,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_not_converged(solution, data)
         return self
 
+    @takes_named_tasks
     def path(
         self,
         X: Any,
@@ -207,9 +207,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         RegularizationPath
             After Ctrl-C it holds the values solved until then (``interrupted`` is True).
         """
-        if is_named(X):
-            rows = stack_named(X, y, task, sample_weight=sample_weight, offset=offset)
-            return self.path(**rows, alphas=alphas, n_alphas=n_alphas, eps=eps)
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         names = feature_names(X[0] if is_task_list(X) else X)
@@ -221,7 +218,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 grid = default_grid(tall.alpha_max(), n_alphas, eps) if chosen is None else chosen
                 begun = tall.solve(grid, exact=True, progress=self._progress())
                 if begun.interrupted or len(begun.points) == len(grid):
-                    return tall.as_path(begun, grid, stacklevel=3)
+                    return tall.as_path(begun, grid)
             problem = self._problem(data)
             if begun is None:
                 grid = default_grid(self._alpha_max(problem, data), n_alphas, eps) if chosen is None else chosen
@@ -232,6 +229,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_scales(data, problem, names)
         return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
 
+    @takes_named_tasks
     def alpha_max(
         self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:
@@ -246,8 +244,6 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         -------
         float
         """
-        if is_named(X):
-            return self.alpha_max(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         tall = tall_fit(self, data, 1)
@@ -364,12 +360,11 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _warn_dependent(self, design: Design, data: TaskData) -> None:
         for found in design.samples.dependent[:1]:
             more = len({other.column for other in design.samples.dependent}) - 1
-            warnings.warn(
+            warn(
                 f"Unpenalised feature {design.unpenalised[found.column]} is a combination of others in task "
                 f"{data.tasks.tolist()[found.task]!r} to {max(found.left, 1e-16):.0e}: its coefficient is fixed at 0 "
                 f"there{f', and so it is for {more} more' if more else ''}. Leave it out, or give it a feature weight.",
                 UserWarning,
-                stacklevel=4,
             )
 
     def _strengths(self, data: TaskData, problem: Problem, alphas: np.ndarray) -> np.ndarray:
@@ -508,9 +503,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         )
         if solution.interrupted:
             why = "" if isinstance(solution.reason, KeyboardInterrupt | None) else f" {solution.reason}"
-            warnings.warn(
-                f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.{why}", stacklevel=3
-            )
+            warn(f"The path was interrupted: {n_solved} of {len(alphas)} values are solved.{why}")
         if not path.converged.all():
             self._warn_not_converged(solution, data)
         return path
@@ -519,7 +512,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Once a fit, never in its folds."""
         if not self.standardize:
             weights = read_feature_weights(self.feature_weights, data.n_features)
-            warn_scales(problem.design, data.storage, weights, names, stacklevel=3)
+            warn_scales(problem.design, data.storage, weights, names)
 
     def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
         open_points = [point for point in solution.points if not point.converged]
@@ -542,7 +535,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 f"dual gap {worst / self._unit(data):.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
                 "distance to the optimum; raise max_iter, or tol if that is enough."
             )
-        warnings.warn(words, ConvergenceWarning, stacklevel=3)
+        warn(words, ConvergenceWarning)
 
 
 def _account(point: Any) -> str:

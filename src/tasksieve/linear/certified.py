@@ -15,7 +15,7 @@ from ..proof.dual import DualPoints
 from ..proof.forms import form_of, plain_labels
 from ..proof.matrices import by_task
 from ..tasks import count_rows, read_labels
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from ..verify import Task
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +26,7 @@ _TIGHTER = (1e-1, 1e-2, 1e-3, 1e-5)  # than the gap claimed: how well a value is
 class CertifiedModel:
     """A fitted model that can write down the proof of its answer."""
 
+    @takes_named_tasks
     def certificate(
         self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> Certificate:
@@ -44,8 +45,6 @@ class CertifiedModel:
         Certificate
             Its ``save`` writes the file. About three passes over X.
         """
-        if is_named(X):
-            return self.certificate(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         model: Any = self
         state = model._learned()
         stated, alpha = model._stated()

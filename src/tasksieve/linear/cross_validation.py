@@ -7,7 +7,6 @@ stopping they walk in step too, so that all stop at the same value. Otherwise ea
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -36,7 +35,8 @@ from ..path.problem import Problem
 from ..path.solve import Value
 from ..plotting import score_curve
 from ..tasks import TaskData, is_task_list
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
+from ..user_warnings import warn
 from .base import (
     PathEstimator,
     TaskLinearModel,
@@ -134,6 +134,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return f"held-out {name} (greater is better)"
 
+    @takes_named_tasks
     def fit(
         self,
         X: Any,
@@ -170,8 +171,6 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight, groups=groups, offset=offset))
         self._check_parameters()
         if offset is None and self._fit_tall(X, y, task, sample_weight, groups):
             return self
@@ -211,11 +210,10 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         scores = scores.reshape(len(models), len(folds), -1).transpose(0, 2, 1)  # models x values x folds
         n_open = sum(int(np.count_nonzero(result.open)) for result in results)
         if n_open:
-            warnings.warn(
+            warn(
                 f"{n_open} of {sum(n_scored) * len(folds)} solutions in the folds did not reach "
                 f"fold_tol={fold_models[0].tol:g} within max_iter={models[0].max_iter}: raise max_iter or fold_tol.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
         best, k = select(scores, self.selection_rule)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -35,6 +34,7 @@ from ..tasks import (
     is_task_list,
     read_task_weights,
 )
+from ..user_warnings import warn
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .early_stopping import MeanCurve
@@ -108,7 +108,7 @@ class FitsMoments(PathEstimator):
         _refuse_device(self)
         tall = tall_of(self, moments)
         grid = default_grid(tall.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
-        return tall.as_path(tall.solve(grid, exact=False, progress=self._progress()), grid, stacklevel=3)
+        return tall.as_path(tall.solve(grid, exact=False, progress=self._progress()), grid)
 
 
 class ComparesMoments(PathEstimatorCV):
@@ -232,7 +232,7 @@ class ComparesMoments(PathEstimatorCV):
             raise KeyboardInterrupt
         if len(solution.points) < len(grid):
             return None
-        self.path_ = tall.as_path(solution, grid, stacklevel=5 if exact else 4)  # a step more from rows
+        self.path_ = tall.as_path(solution, grid)
         self.alpha_ = float(grid[k])
         self._set_solution(tall.facts, solution.points[k])
         self.choice_ = self.path_.choice
@@ -284,19 +284,17 @@ class ComparesMoments(PathEstimatorCV):
     def _warn_of_folds(self, found: list[_Compared], models: list[PathEstimator]) -> None:
         n_open, total = sum(one.n_open for one in found), sum(one.n_scored * one.scores.shape[1] for one in found)
         if n_open:
-            warnings.warn(
+            warn(
                 f"{n_open} of {total} solutions in the folds did not reach fold_tol="
                 f"{self._fold_model(models[0]).tol:g}: raise max_iter or fold_tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         unsure = max(one.unsure for one in found)
         if unsure > _UNSURE:
-            warnings.warn(
+            warn(
                 f"Held-out errors are so small beside y that sums of products know them to {unsure:.0%} only: fit the "
                 "rows themselves where the choice of alpha matters.",
                 UserWarning,
-                stacklevel=3,
             )
 
     def _check_folds(self, moments: TaskMoments) -> None:

@@ -8,12 +8,13 @@ from ..fitted import predicting
 from ..fitted.answers import Answer, available_if
 from ..fitted.predicting import gives_probabilities
 from ..tasks import like
-from ..tasks.named import by_task, is_named, stack_named
+from ..tasks.named import takes_named_tasks
 
 
 class TaskRegression(predicting.TaskRegression):
     """Numbers as targets: squared loss, R²."""
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict with x . w_t + b_t + offset.
 
@@ -32,10 +33,9 @@ class TaskRegression(predicting.TaskRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
 
@@ -52,14 +52,13 @@ class TaskRegression(predicting.TaskRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
 
 class TaskClassification(predicting.TaskClassification):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
+    @takes_named_tasks
     def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
@@ -76,11 +75,10 @@ class TaskClassification(predicting.TaskClassification):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        if is_named(X):
-            return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(gives_probabilities)
+    @takes_named_tasks
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
@@ -97,11 +95,10 @@ class TaskClassification(predicting.TaskClassification):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             The last axis follows ``classes_``. (n, 2) where the model was fitted to a 1-D y without task.
         """
-        if is_named(X):
-            return by_task(self, self.predict_proba, X, task, offset=offset)
         state = self._learned()
         return like(X, state.probabilities(self._scores(X, task, state, offset)))
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict the class whose score is larger: with the logistic loss, the more probable one.
 
@@ -120,10 +117,9 @@ class TaskClassification(predicting.TaskClassification):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the accuracy.
 
@@ -139,6 +135,4 @@ class TaskClassification(predicting.TaskClassification):
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)

@@ -8,7 +8,7 @@ from ..fitted.answers import Answer
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
-from ..tasks.named import by_task, is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -19,6 +19,7 @@ class _PoissonLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Poisson()
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict rates, exp(x . w_t + b_t + offset).
 
@@ -37,10 +38,9 @@ class _PoissonLoss(LinkedRegression):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task, offset=offset)
         return like(X, self._predict(X, task, offset=offset))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
 
@@ -57,8 +57,6 @@ class _PoissonLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
 

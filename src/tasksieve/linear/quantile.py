@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..fitted.parameters import keep_parameters
 from ..losses import Loss, Quantile
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .base import PathEstimator, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
@@ -20,6 +20,7 @@ class _QuantileLoss(LinkedRegression):
     def _loss(self) -> Loss:  # type: ignore[override]
         return Quantile(float(self.q), float(self.smoothing))
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
 
@@ -36,8 +37,6 @@ class _QuantileLoss(LinkedRegression):
             1 is perfect; 0 is as good as each task's quantile. Labels that are NaN are left out, and so are tasks with
             fewer than two labels.
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         return self._task_score(X, y, task, sample_weight, offset)
 
 

@@ -12,7 +12,7 @@ from ..fitted.parameters import keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
-from ..tasks.named import by_task, is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .base import (
     TaskClassification,
     TaskLinearModel,
@@ -72,6 +72,7 @@ class _EitherLoss(TaskLinearModel):
             warn_one_class(data)
         return data
 
+    @takes_named_tasks
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict numbers (squared loss) or the more probable class (logistic loss).
 
@@ -90,11 +91,10 @@ class _EitherLoss(TaskLinearModel):
             With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
             a 1-D y without task); a list for a list.
         """
-        if is_named(X):
-            return by_task(self, self.predict, X, task, offset=offset)
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
 
+    @takes_named_tasks
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
 
@@ -109,12 +109,11 @@ class _EitherLoss(TaskLinearModel):
         -------
         float
         """
-        if is_named(X):
-            return self.score(**stack_named(X, y, task, sample_weight=sample_weight, offset=offset))
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return float(kind.score(self, X, y, task, sample_weight, offset=offset))
 
     @available_if(_is_classifier)
+    @takes_named_tasks
     def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
 
@@ -130,11 +129,10 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n,) or (n, T), or list of ndarray
             As `predict`.
         """
-        if is_named(X):
-            return by_task(self, self.decision_function, X, task, offset=offset)
         return like(X, self._scores(X, task, offset=offset))
 
     @available_if(_is_classifier)
+    @takes_named_tasks
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
 
@@ -150,8 +148,6 @@ class _EitherLoss(TaskLinearModel):
         ndarray of shape (n, 2) with ``task``, (n, T, 2) without; a list of (n_t, 2) for a list
             More than two classes: as in `MultiTaskClassifier`.
         """
-        if is_named(X):
-            return by_task(self, self.predict_proba, X, task, offset=offset)
         kind: Any = TaskClassification
         return kind.predict_proba(self, X, task, offset=offset)
 

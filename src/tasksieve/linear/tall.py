@@ -123,7 +123,7 @@ class Tall:
         model._set_solution(facts, point)
         model.choice_ = self.choice
         self.set_measures(model, solution)
-        self.warn_scales(stacklevel=3)
+        self.warn_scales()
         if not point.converged:
             model._warn_not_converged(solution, facts)
         return True
@@ -133,20 +133,20 @@ class Tall:
         model.null_objective_ = float(solution.null_objective) / self._unit
         model._set_scale(self.problem.scale, 0)
 
-    def as_path(self, solution: Any, alphas: np.ndarray, stacklevel: int) -> RegularizationPath:
-        """A solution as a path of the model; warnings are about a line so far up."""
+    def as_path(self, solution: Any, alphas: np.ndarray) -> RegularizationPath:
+        """A solution as a path of the model."""
         if not solution.interrupted:
-            self.warn_scales(stacklevel)
+            self.warn_scales()
         return self.model._as_path(self.facts, (self.problem.scale, 0), solution, alphas, self._names)
 
-    def warn_scales(self, stacklevel: int) -> None:
+    def warn_scales(self) -> None:
         """Once a fit, never in its folds."""
         if self.model.standardize or self._small:
             return
         norms = np.sqrt(self.problem.spread.max(axis=0))
         weights = read_feature_weights(self.model.feature_weights, len(norms))
         counted = np.ones(len(norms), dtype=bool) if weights is None else weights == 1.0
-        warn_norms(norms, counted, self._names, stacklevel + 1)
+        warn_norms(norms, counted, self._names)
 
 
 def penalty_of(model: Any, facts: Any) -> SparseGroup:

@@ -20,7 +20,7 @@ from ..fitted.model import SelectingModel
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
-from ..tasks.named import is_named, stack_named
+from ..tasks.named import takes_named_tasks
 from .memory import completed
 from .progress import Progress
 from .river import register
@@ -384,6 +384,7 @@ class OnlineLinearModel(SelectingModel):
         self.__setstate__(before)
 
     @locked
+    @takes_named_tasks
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> Self:
         """Learn from ``max_iter`` passes over the rows, each in a new random order (if ``shuffle``).
 
@@ -405,8 +406,6 @@ class OnlineLinearModel(SelectingModel):
         -------
         self
         """
-        if is_named(X):
-            return self.fit(**stack_named(X, y, task, sample_weight=sample_weight))
         self._check_parameters()
         goes_on = self.warm_start and hasattr(self, "_learner")
         batch = self._read_rows(X, y, task, sample_weight, known=goes_on)

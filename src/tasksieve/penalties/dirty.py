@@ -13,12 +13,12 @@ The best parts of a row are its entries cut at a height, ``P = clip(w, -h, h)``,
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from ..screening.ball import rejects, sphere_norms, zero_entries
+from ..user_warnings import warn
 from .base import RowForm, RowPenalty, row_norms
 
 Array = np.ndarray[Any, Any]
@@ -74,11 +74,10 @@ class Dirty(RowPenalty):
         g, l1 = self._costs(n_tasks)
         if n_tasks > 1 and not l1 < g < math.sqrt(n_tasks) * l1:
             other = f"{g:g} times L2,1: no part is ever specific" if g <= l1 else f"{l1:g} times L1,1: none is shared"
-            warnings.warn(
+            warn(
                 f"Dirty(shared={g:g}, specific={l1:g}) is {other}. With {n_tasks} tasks choose shared between "
                 f"{l1:g} and {math.sqrt(n_tasks) * l1:g}.",
                 UserWarning,
-                stacklevel=2,
             )
         bound = super().on(weights, n_tasks, **options)
         bound._g, bound._l, bound._n_tasks = g, l1, n_tasks

@@ -7,7 +7,6 @@ could not prove. Another processor adds in another order: claims are widened by 
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import verify
+from ..user_warnings import warn
 from .certificate import Certificate
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,6 @@ _INSIDE = 1.0 + 2.0**-30  # how clearly a feature must be zero
 _LOST = 1e-4  # of a gap, by rounding of products
 _LARGEST_SUPPORT = 1000  # open features up to which eigenvalues are asked for
 _MUCH_WIDER = 10.0  # than the fit's gap: told
-_TO_USER = 6  # stack frames from the warning to the call of `certificate`
 
 
 @dataclass
@@ -108,11 +107,10 @@ def _say_what_is_lost(finder: _Finder, k: int, answer: Answer) -> None:
         return
     scaled = f"the dual point had to be scaled by {finder.scales[k]:.6g}"
     why = finder.dropped[k] or [scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"]
-    warnings.warn(
+    warn(
         f"alpha={answer.alpha:g}: the certificate proves a gap of {finder.gaps[k]:.3g} only, the fit's is "
         f"{answer.goal:.3g}: {'; '.join(why)}. It is true; a smaller tol may give one that proves more.",
         UserWarning,
-        stacklevel=_TO_USER,
     )
 
 

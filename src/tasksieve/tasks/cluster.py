@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..places import cell_name
+from ..user_warnings import warn
 
 Array = np.ndarray[Any, Any]
 
@@ -94,12 +94,11 @@ class ClusterMatrix:
         if rows == 1:
             return DaskSource(self.array)
         step = max(1, _BLOCK_BYTES // (self.dtype.itemsize * max(self.shape[0], 1)))
-        warnings.warn(
+        warn(
             f"{self.name} is cut into {rows} blocks of rows, and columns are needed: it is cut anew by features, which "
             f"moves {_bytes(self.nbytes)} once. Store it in blocks of features that hold all rows, "
             f"{self.name}.rechunk((-1, {step})), to save that.",
             UserWarning,
-            stacklevel=2,
         )
         return DaskSource(self.lazy.rechunk((-1, step)))
 

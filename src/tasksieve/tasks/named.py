@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +15,11 @@ from .tensors import to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
+_PER_ROW = ("sample_weight", "offset", "groups")
 _NO_TASK = "task was given with a dict of tasks: its keys are the tasks. Drop task."
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def is_named(X: Any) -> bool:
@@ -21,16 +27,35 @@ def is_named(X: Any) -> bool:
     return isinstance(X, Mapping) and not scipy.sparse.issparse(X)
 
 
-def by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
+def takes_named_tasks(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A function of X, or a method, that takes ``{task: (X, y)}`` as X, too.
+
+    One with a parameter ``y`` is called once, with the rows of all tasks stacked. One without is called for the rows of
+    each task, ``{task: X}``, and its answers are a dict with the same keys.
+    """
+    form = signature(function)
+    place, per_row = list(form.parameters).index("X"), [name for name in _PER_ROW if name in form.parameters]
+
+    @wraps(function)
+    def taking(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        X = args[place] if len(args) > place else kwargs.get("X")
+        if not is_named(X):
+            return function(*args, **kwargs)
+        given = form.bind(*args, **kwargs).arguments
+        first = [given.pop(name) for name in list(form.parameters)[:place]]  # the model
+        options = {name: given.pop(name, None) for name in ("X", "task", *per_row)}
+        call: Any = partial(function, *first)
+        if "y" in form.parameters:
+            return call(**stack_named(y=given.pop("y", None), **options), **given)
+        return _by_task(first[0], partial(call, **given), **options)  # type: ignore[return-value]
+
+    return taking
+
+
+def _by_task(model: Any, method: Callable[..., Any], X: Mapping[Any, Any], task: Any, **options: Any) -> dict[Any, Any]:
     """What a method of a model answers for the rows of each task, given ``{task: X}``.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    method : one of its methods
-    X : dict of task to X, or to (X, y)
-    task : None
-    options : dicts with the same keys, or the same for all tasks
+    `options` are dicts with the same keys, or the same for all tasks.
     """
     if task is not None:
         raise ValueError(_NO_TASK)
