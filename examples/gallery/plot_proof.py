@@ -1,6 +1,6 @@
 """
-A proof that somebody else can check
-====================================
+A proof that others can check
+=============================
 
 **Question.** A table of results names the substances that go with the alcohol in a wine. Is that the solution
 of the problem stated, and can a reader find out without running our program, or trusting it?
