@@ -24,6 +24,10 @@ def test_versions_agree() -> None:
     assert PROJECT["version"] == tasksieve.__version__
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: *\"?([\w.]+)", citation, re.MULTILINE)[1] == tasksieve.__version__  # type: ignore[index]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[(\d[\w.]*)\] - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == tasksieve.__version__
 
 
 def test_the_command_exists() -> None:

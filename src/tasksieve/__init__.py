@@ -13,7 +13,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names, one per line, and where they live.
 _HOME = {

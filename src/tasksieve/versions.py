@@ -12,13 +12,12 @@ from ._kernels import compiled, kernels
 def versions() -> dict[str, str]:
     """Versions of the library, of what it computes with, and of what it reads files with."""
     found = {"python": platform.python_version(), "system": platform.platform()}
-    for name in ("tasksieve", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow"):
+    found["tasksieve"] = import_module(__name__.partition(".")[0]).__version__
+    for name in ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "not installed"
-    if found["tasksieve"] == "not installed":  # run from a checkout
-        found["tasksieve"] = import_module(__name__.partition(".")[0]).__version__
     found["kernels"] = "compiled" if compiled else "reference"
     return found
 
