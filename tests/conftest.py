@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+from quick_cases import slow_cases
 
 # A busy machine is no failure, so no deadline. Runs are repeatable by default; HYPOTHESIS_PROFILE=explore
 # draws new examples on every run: that is how one looks for trouble, rather than guards against its return.
@@ -31,6 +33,26 @@ def pytest_configure(config: pytest.Config) -> None:
         np.longdouble = np.float64  # type: ignore[misc]
     if "PYTEST_XDIST_WORKER" in os.environ:  # its processes fill the cores by themselves; .ci/portable says otherwise
         os.environ.setdefault("TASKSIEVE_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are deselected by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests: dict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None and not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        one_in = int(cases[0].get_closest_marker("sampled").args[0])
+        arguments = [
+            {
+                name: value if isinstance(value, str | int | float | None) else cases[k].callspec.indices[name]
+                for name, value in cases[k].callspec.params.items()
+            }
+            for k in range(len(cases))
+        ]
+        for case, slow in zip(cases, slow_cases(arguments, one_in), strict=True):
+            if slow:
+                case.add_marker(pytest.mark.slow)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -183,6 +183,7 @@ def test_groups_are_never_cut(rows):
     assert all(np.all(part[outer == f] == -1) for f, part in enumerate(inner))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "classes", "loss"),
     [
@@ -217,6 +218,7 @@ def test_pairs_of_classes_are_not_pooled(rows):
     assert found.quality["own"].overall[0] > 0.6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "model",
     [

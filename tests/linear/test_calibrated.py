@@ -91,6 +91,7 @@ def objective(X, y, weights, options, alpha, l2, W, b):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_interior_point_oracle(seed):
     cp = pytest.importorskip("cvxpy")
@@ -259,6 +260,7 @@ def paper_like():
     return X, y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 @pytest.mark.parametrize("solver", PUBLISHED)
@@ -294,6 +296,7 @@ def test_auto_has_no_history(paper_like):
 # --- the hard regime -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("l2", [0.0, 1e-3])
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e-3])
 def test_tasks_fitted_exactly_and_rescaled(l2, scale):

@@ -163,6 +163,7 @@ def test_folds_share_one_storage(regression, monkeypatch):
     assert all(storage is seen[0] for storage in seen)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("form", ["tasks", "shared", "one", "weights", "unpenalised", "groups"])
 def test_folds_from_moments_score_as_folds_on_their_rows(regression, monkeypatch, form, standardize):

@@ -68,6 +68,7 @@ def cvxpy_regression(blocks, targets, weights, *, intercept=True, positive=False
     return problem.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(64))
 def test_regression_against_cvxpy(seed):
     rng, blocks, targets, shared = regression_problem(seed)
@@ -98,6 +99,7 @@ def classes_problem(seed):
     return rng, X, y, K
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_multinomial_against_cvxpy(seed):
     rng, X, y, K = classes_problem(seed)

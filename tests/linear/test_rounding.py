@@ -228,6 +228,7 @@ def test_a_warm_start_from_nan_is_none(rng):
 # --- not converged ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 @pytest.mark.parametrize(
     "estimator", [ts.MultiTaskLasso, ts.MultiTaskOWL, ts.CalibratedMultiTaskLasso, ts.MultiTaskLogisticRegression]

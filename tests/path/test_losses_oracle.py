@@ -106,6 +106,7 @@ class Oracle:
         return w.value.T, b.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", LOSSES)

@@ -62,6 +62,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_certificates_of_own_members_are_true(data, rng, pair):
     """The gap bounds the distance to a cone solver's optimum, at every accuracy; the last is accurate."""
