@@ -172,6 +172,14 @@ class GroupProxOfGroupsFirst(Groups):
         return outer - np.clip(outer, -level, level)
 
 
+class BlocksOfHalfTheStrength(Groups):
+    """Compiled updates of a weaker penalty: each of the other methods is right."""
+
+    def block_form(self):
+        form = super().block_form()
+        return form._replace(group=0.5 * form.group)
+
+
 class RowsCalledZero(Groups):
     """Rows inside a group called zero below twice their threshold."""
 
@@ -276,6 +284,7 @@ PENALTIES = [
     (GroupReachOfRows([0, 0, 0, 1, 1]), "P6"),
     (GroupProxOfGroupsFirst([0, 0, 0, 1, 1], "entries"), "P4|P5|P8"),
     (RowsCalledZero([0, 0, 0, 1, 1], "rows"), "P7"),
+    (BlocksOfHalfTheStrength([0, 0, 0, 1, 1, 2]), "P9"),
 ]
 
 
@@ -683,6 +692,29 @@ def test_wrong_storages_are_caught(make, names):
 
 def test_a_right_storage_of_ones_own_passes():
     check_storage(Own)
+
+
+class Computed(ts.Storage):
+    """Products of columns with their neighbours, made when they are asked for."""
+
+    def __init__(self, x):
+        self.x = x
+        self.n_rows, self.n_features = len(x), x.shape[1] - 1
+
+    def take(self, features):
+        return self.x[:, features] * self.x[:, features + 1]
+
+
+def test_columns_that_are_computed():
+    x = np.random.default_rng(0).standard_normal((17, 5))
+    check_storage(Computed(x), x[:, :-1] * x[:, 1:])
+    check_storage(Computed(x), dense=(x[:, :-1] * x[:, 1:]).tolist())
+    with pytest.raises(AssertionError, match="^S1: "):
+        check_storage(Computed(x), x[:, :-1] * x[:, 1:] + 1e-9)
+    with pytest.raises(AssertionError, match="^S0: "):
+        check_storage(Computed(x), x)
+    with pytest.raises(ValueError, match="a storage and its matrix"):
+        check_storage(Computed(x))
 
 
 # --- estimators -----------------------------------------------------------------------------------------------------

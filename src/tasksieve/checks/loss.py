@@ -6,14 +6,15 @@ import numpy as np
 
 from ..losses import Loss, RowLoss
 from .data_loss import check_on_data
-from .loss_cases import LABELS, data_cases
+from .loss_cases import FITTED, LABELS, Labels, data_cases
 from .row_loss import check_rows
+from .small_fit import fit_loss
 
 
 def check_loss(
     loss: Loss | type[Loss],
     *,
-    labels: str | None = None,
+    labels: Labels | None = None,
     on_data: bool | None = None,
     draws: int = 12,
     seed: int = 0,
@@ -32,15 +33,17 @@ def check_loss(
     - L6: intercepts and unpenalised coefficients are at their best, residuals orthogonal to them, `value_at` agrees;
     - L7: `best_scale` stays within its limit and within the domain;
     - L8: `ball` holds every dual point that a gap does not exclude;
-    - L9: with an offset (where `Loss.on` takes one) the loss is what it is at predictions that have it added.
+    - L9: with an offset (where `Loss.on` takes one) the loss is what it is at predictions that have it added;
+    - L10: a small fit with the L2,1 norm has the answer of plain proximal gradient, and its gap is a bound.
 
     Parameters
     ----------
     loss : Loss
         An instance, or a class whose constructor needs no arguments.
-    labels : {"values", "signs", "counts", "one-hot"}, optional
-        What y looks like: any numbers, -1 and +1, numbers from 0, or a column for each class. By default what the
-        loss says (`Loss.labels`).
+    labels : {"values", "signs", "counts", "one-hot"} or callable, optional
+        What y looks like: any numbers, -1 and +1, numbers from 0, or a column for each class; or ``labels(rng, n)``
+        draws n labels that the loss accepts, from a `numpy.random.Generator`. By default what the loss says
+        (`Loss.labels`).
     on_data : bool, optional
         Whether to check the loss on data. By default unless it is a `RowLoss` with kinks: those serve models without
         intercepts that are to be minimised out.
@@ -57,6 +60,7 @@ def check_loss(
     --------
     >>> import tasksieve as ts
     >>> ts.checks.check_loss(ts.losses.Logistic)
+    >>> ts.checks.check_loss(ts.losses.Poisson, labels=lambda rng, n: rng.exponential(2.0, n))
     >>> class TooSmooth(ts.losses.Logistic):
     ...     smoothness = 0.2
     >>> ts.checks.check_loss(TooSmooth)
@@ -66,8 +70,8 @@ def check_loss(
     """
     made = loss() if isinstance(loss, type) else loss
     kind = made.labels if labels is None else labels
-    if kind not in LABELS:
-        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}; got {kind!r}.")
+    if not callable(kind) and kind not in LABELS:
+        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}, or a function; got {kind!r}.")
     by_rows = isinstance(made, RowLoss)
     if isinstance(made, RowLoss):
         check_rows(made, kind, draws, seed)
@@ -76,3 +80,5 @@ def check_loss(
     if on_data:
         for case in data_cases(made, kind, seed):
             check_on_data(case)
+            if case.words in FITTED:
+                fit_loss(made, case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -15,10 +15,19 @@ from ..losses import DataLoss, Loss
 Array = np.ndarray[Any, Any]
 
 LABELS = ("values", "signs", "counts", "one-hot")
+#: a kind of labels, or a function that draws them
+Labels = str | Callable[[np.random.Generator, int], Array]
+#: cases that are fitted at the end
+FITTED = ("weights, some of them 0", "three classes, weights, some of them 0")
 
 
-def labels_of(kind: str, rng: np.random.Generator, n: int) -> Array:
-    """n labels of a kind: numbers, +-1, or counts."""
+def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
+    """n labels of a kind: numbers, +-1, or counts; or those that a function draws."""
+    if callable(kind):
+        drawn = np.array(kind(rng, n), dtype=np.float64)
+        if drawn.shape != (n,) or not np.isfinite(drawn).all():
+            raise ValueError(f"labels(rng, {n}) must give {n} finite numbers; got an array of shape {drawn.shape}.")
+        return drawn
     if kind == "signs":
         return np.where(rng.random(n) < 0.6, 1.0, -1.0)
     if kind == "counts":
@@ -89,14 +98,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def data_cases(loss: Loss, labels: str, seed: int) -> Iterator[DataCase]:
+def data_cases(loss: Loss, labels: Labels, seed: int) -> Iterator[DataCase]:
     """The loss on every kind of data that its labels allow."""
     rng = np.random.default_rng(seed)
     if labels == "one-hot":
         yield from _one_hot_cases(loss, rng)
         return
     for words, options in OPTIONS.items():
-        if options.get("one_class") and labels == "values":
+        if options.get("one_class") and labels not in ("signs", "counts"):
             continue
         if options.get("offset") and not takes_offset(loss):
             continue
@@ -111,7 +120,7 @@ def data_cases(loss: Loss, labels: str, seed: int) -> Iterator[DataCase]:
 
 
 def takes_offset(loss: Loss) -> bool:
-    """Whether the loss of somebody else takes one: it need not."""
+    """Whether the loss takes one: a user-defined one need not."""
     return "offset" in signature(loss.on).parameters
 
 

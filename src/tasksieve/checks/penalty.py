@@ -15,6 +15,7 @@ from .._kernels import kernels
 from ..penalties import RowPenalty, row_norms
 from .claims import at_most, claim, close, unchanged
 from .penalty_cases import Case, bind, cases, ranges
+from .small_fit import fit_penalty
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +36,8 @@ def check_penalty(
     - P6: no point of a ball has a larger gauge than `reach` says, and no row called inactive is active;
     - P7: what the penalty claims beside its four methods (`euclid`, `outer`, `thresholds`, `steepest`,
       `zero_entries`, `leading`, `open`, `row_form`, `split`) is true;
-    - P8: rows that are dropped do not raise the value; `restrict`, `at` and `times` mean what they say.
+    - P8: rows that are dropped do not raise the value; `restrict`, `at` and `times` mean what they say;
+    - P9: a small fit with the squared loss has the answer of plain proximal gradient, and its gap is a bound.
 
     Parameters
     ----------
@@ -66,9 +68,11 @@ def check_penalty(
     AssertionError: P4: ...
     """
     made = penalty() if isinstance(penalty, type) else penalty
-    for case in cases(made, draws, made.size() if n_features is None else n_features, seed):
+    size = made.size() if n_features is None else n_features
+    for case in cases(made, draws, size, seed):
         for check in CHECKS:
             check(case)
+    fit_penalty(made, size, seed)
 
 
 def p0_shapes(case: Case) -> None:

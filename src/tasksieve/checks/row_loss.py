@@ -8,14 +8,14 @@ import numpy as np
 
 from ..losses import RowLoss
 from .claims import claim, unchanged
-from .loss_cases import labels_of
+from .loss_cases import Labels, labels_of
 
 Array = np.ndarray[Any, Any]
 
 ROWS = 60
 
 
-def check_rows(loss: RowLoss, labels: str, draws: int, seed: int) -> None:
+def check_rows(loss: RowLoss, labels: Labels, draws: int, seed: int) -> None:
     """Value, slope, conjugate, domain, smoothness and curvature of one row belong together."""
     rng = np.random.default_rng(seed)
     for draw in range(draws):
@@ -27,6 +27,7 @@ def check_rows(loss: RowLoss, labels: str, draws: int, seed: int) -> None:
         _shapes(loss, y, z)
         _slope(loss, y, z)
         _fenchel(loss, y, z, other, rng)
+        _not_negative(loss, y, z)
         if loss.translates:
             _translates(loss, y, z)
         if np.isfinite(loss.smoothness):
@@ -57,6 +58,16 @@ def _shapes(loss: RowLoss, y: Array, z: Array) -> None:
     )
     steps = np.diff(loss.link(np.linspace(-5.0, 5.0, 101)))
     claim(np.all(steps >= 0.0), "L0", "`link` must not fall.", steepest_fall=float(steps.min()))
+
+
+def _not_negative(loss: RowLoss, y: Array, z: Array) -> None:
+    values = loss.value(y, z)
+    claim(
+        np.all(values >= -1e-12 * (1.0 + np.abs(z))),
+        "L0",
+        "`value` must not be negative: tolerances are relative to it. Add what is missing, and give it in `constant`.",
+        smallest=float(np.min(values)),
+    )
 
 
 def _translates(loss: RowLoss, y: Array, z: Array) -> None:

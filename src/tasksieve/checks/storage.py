@@ -16,10 +16,14 @@ Array = np.ndarray[Any, Any]
 TOLERANCE = 1e-12
 
 
-def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed: int = 0) -> None:
+def check_storage(
+    make: Callable[[Array], Any] | Any, dense: Any = None, *, values: str = "numbers", seed: int = 0
+) -> None:
     """Check that a storage answers as the matrix that it holds.
 
-    What is checked, for matrices with zero rows and columns, of one feature or one row as well:
+    Either a function that stores any matrix, or a storage with the matrix that it stands for, which is the way where
+    columns are computed. What is checked (by the first way for matrices with zero rows and columns, of one feature or
+    one row as well):
 
     - S0: `n_rows`, `n_features` and `dtype`; neither the matrix nor arguments are changed; the same answer twice;
     - S1: `products`: of all columns and of some in any order, with squares, for one task and several, for stacked rows
@@ -29,11 +33,13 @@ def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed
 
     Parameters
     ----------
-    make : callable
+    make : callable or storage
         ``make(x)`` gives the storage of a dense array. The storage may follow the public protocol (``products(vectors,
         features=None, squares=False)``) or the one of `tasksieve.design.Design`.
+    dense : array of shape (n_rows, n_features), optional
+        The same numbers as the storage that is given in place of `make`; they may differ by rounding.
     values : {"numbers", "counts"}, default="numbers"
-        What x holds: multiples of 1/8 between -4 and 4, which float32 holds exactly, or 0, 1 and 2.
+        What the x of `make` holds: multiples of 1/8 between -4 and 4, which float32 holds exactly, or 0, 1 and 2.
     seed : int, default=0
 
     Raises
@@ -43,9 +49,20 @@ def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed
 
     Examples
     --------
+    >>> import numpy as np
     >>> import tasksieve as ts
     >>> ts.checks.check_storage(ts.design.as_storage)
+    >>> class Powers(ts.Storage):
+    ...     n_rows, n_features = 20, 4
+    ...     def take(self, features):
+    ...         return np.linspace(0.0, 1.0, 20)[:, None] ** features
+    >>> ts.checks.check_storage(Powers(), np.vander(np.linspace(0.0, 1.0, 20), 4, increasing=True))
     """
+    if dense is not None:
+        _check_one(make, np.array(dense, dtype=np.float64), np.random.default_rng(seed))
+        return
+    if not callable(make):
+        raise ValueError("check_storage needs a function that stores a matrix, or a storage and its matrix (`dense`).")
     if values not in ("numbers", "counts"):
         raise ValueError(f"values must be 'numbers' or 'counts'; got {values!r}.")
     rng = np.random.default_rng(seed)
@@ -60,8 +77,13 @@ def check_storage(make: Callable[[Array], Any], *, values: str = "numbers", seed
         x[:, features // 2] = 0.0 if features > 1 else x[:, 0]
         given = x.copy()
         with unchanged("S0", "make", x=given):
-            for storage, order in as_engine_sees_it(make(given), rng):
-                _StorageCase(storage, x if order is None else x[order], rng).check(shared=order is None)
+            _check_one(make(given), x, rng)
+
+
+def _check_one(made: Any, x: Array, rng: np.random.Generator) -> None:
+    """A storage against the matrix that it stands for."""
+    for storage, order in as_engine_sees_it(made, rng):
+        _StorageCase(storage, x if order is None else x[order], rng).check(shared=order is None)
 
 
 def as_engine_sees_it(storage: Any, rng: np.random.Generator) -> list[tuple[Any, Array | None]]:
@@ -181,9 +203,10 @@ class _StorageCase:
                 flags=str(found.flags).replace("\n", ","),
             )
             if found.size:
+                before = found.copy()
                 found += 1.0  # a solver may write to what it was given
                 claim(
-                    np.array_equal(self.storage.take(features), self.x[:, features]),
+                    np.array_equal(self.storage.take(features), before),
                     "S3",
                     "what `take` gives must be a copy: writing to it changes the storage.",
                 )
