@@ -709,9 +709,9 @@ def test_columns_that_are_computed():
     x = np.random.default_rng(0).standard_normal((17, 5))
     check_storage(Computed(x), x[:, :-1] * x[:, 1:])
     check_storage(Computed(x), dense=(x[:, :-1] * x[:, 1:]).tolist())
-    with pytest.raises(AssertionError, match="^S1: "):
+    with pytest.raises(AssertionError, match=r"^S1: "):
         check_storage(Computed(x), x[:, :-1] * x[:, 1:] + 1e-9)
-    with pytest.raises(AssertionError, match="^S0: "):
+    with pytest.raises(AssertionError, match=r"^S0: "):
         check_storage(Computed(x), x)
     with pytest.raises(ValueError, match="a storage and its matrix"):
         check_storage(Computed(x))

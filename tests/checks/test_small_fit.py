@@ -68,7 +68,7 @@ def test_worse_answers_with_small_gaps_are_caught(problem, monkeypatch):
         return solution
 
     monkeypatch.setattr(small_fit, "solve_path", stopped)
-    with pytest.raises(AssertionError, match="P9: .*than the certificate of a fit allows"):
+    with pytest.raises(AssertionError, match=r"P9: .*than the certificate of a fit allows"):
         small_fit.compare("P9", made, x)
 
 
@@ -100,7 +100,7 @@ def test_labels_that_are_drawn():
 
     check_loss(ts.losses.Poisson(), labels=labels, draws=2)
     assert len(drawn) > 4
-    with pytest.raises(AssertionError, match="L0: `value` must not be negative.*`constant`"):
+    with pytest.raises(AssertionError, match=r"L0: `value` must not be negative.*`constant`"):
         check_loss(Gamma(), labels=labels)
     with pytest.raises(ValueError, match="must give 60 finite numbers"):
         check_loss(Gamma(), labels=lambda rng, n: np.ones(3))
