@@ -38,7 +38,7 @@ def fit_penalty(penalty: RowPenalty, n_features: int | None, seed: int) -> None:
     design = Design(as_storage(x), np.array([0, 12, 25, 40]), n_threads=1)
     weights = rng.uniform(0.5, 2.0, d)[first_of_blocks(penalty, d)] if penalty.separable else None
     compare("P9", Problem(design, y, penalty=penalty), x)
-    more = {"feature_weights": weights, "positive": True, "fixed_ridge": 2.0}
+    more: dict[str, Any] = {"feature_weights": weights, "positive": True, "fixed_ridge": 2.0}
     compare("P9", Problem(design, y, penalty=penalty, **more), x, **more)
 
 
