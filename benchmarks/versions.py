@@ -1,134 +1,178 @@
-"""Two versions of tasksieve against each other: the same paths, in turn, each in a process of its own.
+"""Two versions of tasksieve against each other: the same work, in turn, each in a process of its own.
 
-    python benchmarks/versions.py --old /path/to/old/.venv/bin/python [--new ...] [--only NAME] [--rounds 5]
+    python benchmarks/versions.py --old /path/to/old/.venv/bin/python [--new ...] [--only NAME] [--rounds 5] [--quick]
 
-Prints, for each case, the median seconds of both and their ratio (above 1: the new version is faster), the passes over
-the data, and the worst relative gap. A round is old, new, new, old; ratios are taken within rounds.
+--old and --new are interpreters that have a version installed, or folders that hold one (the src of a checkout whose
+kernels are built, run by this interpreter). Prints, for each case, the median seconds of both and their ratio (above 1:
+the new version is faster), the passes over the data, and the worst relative gap. A round is old, new, new, old; ratios
+are taken within rounds. The last line is the least ratio.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 
-def cases(name):
-    """(model, arguments, keywords of `path`, repetitions)"""
+def fit(model, x, y, **keywords):
+    """Fits: the relative gap, and the passes of what counts them."""
+    model.fit(x, y, **keywords)
+    gap = getattr(model, "dual_gap_", 0.0) / max(getattr(model, "null_objective_", 1.0), 1e-300)
+    return {"gap": float(gap), "passes": float(getattr(model, "passes_", 0.0))}
+
+
+def path(model, x, y, **keywords):
+    """Follows the path."""
+    found = model.path(x, y, **keywords)
+    return {"gap": float(max(found.relative_gaps)), "passes": float(found.passes)}
+
+
+def process(words):
+    """Starts Python with these arguments, and waits for its end."""
+    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    return {"gap": 0.0, "passes": 0.0}
+
+
+def cases(quick):
+    """name: (function, model, what makes X, y and task, keywords, repetitions)"""
     import numpy as np
 
     import tasksieve as ts
 
     rng = np.random.default_rng(1)
+    few = {"n_alphas": 50, "eps": 0.05}
+    fewer = {"n_alphas": 30, "eps": 0.1}
 
-    def stacked(tasks, rows, d, active=50, noise=0.5):
-        task = np.repeat(np.arange(tasks), rows)
-        x = np.asfortranarray(rng.standard_normal((tasks * rows, d)))
-        w = np.zeros((d, tasks))
-        w[rng.choice(d, active, replace=False)] = rng.standard_normal((active, tasks))
-        y = np.einsum("ij,ji->i", x, w[:, task]) + noise * rng.standard_normal(tasks * rows)
-        return x, y, task
+    def own(tasks, rows, d, active=50, classes=False):
+        """A matrix for each task."""
 
-    def shared(n, tasks, d, active=30):
-        x = np.asfortranarray(rng.standard_normal((n, d)))
-        w = np.zeros((d, tasks))
-        w[rng.choice(d, active, replace=False)] = rng.standard_normal((active, tasks))
-        return x, x @ w + 0.5 * rng.standard_normal((n, tasks))
+        def make():
+            features, used = (min(d, 80), min(active, 10)) if quick else (d, active)
+            task = np.repeat(np.arange(tasks), rows)
+            x = np.asfortranarray(rng.standard_normal((tasks * rows, features)))
+            w = np.zeros((features, tasks))
+            w[rng.choice(features, used, replace=False)] = rng.standard_normal((used, tasks))
+            y = np.einsum("ij,ji->i", x, w[:, task]) + 0.5 * rng.standard_normal(tasks * rows)
+            return {"x": x, "y": y > 0 if classes else y, "task": task}
 
-    if name == "per-task":
-        x, y, task = stacked(50, 50, 5000)
-        return ts.MultiTaskLasso(), (x, y), {"task": task}, 1
-    if name == "per-task, few tasks":
-        x, y, task = stacked(5, 100, 20000)
-        return ts.MultiTaskLasso(), (x, y), {"task": task}, 1
-    if name == "shared":
-        x, y = shared(200, 30, 10000)
-        return ts.MultiTaskLasso(), (x, y), {}, 1
-    if name == "Lasso":
-        x, y = shared(300, 1, 20000)
-        return ts.MultiTaskLasso(), (x, y[:, 0]), {}, 1
-    if name == "elastic net":
-        x, y, task = stacked(10, 60, 5000)
-        return ts.MultiTaskElasticNet(l1_ratio=0.7), (x, y), {"task": task}, 1
-    if name == "sparse group":
-        x, y, task = stacked(10, 60, 3000)
-        return ts.MultiTaskSparseGroupLasso(l1=0.3), (x, y), {"task": task, "eps": 0.05}, 1
-    if name == "logistic":
-        x, y, task = stacked(10, 80, 5000)
-        return ts.MultiTaskLogisticRegression(), (x, y > 0), {"task": task, "n_alphas": 50, "eps": 0.05}, 1
-    if name == "calibrated":
-        x, y, task = stacked(10, 50, 3000)
-        return ts.CalibratedMultiTaskLasso(), (x, y), {"task": task, "n_alphas": 50, "eps": 0.05}, 1
-    if name == "calibrated, ridge":
-        x, y, task = stacked(10, 50, 3000)
-        return ts.CalibratedMultiTaskLasso(l2=0.01), (x, y), {"task": task, "n_alphas": 50, "eps": 0.05}, 1
-    if name == "OWL":
-        x, y, task = stacked(5, 60, 4000, active=20)
-        return ts.MultiTaskOWL(), (x, y), {"task": task, "n_alphas": 50, "eps": 0.05}, 1
-    if name == "OWL, shared":
-        x, y = shared(150, 5, 4000)
-        return ts.MultiTaskOWL(), (x, y), {"n_alphas": 50, "eps": 0.05}, 1
-    if name == "multinomial OWL":
-        x, y = shared(200, 4, 2000)
-        return ts.MultinomialOWL(), (x, np.argmax(y, axis=1)), {"n_alphas": 30, "eps": 0.1}, 1
-    if name == "small path":
-        x, y = shared(300, 3, 100, active=10)
-        return ts.MultiTaskLasso(), (x, y), {}, 5
-    if name == "small fit":
-        x, y, task = stacked(3, 40, 60, active=5)
-        return ts.MultiTaskLasso(alpha=0.1), (x, y), {"task": task}, 200
-    raise SystemExit(f"no case {name!r}")
+        return make
 
+    def shared(n, tasks, d, active=30, of_y=lambda y: y):
+        """One matrix for all tasks."""
 
-NAMES = (
-    "per-task",
-    "per-task, few tasks",
-    "shared",
-    "Lasso",
-    "elastic net",
-    "sparse group",
-    "logistic",
-    "calibrated",
-    "calibrated, ridge",
-    "OWL",
-    "OWL, shared",
-    "multinomial OWL",
-    "small path",
-    "small fit",
-)
+        def make():
+            rows, features, used = (min(n, 300), min(d, 80), min(active, 10)) if quick else (n, d, active)
+            x = np.asfortranarray(rng.standard_normal((rows, features)))
+            w = np.zeros((features, tasks))
+            w[rng.choice(features, used, replace=False)] = rng.standard_normal((used, tasks))
+            return {"x": x, "y": of_y(x @ w + 0.5 * rng.standard_normal((rows, tasks)))}
+
+        return make
+
+    lasso, logistic = ts.MultiTaskLasso, ts.MultiTaskLogisticRegression
+    calibrated, sparse_group = ts.CalibratedMultiTaskLasso, ts.MultiTaskSparseGroupLasso
+    one_task, classes = (
+        shared(300, 1, 20000, of_y=np.ravel),
+        shared(200, 4, 2000, of_y=lambda y: y.argmax(axis=1)),
+    )
+    small, middling, labels = own(3, 40, 60, 5), own(5, 60, 500, 20), own(5, 80, 500, 20, classes=True)
+    return {
+        "per-task": (path, lasso(), own(50, 50, 5000), {}, 1),
+        "per-task, few tasks": (path, lasso(), own(5, 100, 20000), {}, 1),
+        "shared": (path, lasso(), shared(200, 30, 10000), {}, 1),
+        "Lasso": (path, lasso(), one_task, {}, 1),
+        "elastic net": (path, ts.MultiTaskElasticNet(l1_ratio=0.7), own(10, 60, 5000), {}, 1),
+        "sparse group": (path, sparse_group(l1=0.3), own(10, 60, 3000), {"eps": 0.05}, 1),
+        "logistic": (path, logistic(), own(10, 80, 5000, classes=True), few, 1),
+        "calibrated": (path, calibrated(), own(10, 50, 3000), few, 1),
+        "calibrated, ridge": (path, calibrated(l2=0.01), own(10, 50, 3000), few, 1),
+        "OWL": (path, ts.MultiTaskOWL(), own(5, 60, 4000, 20), few, 1),
+        "OWL, shared": (path, ts.MultiTaskOWL(), shared(150, 5, 4000), few, 1),
+        "multinomial OWL": (path, ts.MultinomialOWL(), classes, fewer, 1),
+        "small path": (path, lasso(), shared(300, 3, 100, 10), {}, 5),
+        "CV, per-task": (fit, ts.MultiTaskLassoCV(cv=5), own(10, 60, 1000), {}, 1),
+        "CV, shared": (fit, ts.MultiTaskLassoCV(cv=5), shared(200, 10, 2000), {}, 1),
+        "CV, tall": (fit, ts.MultiTaskLassoCV(cv=5), shared(20000, 3, 100, 10), {}, 1),
+        "CV, small": (fit, ts.MultiTaskLassoCV(cv=5), small, {}, 5),
+        "CV, sparse group": (fit, ts.MultiTaskSparseGroupLassoCV(cv=3, **few), middling, {}, 1),
+        "CV, logistic": (fit, ts.MultiTaskLogisticRegressionCV(cv=3, **fewer), labels, {}, 1),
+        "CV, calibrated": (fit, ts.CalibratedMultiTaskLassoCV(cv=3, **fewer), middling, {}, 1),
+        "CV, OWL": (fit, ts.MultiTaskOWLCV(cv=3, **fewer), middling, {}, 1),
+        "fit, small": (fit, lasso(alpha=0.1), small, {}, 200),
+        "fit, per-task": (fit, lasso(alpha=0.1), own(20, 50, 5000), {}, 3),
+        "fit, shared": (fit, lasso(alpha=0.5), shared(200, 30, 5000), {}, 3),
+        "fit, elastic net": (fit, ts.MultiTaskElasticNet(alpha=0.1), middling, {}, 20),
+        "fit, sparse group": (fit, sparse_group(alpha=0.1, l1=0.3), middling, {}, 20),
+        "fit, logistic": (fit, logistic(alpha=0.02), labels, {}, 20),
+        "fit, calibrated": (fit, calibrated(alpha=0.1), middling, {}, 10),
+        "fit, OWL": (fit, ts.MultiTaskOWL(alpha=0.1), middling, {}, 10),
+        "fit, graph SVC": (fit, ts.GraphSVC(random_state=0), labels, {}, 5),
+        "fit, online": (fit, ts.OnlineMultiTaskRegressor(alpha=0.1, random_state=0), middling, {}, 5),
+        "start, import": (process, ["-c", "import tasksieve"], dict, {}, 3),
+        "start, first fit": (process, ["-c", FIRST_FIT], dict, {}, 3),
+        "start, --version": (process, ["-m", "tasksieve", "--version"], dict, {}, 3),
+        "start, fit of a table": (process, ["-c", FIT_TABLE], dict, {}, 1),
+    }
 
 
-def work(name):
+FIRST_FIT = """
+import numpy as np
+from tasksieve import MultiTaskLasso
+X = np.random.default_rng(0).standard_normal((100, 50))
+MultiTaskLasso(alpha=0.1).fit(X, X[:, :2] @ np.ones((2, 5)))
+"""
+FIT_TABLE = """
+import sys, tempfile
+import numpy as np
+from tasksieve.cli import main
+with tempfile.TemporaryDirectory() as folder:
+    table = np.random.default_rng(0).standard_normal((120, 20))
+    table[:, 0] = np.arange(120) % 3
+    names = ",".join(f"x{j}" for j in range(20))
+    np.savetxt(folder + "/table.csv", table, delimiter=",", header=names, comments="")
+    sys.argv = ["tasksieve", "fit", folder + "/table.csv", "-t", "x0", "-y", "x1", "--cv", "3", "-o", folder + "/run"]
+    main()
+"""
+
+
+def work(name, quick):
     """Runs a case whenever a line comes in on stdin, and prints its seconds."""
     warnings.simplefilter("ignore")
-    model, arguments, keywords, times = cases(name)
-
-    def run():
-        if name == "small fit":
-            model.fit(*arguments, **keywords)
-            return {"gap": float(model.dual_gap_), "passes": 0.0}
-        path = model.path(*arguments, **keywords)
-        return {"gap": float(max(path.relative_gaps)), "passes": float(path.passes)}
-
-    run()
+    function, model, make, keywords, times = cases(quick)[name]
+    keywords = make() | keywords
+    times = 1 if quick else times
+    function(model, **keywords)
     print("ready", flush=True)
     for _ in sys.stdin:
         began = time.perf_counter()
         for _ in range(times):
-            found = run()
+            found = function(model, **keywords)
         print(json.dumps({"seconds": (time.perf_counter() - began) / times} | found), flush=True)
 
 
-def compare(name, old, new, rounds):
+def start(version, *words):
+    """This script, run by an interpreter or on the package in a folder."""
+    folder = Path(version).is_dir()
+    environment = os.environ | ({"PYTHONPATH": str(Path(version).resolve())} if folder else {})
+    command = [sys.executable if folder else version, __file__, *words]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def compare(name, old, new, rounds, quick):
     workers = {}
-    for label, python in (("old", old), ("new", new)):
-        command = [python, __file__, "--work", name]
-        workers[label] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert workers[label].stdout.readline().strip() == "ready", f"{label} failed on {name}"
+    for label, version in (("old", old), ("new", new)):
+        workers[label] = start(version, "--work", name, *(["--quick"] if quick else []))
+        if workers[label].stdout.readline().strip() != "ready":
+            raise SystemExit(f"{label} failed on {name}")
 
     def ask(label):
         workers[label].stdin.write("\n")
@@ -147,24 +191,39 @@ def compare(name, old, new, rounds):
         worker.stdin.close()
         worker.wait()
     median = {label: statistics.median(values) for label, values in seconds.items()}
+    ratio = statistics.median(ratios)
     print(
-        f"| {name} | {median['old']:.4g} | {median['new']:.4g} | {statistics.median(ratios):.2f} "
+        f"| {name} | {median['old']:.4g} | {median['new']:.4g} | {ratio:.2f} "
         f"| {last['old']['passes']:.1f} | {last['new']['passes']:.1f} | {last['new']['gap']:.1e} |",
         flush=True,
     )
+    return ratio
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--old")
     parser.add_argument("--new", default=sys.executable)
-    parser.add_argument("--only", action="append")
+    parser.add_argument(
+        "--only", action="append", help="a case, or the beginning of several (CV, fit, start)"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--work")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        work(options.work)
+        work(options.work, options.quick)
         sys.exit()
-    print("| case | old, s | new, s | old/new | passes old | passes new | worst gap |\n|---|---|---|---|---|---|---|")
-    for one in options.only or NAMES:
-        compare(one, options.old, options.new, options.rounds)
+    if not options.old:
+        parser.error("--old is missing: what is compared with")
+    names = list(cases(True))
+    if options.only:
+        names = [name for name in names if name.startswith(tuple(options.only))]
+    print(
+        "| case | old, s | new, s | old/new | passes old | passes new | worst gap |\n|---|---|---|---|---|---|---|"
+    )
+    ratios = [compare(name, options.old, options.new, options.rounds, options.quick) for name in names]
+    if ratios:
+        print(f"\nThe least of {len(ratios)} ratios: {min(ratios):.2f}.")

@@ -2,6 +2,12 @@
 
 A storage knows how the numbers lie in memory or on disk; a shard adds weights, intercepts and scaling, and keeps all
 that is features x tasks. Nothing above this layer sees a data matrix. `Storage` is the base of a storage of your own.
+
+``storage/`` holds raw columns, ``shard.py`` and ``anchored.py`` some features with what is known of them,
+``ledger.py`` the vectors over features (levels, gauges, rejections), ``samples.py`` tasks, weights and intercepts,
+``packed.py`` the columns in use, ``moments.py`` and ``sums.py`` sums over rows that come in blocks. ``device/`` keeps
+columns on a GPU or streams them through it; ``cluster/`` has shards in the workers of a Dask cluster (``fleet.py``:
+who holds what, and what replaces the lost).
 """
 
 from .design import Design

@@ -1,4 +1,9 @@
-"""Genotype files as X: people and variants; `read_plink` and its like give what every estimator takes."""
+"""Genotype files as X: people and variants; `read_plink` and its like give what every estimator takes.
+
+``files.py`` (.bed, mapped), ``pgen.py`` and ``vcf_zarr.py`` (packed once: ``held.py``) read calls; ``cohort.py``,
+``people.py``, ``alleles.py`` and ``filters.py`` match people and variants; ``matrix.py`` is the storage,
+``opening.py`` goes from names to X.
+"""
 
 from .alleles import canonical_chromosome
 from .filters import filter_variants

@@ -1,4 +1,11 @@
-"""From a problem to a certified path: screen, solve on a working set, certify, go on."""
+"""From a problem to a certified path: screen, solve on a working set, certify, go on.
+
+One value: ``problem.py``, ``pair.py`` (a primal and a dual point), ``anchors.py``, ``sieve.py`` (screening without a
+pass), ``strategies.py``, ``engine.py``, ``certificate.py`` (the numbers as they are stored, with all rounding). Many
+values: ``policy.py`` chooses what follows the path, ``walks.py`` makes it, ``follow.py`` is the loop, ``solve.py`` the
+call; ``gram.py``, ``gram_folds.py`` and ``tall.py`` work on sums over rows, ``lockstep.py`` on several paths that
+share readings.
+"""
 
 from .engine import Value
 from .problem import Problem

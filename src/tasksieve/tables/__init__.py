@@ -1,4 +1,8 @@
-"""Tables on disk (CSV, Parquet, Arrow, npz, libsvm) as matrices, targets and task labels."""
+"""Tables on disk (CSV, Parquet, Arrow, npz, libsvm) as matrices, targets and task labels.
+
+``wide.py`` reads very many columns into one matrix, ``stack.py`` several files as one table, ``chunked.py`` tables of
+which only sums are kept.
+"""
 
 from .encode import Encoding
 from .frames import FORMATS, table_format
