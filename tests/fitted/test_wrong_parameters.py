@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import tasksieve as ts
-from tasksieve.fitted.allowed import check_common
+from tasksieve.fitted.parameters import check_common
 
 PUBLIC = {name: getattr(ts, name) for name in ts.__all__}
 ESTIMATORS = {

@@ -11,11 +11,11 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import DenseStorage, one_blas_thread
-from ..fitted.allowed import check_common
 from ..fitted.arguments import check_number, default_grid
 from ..fitted.choosing import fold_tolerance
 from ..fitted.deal import read_seed
 from ..fitted.model import FeatureSelector
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..path.walks import PathWalk
 from ..tasks import TaskData, read_feature_weights

@@ -12,10 +12,10 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, feature_names, kernel_threads
 from ..fitted.choosing import fold_tolerance
 from ..fitted.model import FeatureSelector
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV

@@ -1,19 +1,18 @@
-"""What the parameters that estimators have in common may be: one table, by name.
+"""What the parameters that estimators have in common may be: a check for each, which `parameters` names.
 
-Parameters of single models (``delta``, ``l1_ratio``, ...) are checked by these, in the same words (`arguments`).
+Parameters of single models (``delta``, ``l1_ratio``, ...) are checked by `arguments`, in the same words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from ..complex_numbers import refuse_complex
-from .arguments import check_choice, check_device, check_jobs, check_number
+from .arguments import check_choice, check_device, check_number
 from .deal import read_seed
 from .held_out import read_scorer
 
@@ -33,12 +32,12 @@ def check_numbers(value: Any, name: str, words: str) -> None:
         raise ValueError(f"The {name!r} parameter must be {words}; got {value!r}.") from None
 
 
-def _verbose(value: Any, name: str) -> None:
+def check_verbose(value: Any, name: str) -> None:
     if not isinstance(value, bool | np.bool_):
         check_number(value, name, low=0, closed=True, integer=True)
 
 
-def _alphas(value: Any, name: str) -> None:
+def check_alphas(value: Any, name: str) -> None:
     if value is None:
         return
     if isinstance(value, Integral):
@@ -47,12 +46,12 @@ def _alphas(value: Any, name: str) -> None:
     check_numbers(value, name, "None, a number of values, or the values themselves, numbers > 0")
 
 
-def _feature_weights(value: Any, name: str) -> None:
+def check_feature_weights(value: Any, name: str) -> None:
     if value is not None:
         check_numbers(value, name, "None, or an array of one number >= 0 for each feature")
 
 
-def _task_weights(value: Any, name: str) -> None:
+def check_task_weights(value: Any, name: str) -> None:
     words = "None, 'balanced', a dict of task and number, or an array of one number > 0 for each task"
     if isinstance(value, Mapping):
         check_numbers(list(value.values()), name, words)
@@ -60,7 +59,7 @@ def _task_weights(value: Any, name: str) -> None:
         check_numbers(value, name, words)
 
 
-def _class_weight(value: Any, name: str) -> None:
+def check_class_weight(value: Any, name: str) -> None:
     words = "None, 'balanced', or a dict of class and number"
     if isinstance(value, Mapping):
         check_numbers(list(value.values()), name, words)
@@ -68,66 +67,47 @@ def _class_weight(value: Any, name: str) -> None:
         raise ValueError(f"The {name!r} parameter must be {words}; got {value!r}.")
 
 
-def _seed(value: Any, name: str) -> None:
+def check_seed(value: Any, name: str) -> None:
     if not isinstance(value, np.random.RandomState | np.random.Generator):  # asking one would change its next answer
         read_seed(value)
 
 
-def _device(value: Any, name: str) -> None:
+def check_device_name(value: Any, name: str) -> None:
     check_device(value)
 
 
-def _scorer(value: Any, name: str) -> None:
+def check_scorer(value: Any, name: str) -> None:
     read_scorer(value)
 
 
-def _name(value: Any, name: str) -> None:
+def check_name(value: Any, name: str) -> None:
     try:
         hash(value)
     except TypeError:
         raise ValueError(f"The {name!r} parameter must be the name of a feature, a word say; got {value!r}.") from None
 
 
-def _hasher(value: Any, name: str) -> None:
+def check_hasher(value: Any, name: str) -> None:
     if value is not None and not hasattr(value, "source"):
         raise ValueError(f"The {name!r} parameter must be None or a WeightedDegreeHasher; got {value!r}.")
 
 
-RULES: dict[str, Callable[[Any, str], None]] = {
-    "alphas": _alphas,
-    "class_weight": _class_weight,
-    "copy_X": check_switch,
-    "device": _device,
-    "early_stopping": check_switch,
-    "eps": lambda value, name: check_number(value, name, low=0, closed=False, high=1.0),
-    "feature_weights": _feature_weights,
-    "fit_intercept": check_switch,
-    "fold_tol": lambda value, name: None if value is None else check_number(value, name, low=0, closed=True),
-    "hasher": _hasher,
-    "max_iter": lambda value, name: check_number(value, name, low=1, closed=True, integer=True),
-    "n_alphas": lambda value, name: check_number(value, name, low=1, closed=True, integer=True),
-    "n_jobs": check_jobs,
-    "positive": check_switch,
-    "random_state": _seed,
-    "scoring": _scorer,
-    "selection": lambda value, name: check_choice(value, name, ("cyclic", "random")),
-    "selection_rule": lambda value, name: check_choice(value, name, ("min", "1se")),
-    "shuffle": check_switch,
-    "standardize": check_switch,
-    "task_weights": _task_weights,
-    "task_feature": _name,
-    "tol": lambda value, name: check_number(value, name, low=0, closed=True),
-    "verbose": _verbose,
-    "warm_start": check_switch,
-}
+def check_share(value: Any, name: str) -> None:
+    check_number(value, name, low=0, closed=False, high=1.0)
 
 
-@cache
-def _checked(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(name for name in kind._get_param_names() if name in RULES)
+def check_tolerance(value: Any, name: str) -> None:
+    if value is not None or name == "tol":
+        check_number(value, name, low=0, closed=True)
 
 
-def check_common(estimator: Any) -> None:
-    """Refuse, by name, parameters of an estimator that are not what their names stand for everywhere."""
-    for name in _checked(type(estimator)):  # type: ignore[arg-type]
-        RULES[name](getattr(estimator, name), name)
+def check_count(value: Any, name: str) -> None:
+    check_number(value, name, low=1, closed=True, integer=True)
+
+
+def check_selection(value: Any, name: str) -> None:
+    check_choice(value, name, ("cyclic", "random"))
+
+
+def check_selection_rule(value: Any, name: str) -> None:
+    check_choice(value, name, ("min", "1se"))

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..tasks import count_rows, observed_offset, read_labels, task_array
-from .allowed import check_common
 from .arguments import check_number
 from .deal import random_numbers
+from .parameters import check_common
 from .scoring import mean_over_tasks
 
 RESPONSES = ("predict", "predict_proba", "decision_function")

@@ -15,7 +15,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.allowed import check_common
 from ..fitted.arguments import kernel_threads, warn_column
 from ..fitted.assess import HeldOutRows, assess, units_of, widening
 from ..fitted.choosing import fold_tolerance, select
@@ -23,6 +22,7 @@ from ..fitted.deal import read_seed
 from ..fitted.folds import Weights, make_folds
 from ..fitted.held_out import HeldOutTask, mean_score, read_scorer
 from ..fitted.measures import measure_of
+from ..fitted.parameters import check_common
 from ..fitted.progress import carried, reporter
 from ..fitted.quality import HeldOutQuality
 from ..tasks import TaskLabels

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_number, kernel_threads
 from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
 from ..tasks.named import takes_named_tasks

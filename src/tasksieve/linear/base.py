@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
 from ..design.device.machine import memory_in_words
-from ..fitted.allowed import check_common
 from ..fitted.arguments import (
     check_choice,
     check_number,
@@ -27,7 +26,9 @@ from ..fitted.arguments import (
     warn_column,
     warn_one_class,
 )
+from ..fitted.documented import FITTED
 from ..fitted.model import LossName, TaskLinearModel
+from ..fitted.parameters import PARAMETERS, Parameter, check_common
 from ..fitted.path import RegularizationPath, Scale
 from ..fitted.progress import reporter, told_from
 from ..fitted.restore import DataFacts
@@ -76,6 +77,8 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     L2,1 norm, says so in `_penalty` and `_strength`.
     """
 
+    _parameters: ClassVar[dict[str, Parameter]] = PARAMETERS
+    _attributes: ClassVar[str] = FITTED
     _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
 
     alpha: Any

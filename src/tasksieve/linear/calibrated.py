@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import gamma
 
 from ..fitted.arguments import check_choice, read_several
-from ..fitted.parameters import keep_parameters
+from ..fitted.documented import documented
+from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss
 from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
@@ -35,6 +36,7 @@ class _CalibratedRegression(TaskRegression):
         self.noise_ = np.divide(sizes, totals, out=np.zeros_like(sizes), where=totals > 0.0)
 
 
+@documented
 class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     r"""Multi-task Lasso that calibrates itself to tasks of different noise.
 
@@ -61,65 +63,22 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         "auto": a Newton method in the row norms and the noise levels, on working sets (projected gradients on the dual
         where ``positive``). The others are the algorithms compared in [1]_, for study: on all features, and with
         ``history_``.
-    fit_intercept : bool, default=True
-        One intercept per task, not penalised.
-    positive : bool, default=False
-        Only coefficients >= 0.
-    standardize : bool, default=False
-        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
-        units of X all the same.
     feature_weights : array of shape (d,), optional
         :math:`u_j \ge 0`; 0 means never penalised (not by the ridge either).
-    task_weights : array of shape (T,), dict or "balanced", optional
-        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or :math:`\bar n / n_t`.
-    tol : float, default=1e-6
-        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
-    max_iter : int, default=10000
-        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
     screening : {"auto", "gap", None}, default="auto"
         Safe rule that discards features along a path, before and while solving; None: no screening. "auto" is "gap",
         but nothing with the algorithms for study.
-    warm_start : bool, default=False
-        Start from the solution of the last `fit`.
-    n_jobs : int, optional
-        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (T, d)
-        Coefficients W', a row per task.
-    intercept_ : ndarray of shape (T,)
     noise_ : ndarray of shape (T,)
         Estimated standard deviation of the noise in each task, :math:`\lVert \sqrt s \circ r_t \rVert / \sqrt{\sum s}`
         of its residual. Too small where many features are selected: no degrees of freedom are subtracted.
     alpha_ : float
         The ``alpha`` used.
-    tasks_ : ndarray of shape (T,)
-        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
-    objective_ : float
-        The objective above at the fitted model.
-    dual_gap_ : float
-        Upper bound on ``objective_`` minus the optimum: always computed, always true.
-    null_objective_ : float
-        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
-    scale_ : ndarray of shape (T, d)
-        Standard deviations that define the objective; only with ``standardize=True``.
-    n_iter_ : int
-    status_ : Status
-        How the solution ended: "converged", or why not.
-    choice_ : Choice
-        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
     history_ : dict of ndarray
         Algorithms for study only, one entry an iteration: ``objective`` and ``dual`` (values of the iterates), ``gap``
         (of the best of both so far) and ``seconds``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X is a data frame.
 
     See Also
     --------
@@ -163,18 +122,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         *,
         l2: float = 0.0,
         solver: str = "auto",
-        fit_intercept: bool = True,
-        positive: bool = False,
-        standardize: bool = False,
-        feature_weights: Any = None,
-        task_weights: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
+        **options: Unpack[PathOptions],
     ) -> None:
         keep_parameters(self, locals())
 
@@ -279,6 +227,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         return tags
 
 
+@documented
 class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     r"""`CalibratedMultiTaskLasso` with ``alpha``, and ``l2`` where several are given, chosen by cross-validation.
 
@@ -291,75 +240,20 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
 
     Parameters
     ----------
-    alphas : array or int, optional
-        Values to compare; an integer is another way to give ``n_alphas``.
-    n_alphas : int, default=100
-        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
-    eps : float, default=1e-2
     l2 : float or list of float, default=0.0
         Strength of the ridge, or several to compare.
-    cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
-        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
-    scoring : str or callable, optional
-        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
-        each task, and tasks count alike, but for those where it is not defined. By default the loss.
     selection_rule : {"min", "1se"}, default="min"
         The smallest mean loss, or, with the same ``l2``, the largest alpha within one standard error of it.
-    fold_tol : float, optional
-        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
-    early_stopping : bool, default=False
-        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
-        Values given in ``alphas`` are all solved.
-    solver, fit_intercept, positive, standardize, feature_weights, task_weights, tol, max_iter, screening
-        As in `CalibratedMultiTaskLasso`.
-    n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
-        its place among that task's observed rows.
 
     Attributes
     ----------
-    alpha_ : float
-        The value chosen.
     l2_ : float
         The ridge chosen.
     alphas_ : ndarray of shape (K,), or (n_l2, K) where ``l2`` is a list
     cv_scores_ : ndarray of shape (K, n_folds), or (n_l2, K, n_folds) where ``l2`` is a list
         Mean over tasks of the held-out root mean squared error.
-    cv_folds_ : str
-        How the folds were made, in words.
-    cv_predictions_ : ndarray, or list of such for a list
-        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
-        twice.
-    cv_quality_ : HeldOutQuality
-        How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
-        ``alpha_`` was chosen by the same rows, and it says so.
-    cv_task_scores_ : ndarray of shape (T, n_folds)
-        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
     path_ : RegularizationPath
         The path with ``l2_`` on all rows.
-    path_scores_ : ndarray of shape (`n_scored_`, n_folds)
-        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
-    n_scored_ : int
-        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
-    passes_ : float
-        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
-        in step and share them.
-    coef_, intercept_, noise_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
-        As in `CalibratedMultiTaskLasso`, of the model with ``alpha_`` and ``l2_`` on all rows.
-    n_features_in_, feature_names_in_
-        As in `CalibratedMultiTaskLasso`.
-
-    See Also
-    --------
-    CalibratedMultiTaskLasso : for one value of alpha.
 
     Examples
     --------
@@ -376,32 +270,10 @@ class CalibratedMultiTaskLassoCV(_CalibratedRegression, PathEstimatorCV):
     """
 
     _estimator = CalibratedMultiTaskLasso
+    _held_out_words = "root mean squared error"
 
     def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 100,
-        eps: float = 1e-2,
-        l2: Any = 0.0,
-        solver: str = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: Literal["min", "1se"] = "min",
-        fold_tol: float | None = None,
-        early_stopping: bool = False,
-        fit_intercept: bool = True,
-        positive: bool = False,
-        standardize: bool = False,
-        feature_weights: Any = None,
-        task_weights: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
+        self, alphas: Any = None, *, l2: Any = 0.0, solver: str = "auto", **options: Unpack[PathCVOptions]
     ) -> None:
         keep_parameters(self, locals())
 

@@ -20,11 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..design import SharedReading, one_blas_thread
-from ..fitted.allowed import check_common
 from ..fitted.checkpoint import keeping, kept
 from ..fitted.choosing import fold_tolerance, select
+from ..fitted.documented import CHOSEN
 from ..fitted.folds import Folds, Weights, make_folds
 from ..fitted.measures import measure_of
+from ..fitted.parameters import CROSS_VALIDATED, Parameter, check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.progress import carried
 from ..fitted.quality import HeldOutQuality
@@ -71,6 +72,10 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
     """
 
     _estimator: ClassVar[type[PathEstimator]]
+    _parameters: ClassVar[dict[str, Parameter]] = CROSS_VALIDATED
+    _attributes: ClassVar[str] = CHOSEN
+    #: what held-out rows are judged by, in the docstring
+    _held_out_words: ClassVar[str]
 
     #: what `checks.check_estimator` leaves out, and why
     _skip_checks: ClassVar[dict[str, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from scipy.special import softmax
@@ -12,7 +12,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..fitted.answers import Answer
 from ..fitted.arguments import check_choice
-from ..fitted.parameters import keep_parameters
+from ..fitted.documented import FITTED, documented
+from ..fitted.parameters import (
+    CROSS_VALIDATED,
+    PARAMETERS,
+    FoldOptions,
+    Parameter,
+    SolverOptions,
+    TaskOptions,
+    keep_parameters,
+    table,
+)
 from ..losses import Loss
 from ..penalties import Sorted
 from ..places import row_name
@@ -44,6 +54,80 @@ SOLVERS = ("auto", "apgd", "spgd")
 SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 
 
+#: of models whose penalty sorts the rows of W
+RANKED = table(
+    Parameter(
+        "alpha",
+        "float",
+        1.0,
+        "Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which "
+        "nothing is selected.",
+    ),
+    Parameter(
+        "weights",
+        '{"oscar", "slope"} or array of shape (d,)',
+        "oscar",
+        r':math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line '
+        r":math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is "
+        "taken as it is: non-negative and not increasing.",
+    ),
+    Parameter(
+        "oscar_ratio",
+        "float",
+        1.0,
+        r'For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0: equal weights, as in `MultiTaskLasso`.',
+    ),
+    Parameter("fdr", "float", 0.1, 'For "slope": q, the target rate of false discoveries, in (0, 1].'),
+    Parameter(
+        "solver",
+        '{"auto", "apgd", "spgd"}',
+        "auto",
+        '"auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper\'s Algorithms 1 '
+        "(batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) "
+        "on all features that screening leaves.",
+    ),
+    PARAMETERS["standardize"].and_say("Norms are tied in the scaled units."),
+    replace(
+        PARAMETERS["screening"],
+        kind='{"auto", "cumulative", "bao", None}',
+        text='Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20), '
+        '"cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.',
+    ),
+)
+
+
+class RankOptions(SolverOptions, total=False):
+    """Options of all models here."""
+
+    weights: Any
+    oscar_ratio: float
+    fdr: float
+    solver: str
+
+
+class OWLOptions(RankOptions, TaskOptions, total=False):
+    """Several tasks, one strength."""
+
+    warm_start: bool
+
+
+class OWLCVOptions(RankOptions, FoldOptions, TaskOptions, total=False):
+    """Several tasks, the strength by cross-validation."""
+
+
+class MultinomialOptions(RankOptions, total=False):
+    """Classes, one strength."""
+
+    warm_start: bool
+    class_weight: Any
+
+
+class MultinomialCVOptions(RankOptions, FoldOptions, total=False):
+    """Classes, the strength by cross-validation."""
+
+    class_weight: Any
+
+
 class TiedRows(TaskLinearModel):
     """What a fitted Group OWL model knows beyond its coefficients."""
 
@@ -57,6 +141,12 @@ class TiedRows(TaskLinearModel):
 class SortedEstimator(TiedRows, PathEstimator):
     """A model whose penalty sorts the rows of W."""
 
+    _parameters = RANKED | PARAMETERS | RANKED  # the order of the first, the words of the last
+    _attributes = f"""
+clusters_ : list of ndarray
+    The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group of
+    one. Groups of a solution of finite precision: a smaller ``tol`` may merge or split a few.
+{FITTED}"""
     _screening_rules: ClassVar[tuple[str | None, ...]] = SCREENING
 
     feature_weights = None  # ranks carry the weights here, not features
@@ -79,9 +169,16 @@ class SortedEstimator(TiedRows, PathEstimator):
         return {"screening": self.screening, "solver": self.solver}
 
 
+class SortedCV(TiedRows, PathEstimatorCV):
+    """Such a model with cross-validation."""
+
+    _parameters = RANKED | CROSS_VALIDATED | RANKED
+
+
 # --- regression ----------------------------------------------------------------------------------------
 
 
+@documented
 class MultiTaskOWL(TaskRegression, SortedEstimator):
     r"""Linear regression for several tasks that finds features, and groups of correlated features, for all of them.
 
@@ -96,77 +193,6 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
     its own data matrix, or all share one. The larger a row, the larger its weight: correlated features are drawn
     to equal norms and enter together (`clusters_`), where `MultiTaskLasso` picks one of them by chance. With one
     task it is OWL, that is OSCAR or SLOPE.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
-        nothing is selected.
-    weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
-        :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
-        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
-        taken as it is: non-negative and not increasing.
-    oscar_ratio : float, default=1.0
-        For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0 is `MultiTaskLasso`.
-    fdr : float, default=0.1
-        For "slope": q, the target rate of false discoveries, in (0, 1].
-    fit_intercept : bool, default=True
-        One intercept per task, not penalised.
-    positive : bool, default=False
-        Only coefficients >= 0.
-    standardize : bool, default=False
-        Penalise the coefficients of columns scaled to unit standard deviation within each task. ``coef_`` is in the
-        units of X all the same; norms are tied in the scaled units.
-    task_weights : array of shape (T,), dict or "balanced", optional
-        :math:`v_t > 0`: in the order of ``tasks_``, or by label (1 for those not named), or
-        :math:`\bar n / n_t`, so that every task counts once.
-    tol : float, default=1e-6
-        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
-    max_iter : int, default=10000
-        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "cumulative", "bao", None}, default="auto"
-        Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
-        "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
-    solver : {"auto", "apgd", "spgd"}, default="auto"
-        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
-        (batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) on
-        all features that screening leaves.
-    warm_start : bool, default=False
-        Start from the solution of the last `fit`.
-    n_jobs : int, optional
-        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (T, d)
-        Coefficients W', a row per task.
-    intercept_ : ndarray of shape (T,)
-    clusters_ : list of ndarray
-        The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group
-        of one. Groups of a solution of finite precision: a smaller ``tol`` may merge or split a few.
-    tasks_ : ndarray of shape (T,)
-        Task labels in the order of ``coef_``: sorted; 0..T-1 for lists and a shared matrix.
-    objective_ : float
-        The objective above at the fitted model.
-    dual_gap_ : float
-        Upper bound on ``objective_`` minus the optimum: always computed, always true.
-    null_objective_ : float
-        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
-    scale_ : ndarray of shape (T, d)
-        Standard deviations that define the objective; only with ``standardize=True``.
-    n_iter_ : int
-    status_ : Status
-        How the solution ended: "converged", or why not.
-    choice_ : Choice
-        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X is a data frame.
 
     See Also
     --------
@@ -192,104 +218,13 @@ class MultiTaskOWL(TaskRegression, SortedEstimator):
     array([0])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        weights: Any = "oscar",
-        oscar_ratio: float = 1.0,
-        fdr: float = 0.1,
-        fit_intercept: bool = True,
-        positive: bool = False,
-        standardize: bool = False,
-        task_weights: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        solver: str = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
-    ) -> None:
+    def __init__(self, alpha: float = 1.0, **options: Unpack[OWLOptions]) -> None:
         keep_parameters(self, locals())
 
 
-class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
-    r"""`MultiTaskOWL` with ``alpha`` chosen by cross-validation along its path.
-
-    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac1T \sum_t
-        \text{MSE}\bigl(y_t^{(f)}, X_t^{(f)} w_t^{(-f)}(\alpha) + b_t^{(-f)}(\alpha)\bigr)
-
-    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
-
-    Parameters
-    ----------
-    alphas : array or int, optional
-        Values to compare; an integer is another way to give ``n_alphas``.
-    n_alphas : int, default=100
-        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
-    eps : float, default=1e-2
-    cv : int, splitter or iterable of (train, test) row indices, default=5
-        An integer: that many folds, shuffled within each task; ``groups`` of `fit` stay whole.
-        Splitters that take groups get those, or else the tasks. Rows are counted in the order given (lists: stacked).
-    scoring : str or callable, optional
-        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
-        each task, and tasks count alike, but for those where it is not defined. By default the loss.
-    selection_rule : {"min", "1se"}, default="min"
-        The smallest mean loss, or the largest alpha within one standard error of it.
-    fold_tol : float, optional
-        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
-    early_stopping : bool, default=False
-        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
-        Values given in ``alphas`` are all solved.
-    weights, oscar_ratio, fdr, fit_intercept, positive, standardize, task_weights, tol, max_iter, screening, solver
-        As in `MultiTaskOWL`.
-    n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the shuffled folds; None is 0. The fold of a row depends on it, on its task's place in ``tasks_`` and on
-        its place among that task's observed rows.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The value chosen.
-    alphas_ : ndarray of shape (K,)
-    cv_scores_ : ndarray of shape (K, n_folds)
-        Mean over tasks of the held-out mean squared error.
-    cv_folds_ : str
-        How the folds were made, in words.
-    cv_predictions_ : ndarray, or list of such for a list
-        Out of fold at ``alpha_``, in the order of y; NaN for rows that were never held out, the mean for those held out
-        twice.
-    cv_quality_ : HeldOutQuality
-        How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
-        ``alpha_`` was chosen by the same rows, and it says so.
-    cv_task_scores_ : ndarray of shape (T, n_folds)
-        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
-    path_ : RegularizationPath
-        The path on all rows.
-    path_scores_ : ndarray of shape (`n_scored_`, n_folds)
-        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
-    n_scored_ : int
-        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
-    passes_ : float
-        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
-        in step and share them.
-    coef_, intercept_, clusters_, tasks_, objective_, dual_gap_, n_iter_, status_, choice_
-        As in `MultiTaskOWL`, of the model with ``alpha_`` on all rows.
-    n_features_in_, feature_names_in_
-        As in `MultiTaskOWL`.
-
-    See Also
-    --------
-    MultiTaskOWL : for one value of alpha.
+@documented
+class MultiTaskOWLCV(TaskRegression, SortedCV):
+    """`MultiTaskOWL` with ``alpha`` chosen by cross-validation along its path.
 
     Examples
     --------
@@ -304,34 +239,9 @@ class MultiTaskOWLCV(TaskRegression, TiedRows, PathEstimatorCV):
     """
 
     _estimator = MultiTaskOWL
+    _held_out_words = "mean squared error"
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 100,
-        eps: float = 1e-2,
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: Literal["min", "1se"] = "min",
-        fold_tol: float | None = None,
-        early_stopping: bool = False,
-        weights: Any = "oscar",
-        oscar_ratio: float = 1.0,
-        fdr: float = 0.1,
-        fit_intercept: bool = True,
-        positive: bool = False,
-        standardize: bool = False,
-        task_weights: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        solver: str = "auto",
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
+    def __init__(self, alphas: Any = None, **options: Unpack[OWLCVOptions]) -> None:
         keep_parameters(self, locals())
 
 
@@ -495,6 +405,7 @@ class ManyClasses(ClassifierMixin):
         return tags
 
 
+@documented
 class MultinomialOWL(ManyClasses, SortedEstimator):
     r"""Multinomial logistic regression that finds features, and groups of correlated features.
 
@@ -509,44 +420,10 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which
-        nothing is selected.
-    weights : {"oscar", "slope"} or array of shape (d,), default="oscar"
-        :math:`\omega`, one weight for each rank. "oscar": falling linearly; "slope": the Benjamini-Hochberg line
-        :math:`\Phi^{-1}(1 - k q / (2d))`; both divided by their first, so that :math:`\omega_1 = 1`. An array is
-        taken as it is: non-negative and not increasing.
-    oscar_ratio : float, default=1.0
-        For "oscar": :math:`\omega_k \propto 1 + \text{ratio}\,(d - k)/d`; 0: equal weights.
-    fdr : float, default=0.1
-        For "slope": q, the target rate of false discoveries, in (0, 1].
     fit_intercept : bool, default=True
         One intercept per class, not penalised; they sum to zero.
-    standardize : bool, default=False
-        Penalise the coefficients of columns scaled to unit standard deviation. ``coef_`` is in the units of X all the
-        same; norms are tied in the scaled units.
     class_weight : dict or "balanced", optional
         Factors of the sample weights, by label (1 for those not named), or such that every class counts alike.
-    tol : float, default=1e-6
-        Stop when the dual gap is at most ``tol`` times the objective at W = 0 with the best intercepts.
-    max_iter : int, default=10000
-        Iterations after which to give up, with a `sklearn.exceptions.ConvergenceWarning`.
-    screening : {"auto", "cumulative", "bao", None}, default="auto"
-        Safe test that discards features before and while solving: "bao" is that of Bao et al. (2025, eq. 20),
-        "cumulative" a stronger one from cumulative sums, which "auto" takes; None: no screening.
-    solver : {"auto", "apgd", "spgd"}, default="auto"
-        "auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper's Algorithms 1
-        (batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) on
-        all features that screening leaves.
-    warm_start : bool, default=False
-        Start from the solution of the last `fit`.
-    n_jobs : int, optional
-        Threads of the kernels; by default all processors available (see ``TASKSIEVE_NUM_THREADS``).
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
 
     Attributes
     ----------
@@ -555,23 +432,8 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     coef_ : ndarray of shape (n_classes, d)
         Coefficients W', a row per class, also for two classes.
     intercept_ : ndarray of shape (n_classes,)
-    clusters_ : list of ndarray
-        The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group
-        of one.
-    objective_ : float
-        The objective above at the fitted model.
-    dual_gap_ : float
-        Upper bound on ``objective_`` minus the optimum: always computed, always true.
-    null_objective_ : float
-        The objective of the empty model; ``dual_gap_`` is at most ``tol`` times this, or there was a warning.
-    n_iter_ : int
-    status_ : Status
-        How the solution ended: "converged", or why not.
-    choice_ : Choice
-        Which solver found it (``kind``: "rows", "sums", "sums-in-blocks", "device"), and why (``reason``).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X is a data frame.
+    tasks_ : ndarray of shape (n_classes,)
+        The classes, once more: rows of ``coef_``.
 
     See Also
     --------
@@ -605,25 +467,7 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
     positive = False  # a common shift of all classes changes nothing: signs mean nothing here
     task_weights = None
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        weights: Any = "oscar",
-        oscar_ratio: float = 1.0,
-        fdr: float = 0.1,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        solver: str = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
-    ) -> None:
+    def __init__(self, alpha: float = 1.0, **options: Unpack[MultinomialOptions]) -> None:
         keep_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
@@ -633,80 +477,17 @@ class MultinomialOWL(ManyClasses, SortedEstimator):
         return tags
 
 
-class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
-    r"""`MultinomialOWL` with ``alpha`` chosen by cross-validation along its path.
-
-    .. math:: \alpha^\star = \arg\min_\alpha \frac1F \sum_f \frac{1}{n^{(f)}} \sum_i
-        -\log p\bigl(y_i \mid x_i; W^{(-f)}(\alpha), b^{(-f)}(\alpha)\bigr)
-
-    over folds f, each predicted by a model of the other folds. Folds are row weights: X is neither copied nor cut.
+@documented
+class MultinomialOWLCV(ManyClasses, SortedCV):
+    """`MultinomialOWL` with ``alpha`` chosen by cross-validation along its path.
 
     Parameters
     ----------
-    alphas : array or int, optional
-        Values to compare; an integer is another way to give ``n_alphas``.
-    n_alphas : int, default=100
-        Number of values, geometrically from ``alpha_max`` to ``eps`` times that.
-    eps : float, default=1e-2
     cv : int, splitter or iterable of (train, test) row indices, default=5
         An integer: that many folds, shuffled within each class; ``groups`` of `fit` stay whole. Splitters that take
         groups get those. Rows are counted in the order given.
-    scoring : str or callable, optional
-        Name of a scikit-learn scorer, or ``scorer(estimator, X, y)``, greater is better. It judges the held-out rows of
-        each task, and tasks count alike, but for those where it is not defined. By default the loss.
-    selection_rule : {"min", "1se"}, default="min"
-        The smallest mean loss, or the largest alpha within one standard error of it.
-    fold_tol : float, optional
-        Relative gap that folds are solved to; by default the larger of ``tol`` and 1e-4. The final path keeps ``tol``.
-    early_stopping : bool, default=False
-        All folds stop at the same value, when their mean loss has stayed above its minimum for 15 values in a row.
-        Values given in ``alphas`` are all solved.
-    weights, oscar_ratio, fdr, fit_intercept, standardize, class_weight, tol, max_iter, screening, solver
-        As in `MultinomialOWL`.
-    n_jobs : int, optional
-        Folds solved side by side, in threads that share X; by default one at a time, with all processors.
-    device : str or torch.device, optional
-        Where X is worked on, "cuda" for example: it is moved there once a fit (`on_device` moves it once for many). By
-        default X stays where it is, a tensor on its device.
-    verbose : int, default=0
-        Report progress on stderr, about once a second; with 2, a line for each value that tells what it has cost.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the shuffled folds; None is 0. The fold of a row depends on it and on its place among the observed rows.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The value chosen.
-    alphas_ : ndarray of shape (K,)
-    cv_scores_ : ndarray of shape (K, n_folds)
-        Held-out mean of -log p(class).
-    cv_folds_ : str
-        How the folds were made, in words.
-    cv_predictions_ : ndarray, or list of such for a list
-        Out of fold at ``alpha_``, in the order of y: probabilities as of ``predict_proba``, decision values where the
-        loss has none; NaN for rows that were never held out, the mean for those held out twice.
-    cv_quality_ : HeldOutQuality
-        How good these are, task by task and overall, with standard errors: R² or D², or accuracy and AUC, and the loss.
-        ``alpha_`` was chosen by the same rows, and it says so.
-    cv_task_scores_ : ndarray of shape (T, n_folds)
-        What ``cv_scores_`` at ``alpha_`` are the mean of; NaN for tasks without held-out rows.
-    path_ : RegularizationPath
-        The path on all rows.
-    path_scores_ : ndarray of shape (`n_scored_`, n_folds)
-        ``cv_scores_`` along ``path_``; what they measure says ``cv_measure``.
-    n_scored_ : int
-        Values that were solved: past an early stop ``cv_scores_`` are NaN, and there ``path_`` ends.
-    passes_ : float
-        Readings of X by folds and path together, in equivalents. Where they are dear (a file, a `Storage`) folds walk
-        in step and share them.
-    classes_, coef_, intercept_, clusters_, objective_, dual_gap_, n_iter_, status_, choice_
-        As in `MultinomialOWL`, of the model with ``alpha_`` on all rows.
-    n_features_in_, feature_names_in_
-        As in `MultinomialOWL`.
-
-    See Also
-    --------
-    MultinomialOWL : for one value of alpha.
 
     Examples
     --------
@@ -721,33 +502,9 @@ class MultinomialOWLCV(ManyClasses, TiedRows, PathEstimatorCV):
     """
 
     _estimator = MultinomialOWL
+    _held_out_words = "mean of -log p(class)"
 
     task_weights = None
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        n_alphas: int = 100,
-        eps: float = 1e-2,
-        cv: Any = None,
-        scoring: Any = None,
-        selection_rule: Literal["min", "1se"] = "min",
-        fold_tol: float | None = None,
-        early_stopping: bool = False,
-        weights: Any = "oscar",
-        oscar_ratio: float = 1.0,
-        fdr: float = 0.1,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        screening: str | None = "auto",
-        solver: str = "auto",
-        n_jobs: int | None = None,
-        device: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
+    def __init__(self, alphas: Any = None, **options: Unpack[MultinomialCVOptions]) -> None:
         keep_parameters(self, locals())

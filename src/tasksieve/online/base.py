@@ -13,10 +13,10 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels import kernels
-from ..fitted.allowed import check_common
 from ..fitted.arguments import check_choice, check_l1, check_number
 from ..fitted.deal import random_numbers
 from ..fitted.model import SelectingModel
+from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
 from ..tasks import is_task_list, label_array
