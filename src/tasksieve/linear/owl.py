@@ -57,13 +57,6 @@ SCREENING: tuple[str | None, ...] = ("auto", "cumulative", "bao", None)
 #: of models whose penalty sorts the rows of W
 RANKED = table(
     Parameter(
-        "alpha",
-        "float",
-        1.0,
-        "Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which "
-        "nothing is selected.",
-    ),
-    Parameter(
         "weights",
         '{"oscar", "slope"} or array of shape (d,)',
         "oscar",
@@ -85,6 +78,16 @@ RANKED = table(
         '"auto": accelerated proximal gradient on a working set. "apgd" and "spgd" are the paper\'s Algorithms 1 '
         "(batch) and 2 (stochastic, variance-reduced: for very many rows, slow where rows are few and features many) "
         "on all features that screening leaves.",
+    ),
+)
+# the same parameters as elsewhere, in other words
+_RANKED_WORDS = table(
+    Parameter(
+        "alpha",
+        "float",
+        1.0,
+        "Strength of the penalty, > 0: it multiplies the weights. `alpha_max` gives the smallest value at which "
+        "nothing is selected.",
     ),
     PARAMETERS["standardize"].and_say("Norms are tied in the scaled units."),
     replace(
@@ -141,7 +144,7 @@ class TiedRows(TaskLinearModel):
 class SortedEstimator(TiedRows, PathEstimator):
     """A model whose penalty sorts the rows of W."""
 
-    _parameters = RANKED | PARAMETERS | RANKED  # the order of the first, the words of the last
+    _parameters = RANKED | PARAMETERS | _RANKED_WORDS
     _attributes = f"""
 clusters_ : list of ndarray
     The groups found: indices of features whose row norms are tied, largest norm first; a feature alone is a group of
@@ -172,7 +175,7 @@ clusters_ : list of ndarray
 class SortedCV(TiedRows, PathEstimatorCV):
     """Such a model with cross-validation."""
 
-    _parameters = RANKED | CROSS_VALIDATED | RANKED
+    _parameters = RANKED | CROSS_VALIDATED | _RANKED_WORDS
 
 
 # --- regression ----------------------------------------------------------------------------------------
