@@ -1,8 +1,8 @@
 # Every target sets up .venv by itself; nothing needs to be installed beforehand but Python, a C++ compiler and make.
 #
 #   make demo       run the main job on embedded data and leave demo-report/report.html (and path.html)
-#   make test       quick tests (minutes)
-#   make test-all   all tests, slow ones included, and the kernels under sanitizers
+#   make test       quick tests (8 minutes on two idle cores): every model, member and command, large grids by samples
+#   make test-all   all tests, slow ones and whole grids included, and the kernels under sanitizers
 #   make test-torch the tests of devices, on the processor: installs torch, a build for the processor where there is one
 #   make test-gpu   those that need a GPU, on this machine's
 #   make test-portable   some of them as other processors would run them: narrow long double, older BLAS, 1 and 2 threads
@@ -41,6 +41,9 @@ demo: $(VENV)/.package $(VENV)/.extra-report $(VENV)/.extra-cli $(VENV)/.extra-f
 # line, which made a part of the tests half as long again: there it is left to `make coverage`.
 MONITORED = $(shell $(PY) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(MONITORED),--cov)
+
+# Hundreds of processes start during the tests: what they import is compiled once, whatever the environment says.
+test coverage test-all test-torch test-lowest: export PYTHONDONTWRITEBYTECODE =
 
 coverage: COVER = --cov
 test coverage: $(VENV)/.package $(VENV)/.extra-test

@@ -60,6 +60,8 @@ class CommandServer:
 
 
 def serve() -> None:
+    from typer.main import get_command
+
     import tasksieve
     from tasksieve.cli import extras, fit, predict, stream  # noqa: F401  (imported once, here)
     from tasksieve.cli.app import app
@@ -68,6 +70,7 @@ def serve() -> None:
     for name in ("pandas", "pyarrow.parquet", "joblib", "threadpoolctl"):
         need(name)
     assert all(hasattr(tasksieve, name) for name in tasksieve.__all__)
+    command = get_command(app)
     count = mmap.mmap(-1, 8)  # shared with the children
     for line in sys.stdin:
         order = json.loads(line)
@@ -75,7 +78,7 @@ def serve() -> None:
         child = os.fork()
         if child == 0:
             sys.addaudithook(Killer(count, order["at"], order["when"]))
-            run(app, order["words"])
+            run(command, order["words"])
         status = os.waitpid(child, 0)[1]
         print(json.dumps([os.waitstatus_to_exitcode(status), *struct.unpack("q", count[:])]), flush=True)
 
@@ -95,14 +98,14 @@ class Killer:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(app: Any, words: Sequence[str]) -> None:
+def run(command: Any, words: Sequence[str]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 70
     try:
-        app(words, prog_name="tasksieve")
+        command(words, prog_name="tasksieve")
     except SystemExit as end:
         code = int(end.code or 0)
     finally:

@@ -24,7 +24,12 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def marked(page: Path) -> object:
+    """The page of clusters starts one."""
+    return pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem == "cluster" else ())
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES if blocks(page)])
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page share one namespace, as if typed one after the other."""
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli_helpers import CommandLine, classification_csv, regression_csv
+from cli_helpers import CommandLine, classification_csv, command, regression_csv
 
 import tasksieve as ts
 import tasksieve.report
@@ -127,6 +129,7 @@ def assert_same_answer(one: Path, other: Path) -> None:
             assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "options", "make"),
     [
@@ -176,6 +179,7 @@ def test_models_fit_predict_and_come_back(
     assert reports[0].certificate["relative_gap"] <= 1e-6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "how"),
     [
@@ -448,18 +452,27 @@ def test_info_and_version(cli: CommandLine) -> None:
     assert cli("--version").out.strip() == ts.__version__
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "command-line.md").read_text(encoding="utf-8")
+COMMANDS = [shlex.split(line) for line in re.findall(r"^\$ tasksieve (.*)$", PAGE, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_commands_of_the_documentation_have_these_options(words: list[str]) -> None:
+    """As the command line reads them; that they work is seen in the slow run."""
+    name, *rest = words
+    found = command().commands[name].make_context(name, rest, resilient_parsing=False)
+    assert found.params
+
+
+@pytest.mark.slow
 def test_the_commands_of_the_documentation_work(
     cli: CommandLine, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import re
-    import shlex
-
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "howto" / "command-line.md").read_text(encoding="utf-8")
-    table = re.search(r"^```text\n(hospital,.*?)^```", page, re.DOTALL | re.MULTILINE)
+    table = re.search(r"^```text\n(hospital,.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert table is not None
     (tmp_path / "trial.csv").write_text(table[1])
-    later = re.search(r"^```text\n(patient,.*?)^```", page, re.DOTALL | re.MULTILINE)
+    later = re.search(r"^```text\n(patient,.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert later is not None
     (tmp_path / "later.csv").write_text(later[1])
     (tmp_path / "another.csv").write_text(table[1].replace("9.9", "9.8"))  # as the page does, with sed
@@ -468,12 +481,14 @@ def test_the_commands_of_the_documentation_work(
     for name in "AB":  # the same rows, a file for each task
         own = [line.partition(",")[2] for line in (header, *rows) if line.startswith(("hospital,", name))]
         (tmp_path / "hospitals" / f"{name}.csv").write_text("\n".join(own) + "\n")
-    commands = re.findall(r"^\$ tasksieve (.*)$", page, re.MULTILINE)
-    assert len(commands) >= 8
-    for line in commands:
-        cli(*shlex.split(line), code=1 if "another.csv" in line else 0)
+    assert len(COMMANDS) >= 8
+    for words in COMMANDS:
+        cli(*words, code=1 if "another.csv" in words else 0)
+
+
+def test_options_are_in_the_documentation() -> None:
     for key in OPTIONS_IN_DOCS:
-        assert f"`{key}" in page, key
+        assert f"`{key}" in PAGE, key
 
 
 OPTIONS_IN_DOCS = (
@@ -626,9 +641,19 @@ def process(*words: Any, signal_in_fold: int = 0) -> subprocess.Popen[str]:
     )
 
 
-def test_interrupts_have_their_codes_and_can_be_resumed(cli: CommandLine, tmp_path: Path) -> None:
+# folds that stop together are finished together; with --full-path one after another
+@pytest.mark.parametrize(
+    ("number", "code", "how", "kept"),
+    [
+        (signal.SIGTERM, 143, ("--full-path",), 1),
+        pytest.param(signal.SIGINT, 130, (), 0, marks=pytest.mark.slow),
+    ],
+)
+def test_interrupts_have_their_codes_and_can_be_resumed(
+    cli: CommandLine, tmp_path: Path, number: int, code: int, how: tuple[str, ...], kept: int
+) -> None:
     table = tmp_path / "t.npz"
-    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=12, n_rows=40, n_features=1000, random_state=0)
+    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=4, n_rows=40, n_features=200, random_state=0)
     np.savez(table, X=X, y=y, task=task)
     fit = (
         "fit",
@@ -638,7 +663,7 @@ def test_interrupts_have_their_codes_and_can_be_resumed(cli: CommandLine, tmp_pa
         "-t",
         "task",
         "--alphas",
-        60,
+        20,
         "--cv",
         4,
         "--no-report",
@@ -646,18 +671,16 @@ def test_interrupts_have_their_codes_and_can_be_resumed(cli: CommandLine, tmp_pa
         1e-8,
         "-o",
     )
-    # folds that stop together are finished together; with --full-path one after another
-    for number, code, how, kept in ((signal.SIGINT, 130, (), 0), (signal.SIGTERM, 143, ("--full-path",), 1)):
-        run = tmp_path / f"run{code}"
-        child = process(*fit, run, *how, signal_in_fold=number)
-        _, err = child.communicate()
-        assert child.returncode == code, err
-        assert len(list((run / "pieces").glob("*"))) == kept
-        assert "interrupted" in err
-        assert "Traceback" not in err
-        assert not RunFolder(run).finished
-        cli(*fit, run, *how, "--resume")
-        RunFolder(run).verify()
+    run = tmp_path / f"run{code}"
+    child = process(*fit, run, *how, signal_in_fold=number)
+    _, err = child.communicate()
+    assert child.returncode == code, err
+    assert len(list((run / "pieces").glob("*"))) == kept
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert not RunFolder(run).finished
+    cli(*fit, run, *how, "--resume")
+    RunFolder(run).verify()
 
 
 def test_without_its_libraries_the_command_says_what_to_install(tmp_path: Path) -> None:

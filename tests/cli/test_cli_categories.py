@@ -36,6 +36,7 @@ ALPHA = 0.02
 GIVEN = ("-y", "y", "--alpha", ALPHA, "--as-is", "--tol", 1e-10, "--no-report")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chunks", [0, 25])
 @pytest.mark.parametrize(
     ("more", "smoker", "wards"),

@@ -58,10 +58,10 @@ def refuse_corruption(run: Path) -> None:
         load_model(folder)
 
 
-@pytest.mark.parametrize("n_kills", [8, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [5, pytest.param(30, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: Path, n_kills: int) -> None:
     table = tmp_path / "t.npz"
-    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=10, n_rows=40, n_features=150, random_state=0)
+    X, y, task, _ = ts.datasets.make_wang_synthetic(n_tasks=4, n_rows=30, n_features=60, random_state=0)
     np.savez(table, X=X, y=y, task=task)
     fit = (
         "fit",
@@ -73,7 +73,7 @@ def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: P
         "--cv",
         5,
         "--alphas",
-        25,
+        12,
         "--no-report",
         "--quiet",
         "--out",
@@ -110,7 +110,7 @@ def test_killed_at_random_moments_and_resumed(server: CommandServer, tmp_path: P
 
 def test_a_resumed_run_uses_what_was_finished(server: CommandServer, tmp_path: Path) -> None:
     """Killed after each fold in turn: the log tells that no finished fold is solved again."""
-    table, run = regression_csv(tmp_path / "t.csv", n=600, d=60), tmp_path / "run"
+    table, run = regression_csv(tmp_path / "t.csv", n=300, d=40), tmp_path / "run"
     fit = (
         "fit",
         table,
@@ -121,7 +121,7 @@ def test_a_resumed_run_uses_what_was_finished(server: CommandServer, tmp_path: P
         "--cv",
         3,
         "--alphas",
-        60,
+        20,
         "--no-report",
         "--tol",
         1e-10,
@@ -202,11 +202,11 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> list[int]:
     return count
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_full_disk_at_any_write(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    """The n-th write fails, for every n (or every fifth): exit code 4, nothing half written, --resume ends the same."""
+    """The n-th write fails, for every n (or every ninth): exit code 4, nothing half written, --resume ends the same."""
     table = regression_csv(tmp_path / "t.csv", n=45)
     fit = (
         "fit",
@@ -244,9 +244,9 @@ def test_a_full_disk_at_any_write(
 
 
 def test_a_stream_killed_and_resumed(server: CommandServer, tmp_path: Path) -> None:
-    table = regression_csv(tmp_path / "t.csv", n=30_000)
+    table = regression_csv(tmp_path / "t.csv", n=6_000)
     learn = ("stream", table, "-y", "y", "-t", "region", "-x", "[a-f]", "--alpha", 0.05, "--gamma", 20, "--quiet",
-             "--chunk-rows", 500, "--checkpoint-every", 2000, "--out")  # fmt: skip
+             "--chunk-rows", 200, "--checkpoint-every", 400, "--out")  # fmt: skip
     assert server.run(*learn, tmp_path / "undisturbed") == 0
     requests = server.requests
     truth = answer(tmp_path / "undisturbed")

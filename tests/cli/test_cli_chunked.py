@@ -83,6 +83,7 @@ def test_same_model_as_in_memory(cli: CommandLine, tmp_path: Path, format: str) 
     np.testing.assert_allclose(one.iloc[:, -1], two.iloc[:, -1], atol=5e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "words",
     [
@@ -99,6 +100,7 @@ def test_options(cli: CommandLine, tmp_path: Path, words: tuple[Any, ...]) -> No
     assert_same(*both(cli, tmp_path, "fit", table, "-y", "y", "-t", "region", *few, *words, "--drop", "day"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_missing_values(cli: CommandLine, tmp_path: Path, missing: str, format: str) -> None:

@@ -79,6 +79,7 @@ def test_files_a_glob_and_a_folder_are_the_same_as_one_table(cli: CommandLine, t
     assert "one file for each task" in cli("verify", tmp_path / "files", "--data", moved / "west.csv", code=2).err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", ["tsv", "csv.gz", "parquet", "arrow"])
 def test_formats(cli: CommandLine, tmp_path: Path, ending: str) -> None:
     files = []

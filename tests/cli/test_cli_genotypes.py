@@ -209,6 +209,7 @@ def with_codes(toy: Path, code: str) -> pd.DataFrame:
     return pheno.merge(covar, how="outer", on=["FID", "IID"])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", ["-9", "-9.0", "-9.000000", "-9e0", "NA", "nan"])
 def test_the_number_of_missing_values_is_no_measurement(cli, toy, tmp_path, code):
     people = with_codes(toy, code)

@@ -41,6 +41,7 @@ def fit(cli: CommandLine, table: Path, out: Path, *more: Any, target: str = "y")
     return load_model(RunFolder(out)).estimator
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "model"),
     [

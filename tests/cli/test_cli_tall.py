@@ -120,6 +120,7 @@ for file in sys.argv[1:]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs Linux")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     """Twenty times the rows: 30 MB more in each file. (Readers that keep what they have read need 70 MB more.)"""
     tables = []

@@ -89,6 +89,7 @@ def test_as_is_is_said_and_warned_of(
     assert ("columns standardised while fitting", "no") in list(reports[0].facts)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "make", "target"),
     [

@@ -101,9 +101,9 @@ def killed_at(
 
 def test_workers_killed_on_the_way(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tasksieve.design.cluster.replay._LONG", 2)  # rejected rows are written down at every value
-    killed, again = killed_at(client, monkeypatch, tmp_path, [2, 8, 14], 11)
-    assert killed == 3
-    assert again >= 3
+    killed, again = killed_at(client, monkeypatch, tmp_path, [2, 8], 11)
+    assert killed == 2
+    assert again >= 2
 
 
 @pytest.mark.slow
@@ -117,6 +117,7 @@ def test_workers_killed_at_many_moments(
     assert again >= 2
 
 
+@pytest.mark.slow
 def test_a_killed_worker_of_a_dask_array(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, task = stacked(12)
     model = ts.MultiTaskLasso()

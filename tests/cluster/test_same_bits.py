@@ -33,6 +33,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_estimator(client: Any, name: str) -> None:
     model, kind = MODELS[name]

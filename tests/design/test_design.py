@@ -80,6 +80,7 @@ def check(case: Case, design: Design, rng, atol=1e-11) -> None:
     assert design.take(np.empty(0, dtype=np.int64)).columns.shape[1] == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
 def test_every_storage_and_option(rng, tmp_path, shared, options):

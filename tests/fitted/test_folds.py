@@ -190,6 +190,7 @@ def arguments(model, y, task):
     return target, {} if isinstance(model, ts.MultinomialOWLCV) else {"task": task}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{type(model).__name__} {model.get_params().get('loss')}")
 def test_every_model_takes_seed_and_groups(model, rng):
     X, task, groups = rng.standard_normal((60, 4)), np.arange(60) % 2, np.arange(60) // 4

@@ -145,7 +145,11 @@ def coarse(case: Case) -> bool:
     return bool(honest.truth > COARSE * honest.judge.null)
 
 
-@pytest.fixture(scope="module", params=["lasso", "elastic_net", "sparse_group", "l1", "calibrated", "owl"])
+def variants(*names: str) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.fixture(scope="module", params=["lasso", "sparse_group", "calibrated", *variants("elastic_net", "l1", "owl")])
 def honest(request: pytest.FixtureRequest) -> Honest:
     return Honest(find(request.param, "offset", coarse))
 

@@ -43,6 +43,7 @@ def test_every_value_is_certified_and_as_good_as_a_cold_fit(loss, rng):
         assert path.intercept(k) == pytest.approx(cold.intercept_, abs=apart)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("loss", "tol", "share"),
     [

@@ -100,6 +100,7 @@ def interior_point(X, y, task, loss, C, L, epsilon=0.1):
 
 
 # 6 losses x 4 graphs x T = 1, 2, 3, 29: 96 problems
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 29])
 @pytest.mark.parametrize("kind", ["none", "complete", "path", "random"])
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
@@ -200,6 +201,7 @@ def test_coarse_start_of_newton(rng):
 # --- every storage and input form ------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint8])
 @pytest.mark.parametrize("storage", ["C", "F", "csr", "csr64", "csc", "csr_array"])
 def test_storages(storage, dtype, rng):
@@ -576,6 +578,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.sampled(4)
 @parametrize_with_checks(
     [ts.GraphSVC(), ts.GraphSVR()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
 )

@@ -72,6 +72,7 @@ def problems(kind, loss, rng, bias=0.5):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_descent(kind, loss, rng):

@@ -224,6 +224,7 @@ def test_no_safe_rule_rejects_an_active_row(count, seed):
     assert rejected > 0.3 * inactive  # the rule is not merely silent
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 @pytest.mark.parametrize("lazy", [True, False])
 def test_screening_along_a_path_changes_nothing_but_work(l2, lazy):

@@ -51,6 +51,7 @@ def logistic(fitted, X, y, task):
     return np.logaddexp(0.0, -sign * fitted.decision_function(X, task=task))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("CV", "Model", "options"),
     [

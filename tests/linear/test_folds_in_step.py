@@ -83,6 +83,7 @@ def test_the_numbers_of_folds_solved_alone(rng, tmp_path, monkeypatch, kind, ord
     assert model.path_.passes < model.passes_
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["shared", "own", "sparse", "list"])
 def test_other_forms_and_storages(rng, tmp_path, monkeypatch, form):
     X, y, task = problem(rng)

@@ -382,6 +382,7 @@ def test_every_input_form_gives_the_same_model(tasks_data, solver):
         assert model.objective_ == pytest.approx(dropped.objective_, rel=1e-7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_shared_matrix_with_missing_labels_and_scaling(solver, storage):
@@ -595,6 +596,7 @@ def test_multinomial_gap_is_a_divergence(intercept, rng):
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("solver", ["apgd", "spgd"])
 @pytest.mark.parametrize("loss", ["squared", "multinomial"])
 def test_a_single_fit_certified_on_the_rows_left_is_certified_on_all(solver, loss, rng):

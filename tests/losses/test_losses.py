@@ -46,6 +46,7 @@ def explicit(case, z, t, coefficients):
     return case.s[rows] @ np.logaddexp(0.0, -case.y[rows] * raw)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_value_is_the_minimum_over_intercepts_and_unpenalised_coefficients(rng, loss, options):

@@ -131,6 +131,7 @@ def test_solutions_and_gaps(name, penalty, kind):
     assert model.n_features_in_ == D
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LOSSES)
 def test_screening_changes_nothing_but_work(name):
     """Every rule along a path: what it rejects is zero, and objectives agree within their gaps."""

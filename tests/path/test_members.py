@@ -159,6 +159,7 @@ def test_a_loss_that_does_not_say_enough_is_refused(data):
 # --- proofs about any coefficients -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["squared", "square-root", "logistic", Huber(1.0)], ids=str)
 @pytest.mark.parametrize("penalty", [L21(), SparseGroup(0.3, 1.0), Sorted(), LInf()], ids=lambda p: type(p).__name__)
 def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
@@ -196,6 +197,7 @@ def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
 # --- shards ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("penalty", [L21(), SparseGroup(0.3, 1.0), Sorted(), LInf()], ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_several_shards_give_the_answers_of_one(data, loss, penalty):

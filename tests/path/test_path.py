@@ -204,6 +204,7 @@ def test_degenerate_columns_in_a_large_problem(rng):
 # --- tolerances and limits -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"l1": 0.4}, {"ridge_ratio": 0.4}, {"loss": "logistic"}]
 )
@@ -254,6 +255,7 @@ def test_quadratic_tolerance(rng):
 # --- special strengths and labels ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("features", [40, 400])
 def test_at_and_above_the_largest_strength(rng, features, loss):
@@ -348,6 +350,7 @@ def test_only_unpenalised_features(rng):
             np.testing.assert_allclose(point.rows[:, t], best[1:], atol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
 def test_the_units_of_the_data_do_not_matter(rng, scale):
     """Products of the data may lie far outside single precision, in which past passes are kept."""

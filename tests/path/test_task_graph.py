@@ -64,6 +64,7 @@ def optimum(x, y, offsets, s, loss, kind, lam, graph, ridge=0.0, positive=False)
     return float(program.value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("kind", PENALTIES)
 @pytest.mark.parametrize("options", [{}, {"fixed_ridge": 2.0}, {"positive": True}], ids=["plain", "ridge", "positive"])
@@ -135,6 +136,7 @@ def test_a_ridge_is_not_forgotten_by_any_solver(rng, kind):
             solve_path(problem, [lam], solver="spgd")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("loss", "kind"),
     [(loss, kind) for loss in ("squared", "logistic") for kind in PENALTIES]

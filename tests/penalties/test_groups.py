@@ -104,6 +104,7 @@ def test_groups_in_several_shards(data):
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(
     ("inside", "other"), [(None, L21()), ("rows", L21()), ("entries", SparseGroup(0.4, 0.6))], ids=str

@@ -208,6 +208,7 @@ def test_words_for_screen_readers_do_not_widen_the_page(open_report: Opener) -> 
     assert all(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, scheme: str) -> None:

@@ -63,6 +63,7 @@ def fitted(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return fit
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_python_lines_fit_and_predict(case: str, fitted: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run, samples, expected = fitted(case)

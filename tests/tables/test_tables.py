@@ -373,6 +373,7 @@ def test_random_bytes(content: bytes, format: str, tmp_path_factory: pytest.Temp
     try_reading(content, tmp_path_factory.mktemp("fuzz"), format)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("format", FORMATS)
 def test_truncated_and_spoilt_files(format: str, good_files: dict[str, bytes], tmp_path: Path) -> None:
     good = good_files[format]
