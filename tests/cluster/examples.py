@@ -45,9 +45,9 @@ def paths(model: Any, given: Any, X: Array, y: Any, task: Any, grid: Array) -> t
     far = model._solve(data, model._problem(data), grid)
     here = model._read_with(X, y, task, None, None)
     order = here.order if here.order is not None else np.arange(len(X))
-    here = replace(here, storage=Ranges(X[order], data.storage.fleet.starts))
+    here = replace(here, X=Ranges(X[order], data.make_storage().fleet.starts))
     near = model._solve(here, model._problem(here), grid)
-    return far, near, data.storage.fleet
+    return far, near, data.make_storage().fleet
 
 
 def same_bits(first: Any, second: Any) -> None:

@@ -118,7 +118,7 @@ def test_what_crosses_does_not_grow_with_the_features(client: Any) -> None:
         X = np.hstack([X, 0.2 * np.random.default_rng(9).standard_normal((len(X), d - 1500))])
         model = ts.MultiTaskLasso()
         data = model._read_with(da.from_array(X, chunks=(-1, 1500)), y, task, None, None)
-        traffic = data.storage.fleet.traffic
+        traffic = data.make_storage().fleet.traffic
         problem = model._problem(data)
         model._solve(data, problem, model._alpha_max(problem, data) * np.geomspace(1, 0.2, n_values))
         received[d], trips[d] = traffic.received, traffic.trips / n_values

@@ -127,7 +127,7 @@ def test_looking_costs_no_reading_of_the_data(data: Any, tmp_path: Any) -> None:
     model._solve(read, problem, np.array([0.1]))
     passes = problem.design.passes
     with pytest.warns(ts.ScaleWarning):
-        warn_scales(problem.design, read.storage, None, None)
+        warn_scales(problem.design, read.make_storage(), None, None)
     assert problem.design.passes == passes
 
 

@@ -34,8 +34,8 @@ def gathered(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
     monkeypatch.setattr(policy, "SMALL_BYTES", -1 if request.param == "blocks" else 1 << 30)
     monkeypatch.setattr(policy, "ROWS_A_FEATURE_SMALL", 0.0)
     asked: list[Any] = []
-    whole = RowSource.storage.func  # type: ignore[attr-defined]
-    monkeypatch.setattr(RowSource, "storage", property(lambda self: asked.append(self) or whole(self)))
+    whole = RowSource.make_storage
+    monkeypatch.setattr(RowSource, "make_storage", lambda self: asked.append(self) or whole(self))
     monkeypatch.setattr(policy, "TALL_BYTES", 0)
     monkeypatch.setattr(policy, "ROWS_A_FEATURE_TALL", 0.0)
     monkeypatch.setattr(sums, "BLOCK_BYTES", 8 * 11 * 64)
@@ -236,8 +236,8 @@ def test_what_takes_too_long_goes_on_with_residuals(monkeypatch: pytest.MonkeyPa
 def test_everyday_fits_need_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to say that rows are few: sums of products are taken at once, and columns are asked of nobody."""
     asked: list[Any] = []
-    whole = RowSource.storage.func  # type: ignore[attr-defined]
-    monkeypatch.setattr(RowSource, "storage", property(lambda self: asked.append(self) or whole(self)))
+    whole = RowSource.make_storage
+    monkeypatch.setattr(RowSource, "make_storage", lambda self: asked.append(self) or whole(self))
     X, y, task = make()
     for given in ((X, y), (X, y, task), (X, np.stack([y, -y], axis=1))):
         model = ts.MultiTaskLasso(0.1).fit(*given)
@@ -341,7 +341,7 @@ def test_a_storage_is_made_when_somebody_asks() -> None:
     X, y, task = make()
     data = read_tasks(X, y, task)
     assert "storage" not in vars(data.source)
-    assert data.with_weights(data.weights).storage is data.storage
+    assert data.with_weights(data.weights).make_storage() is data.make_storage()
 
 
 # -- sums that the user makes ------------------------------------------------------------------------------------------

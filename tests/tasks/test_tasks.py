@@ -41,7 +41,7 @@ def test_stacked_rows_are_sorted_by_task(stacked):
     assert data.tasks.tolist() == ["a", "b", "c"]
     assert data.offsets.tolist() == [0, 3, 7, 9]
     np.testing.assert_array_equal(data.y, np.concatenate([y[task == t] for t in "abc"]))
-    np.testing.assert_array_equal(data.storage.take(np.arange(4)), np.vstack([X[task == t] for t in "abc"]))
+    np.testing.assert_array_equal(data.make_storage().take(np.arange(4)), np.vstack([X[task == t] for t in "abc"]))
     np.testing.assert_array_equal(data.flatten(y), data.y)
     np.testing.assert_array_equal(data.flatten_rows(y), data.y)
     assert data.n_bar == 3.0
@@ -86,14 +86,14 @@ def test_list_of_matrices(rng):
     y = [rng.standard_normal(2), rng.standard_normal((4, 1))]
     data = read_tasks(X, y)
     assert (data.form, data.tasks.tolist(), data.offsets.tolist()) == ("list", [0, 1], [0, 2, 6])
-    np.testing.assert_array_equal(data.storage.take(np.arange(3)), np.vstack(X))
+    np.testing.assert_array_equal(data.make_storage().take(np.arange(3)), np.vstack(X))
     np.testing.assert_array_equal(data.y, np.concatenate([y[0], y[1][:, 0]]))
 
 
 def test_shared_matrix_is_stored_once(rng):
     X, Y = rng.standard_normal((5, 3)), rng.standard_normal((5, 4))
     data = read_tasks(X, Y)
-    assert (data.form, data.shared, data.n_rows, data.storage.n_rows) == ("shared", True, 5, 5)
+    assert (data.form, data.shared, data.n_rows, data.make_storage().n_rows) == ("shared", True, 5, 5)
     np.testing.assert_array_equal(data.y, Y.ravel(order="F"))
     np.testing.assert_array_equal(data.flatten(Y), data.y)
     np.testing.assert_array_equal(data.flatten_rows(np.arange(5)), np.tile(np.arange(5), 4))
@@ -204,7 +204,7 @@ def test_other_weights_on_the_same_storage(stacked):
     X, y, task = stacked
     data = read_tasks(X, y, task, task_weights="balanced")
     fold = data.with_weights(data.weights * (np.arange(9) % 2))
-    assert fold.storage is data.storage
+    assert fold.make_storage() is data.make_storage()
     assert fold.n_bar == 4 / 3
     np.testing.assert_allclose(fold.task_weights, fold.n_bar / np.array([1, 2, 1]))
     assert data.n_bar == 3.0
@@ -270,7 +270,7 @@ def test_memory_map_is_never_copied(tmp_path, rng):
         X[:] = rng.standard_normal((7, 5))
         assert read_matrix(X) is X
         data = read_tasks(X, np.arange(7.0), [0, 1, 0, 1, 0, 1, 0])
-        np.testing.assert_array_equal(data.storage.take(np.arange(5)), np.asarray(X)[[0, 2, 4, 6, 1, 3, 5]])
+        np.testing.assert_array_equal(data.make_storage().take(np.arange(5)), np.asarray(X)[[0, 2, 4, 6, 1, 3, 5]])
 
 
 def test_x_is_not_modified(rng):
@@ -478,6 +478,7 @@ def test_bad_feature_weights(weights, message):
 
 def test_mixed_lists_are_made_alike():
     dense, sparse = np.eye(2), scipy.sparse.csr_array(np.eye(2))
-    assert read_tasks([dense, sparse], [[1, 2], [3, 4]]).storage.take(np.arange(2)).tolist() == [[1, 0], [0, 1]] * 2
+    storage = read_tasks([dense, sparse], [[1, 2], [3, 4]]).make_storage()
+    assert storage.take(np.arange(2)).tolist() == [[1, 0], [0, 1]] * 2
     small, large = np.eye(2, dtype=np.int8), 0.5 * np.eye(2)
-    assert read_tasks([small, large], [[1, 2], [3, 4]]).storage.dtype == np.float64
+    assert read_tasks([small, large], [[1, 2], [3, 4]]).make_storage().dtype == np.float64

@@ -14,6 +14,7 @@ from ..tables import table_format
 from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
+from ..tasks.cluster import ClusterMatrix
 from .cluster import is_store
 from .data import row_arguments
 from .files import title
@@ -42,7 +43,7 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     if isinstance(problem, GenotypeProblem):
         job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
         return
-    if getattr(problem.X, "elsewhere", False) and problem.X.nbytes > MOST_FETCHED:
+    if isinstance(problem.X, ClusterMatrix) and problem.X.nbytes > MOST_FETCHED:
         job.display.log(
             f"no {PROOF}: all of X would have to come here once more; model.certificate in Python writes it"
         )

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from ..fitted.covariates import covariates_of
 from ..fitted.measures import Measure, measure_of
@@ -21,7 +19,7 @@ from ..graph.solver import LOSSES
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
 from ..losses import Loss
-from ..tasks import TaskLabels, is_on_device, stack_rows, take_rows, to_numpy
+from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 
 Array = np.ndarray[Any, Any]
@@ -152,19 +150,11 @@ class Contenders:
         if labels.shared:
             columns = np.asarray(y)
             return [(X, columns[:, t]) for t in range(labels.n_tasks)]
-        on_device = is_on_device(X)
-        if not on_device and not hasattr(X, "__getitem__"):
-            raise ValueError(
-                f"X: {type(X).__name__} gives no rows by their numbers, which the models of single tasks need. Pass an "
-                "array, a sparse matrix, a data frame or a memory map."
-            )
         order = np.arange(labels.n_rows) if labels.order is None else labels.order
         flat = np.asarray(y).ravel()
         rows = [order[part] for part in labels.per_task()]
-        if on_device:
-            return [(take_rows(X, own), flat[own]) for own in rows]
-        matrix = X.tocsr() if scipy.sparse.issparse(X) else X
-        return [(_safe_indexing(matrix, own), flat[own]) for own in rows]
+        kind = kind_of(X)
+        return [(kind.take_rows(X, own), flat[own]) for own in rows]
 
     def _stack(self) -> tuple[Any, Array]:
         """All rows, task after task."""
@@ -176,15 +166,7 @@ class Contenders:
             )
         blocks = [part for part, _ in self._parts]
         labels = [np.asarray(own) for _, own in self._parts]
-        if is_on_device(first):
-            return stack_rows(blocks), np.concatenate(labels)
-        if any(scipy.sparse.issparse(block) for block in blocks):
-            return scipy.sparse.vstack(blocks, format="csr"), np.concatenate(labels)
-        if hasattr(first, "iloc"):
-            import pandas
-
-            return pandas.concat(blocks, ignore_index=True), np.concatenate(labels)
-        return np.concatenate([np.asarray(block) for block in blocks]), np.concatenate(labels)
+        return stack_rows(blocks), np.concatenate(labels)
 
 
 def _penalises(model: Any) -> bool:

@@ -195,7 +195,7 @@ class HalfPaths:
         tell: Callable[[int, int], None] | None,
     ) -> None:
         """Some halves, in step; one begins when another has ended."""
-        shared = SharedReading(self._data.storage, n_jobs)
+        shared = SharedReading(self._data.make_storage(), n_jobs)
         steps = Lockstep(n_jobs, shared.serve)
         shared.meet = steps.ask
         together = self._together(len(some))
@@ -221,8 +221,8 @@ class HalfPaths:
         """Halves that walk in step, for which there is memory."""
         data = self._data
         columns = data.n_tasks if data.class_counts is None else int(np.sum(data.class_counts))
-        stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
-        wanted = n_halves if data.storage.dear and not keeping() else _COMPANY
+        stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
+        wanted = n_halves if data.make_storage().dear and not keeping() else _COMPANY
         return max(2, min(walks_that_fit(data.n_features, columns, stored), wanted))
 
     def _known_by(self, n_jobs: int) -> str | None:
@@ -240,7 +240,7 @@ class HalfPaths:
         weights = halves.weights(h, self._data.weights)
 
         def compute() -> dict[str, Array]:
-            training = replace(self._data, storage=shared.seat()).with_weights(weights)
+            training = replace(self._data, X=shared.seat()).with_weights(weights)
             entries = self._walk(training, threads)
             return {"numbers": entries.numbers, "alphas": entries.alphas, "open": np.array(entries.n_open)}
 
@@ -260,7 +260,7 @@ class HalfPaths:
                 PathSolution(np.nan), lambda k: walk.values(alphas[k:][:_AT_ONCE]), len(alphas), pace=entering
             )
             found.raise_interrupt()
-        if training.storage.home is not None:
+        if training.make_storage().home is not None:
             self._elsewhere += problem.design.passes
         return entering.entries()
 

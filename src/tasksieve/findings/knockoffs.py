@@ -186,7 +186,7 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
             doubled = np.empty(2 * count)
             doubled[places] = np.tile(weights, 2)
             model = clone(model).set_params(feature_weights=doubled)
-        data = replace(data, storage=DenseStorage(both), n_features=2 * count, unsearched=())
+        data = replace(data, X=DenseStorage(both), n_features=2 * count, unsearched=())
         with one_blas_thread():
             problem = model._problem(data)
             alphas = default_grid(model._alpha_max(problem, data), _VALUES, _EPS)

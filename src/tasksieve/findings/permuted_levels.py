@@ -98,7 +98,7 @@ class PermutedLevels:
 
     def _width(self) -> int:
         """Columns to read at a time: more of them where reading is what costs, as a row of a file has many."""
-        fitting = BLOCK_BYTES // (8 * max(self._data.n_rows, 1)) if self._data.storage.dear else 0
+        fitting = BLOCK_BYTES // (8 * max(self._data.n_rows, 1)) if self._data.make_storage().dear else 0
         return max(_FEATURES, fitting)
 
     def _moved(self, vector: Array, segment: _Segment, sources: Array) -> Array:

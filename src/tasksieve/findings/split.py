@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
-from ..tasks import TaskData, is_task_list, placed
+from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns
 from .halves import SmallTasks, draw_halves
@@ -200,7 +200,7 @@ def split_inference(
     kept = _large_enough(data, estimating, supports, small_tasks)
     found = _estimates(model, loss, data, estimating, halves.unit, supports, kept, small_tasks == "drop")
     columns = _columns(found, data, float(level))
-    names = feature_names(X[0] if is_task_list(X) else X)
+    names = feature_names(X)
     if names is not None:
         columns["feature"] = names[columns["feature"]]
     columns["task"] = data.tasks[columns["task"]]

@@ -20,7 +20,6 @@ from ..fitted.progress import reporter
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..plotting import stability_curves
-from ..tasks import is_task_list
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .bounds import Assumption, Levels, all_bounds, check_assumption, complete_levels, halves_of
@@ -224,7 +223,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             q=self.q,
             assumption=self.assumption,
         )
-        names = feature_names(X[0] if is_task_list(X) else X)
+        names = feature_names(X)
         model._warn_scales(data, problem, names)
         paths = HalfPaths(model, data, selectable, levels.q)
         spent = problem.design.passes

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..design import thread_count
 from ..design.device.machine import read_device
 from ..places import row_name
-from ..tasks import TaskData, refuse_masked_or_complex, some_of
+from ..tasks import TaskData, first_matrix, refuse_masked_or_complex, some_of
 from ..user_warnings import warn
 
 
@@ -29,7 +29,8 @@ def kernel_threads(n_jobs: int | None = None) -> int:
 
 
 def feature_names(X: Any) -> np.ndarray | None:
-    """Column names of X where it has them, as scikit-learn reads them."""
+    """Column names of X, or of the first of a list of matrices, where it has them, as scikit-learn reads them."""
+    X = first_matrix(X)
     if isinstance(X, np.ndarray | list) or scipy.sparse.issparse(X):
         return None
     own = getattr(X, "feature_names", None)  # of genotypes, whose names are no columns of a frame

@@ -16,8 +16,8 @@ from ..tasks import (
     TaskData,
     TaskLabels,
     count_rows,
-    is_on_device,
     is_task_list,
+    kind_of,
     like,
     linear_scores,
     observed_offset,
@@ -82,7 +82,7 @@ class FittedModel(Shown, BaseEstimator):
     def _remember_features(self, X: Any, n_features: int) -> None:
         """Number and names of the features, as scikit-learn keeps them."""
         items = X if is_task_list(X) else [X]
-        names = feature_names(items[0])
+        names = feature_names(X)
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = names
@@ -177,7 +177,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         """
         if is_task_list(X):
             return [self.transform(item) for item in X]
-        if is_on_device(X):
+        if kind_of(X).place == "device":
             rows = self._read_matrix(X)
             if rows.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -198,7 +198,7 @@ class FeatureSelector(SelectorMixin, FittedModel):
         -------
         matrix of shape (n, d)
         """
-        if is_on_device(X):
+        if kind_of(X).place == "device":
             return like(X, self.inverse_transform(to_host(X)))
         if X.shape[1] == 0 and not self.get_support().any():
             return np.zeros((X.shape[0], self.n_features_in_), dtype=X.dtype)
@@ -288,7 +288,7 @@ class TaskLinearModel(SelectingModel):
         """Whoever listens hears once how long a pass takes, where X streams through a device."""
         source = data.source
         if source is not None and source.streams:
-            source.storage.tell = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))
+            source.make_storage().tell = reporter(type(self).__name__, "pass", getattr(self, "verbose", 0))
 
     def _read_with(self, X: Any, y: Any, task: Any, sample_weight: Any, offset: Any) -> TaskData:
         """`_read`, and what is known of every prediction."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from ..tasks import Fills, add_offset, by_rows, is_dask, is_task_list, linear_scores, read_matrix, task_codes
+from ..tasks import Fills, add_offset, is_task_list, linear_scores, map_rows, read_matrix, task_codes
 
 
 def read_rows(X: Any, name: str) -> Any:
@@ -196,8 +196,10 @@ class LinearState:
 
     def _labels(self, scores: np.ndarray, place: Any) -> np.ndarray:
         """Labels of an array of scores; ``place``: the task, or the tasks of the rows, None: a column per task."""
-        if is_dask(scores):
-            return by_rows(self._labels, scores, place)
+        found: np.ndarray = map_rows(self._row_labels, scores, place)
+        return found
+
+    def _row_labels(self, scores: np.ndarray, place: Any) -> np.ndarray:
         if isinstance(self.coef, list):
             return np.asarray(self.classes[place][np.argmax(scores, axis=-1)])
         if self.coef.ndim == 3:
@@ -235,8 +237,9 @@ class LinearState:
         where each was judged against the rest, these divided by their sum."""
         if isinstance(scores, list):
             return [self.probabilities(part) for part in scores]
-        if is_dask(scores):
-            return by_rows(lambda rows, _: self.probabilities(rows), scores)
+        return map_rows(self._row_probabilities, scores)
+
+    def _row_probabilities(self, scores: np.ndarray, _: Any) -> np.ndarray:
         if self.joint and (isinstance(self.coef, list) or self.coef.ndim == 3):
             return np.asarray(softmax(scores, axis=-1))
         if self.coef.ndim == 2:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import is_task_list, read_labels
+from ..tasks import count_rows, read_labels
 from .measures import measure_of
 
 
@@ -17,13 +17,8 @@ def scores_by_task(
 
     NaN for a task with too few labels to say.
     """
-    rows: Any
-    if is_task_list(X):
-        rows = [item.shape[0] for item in X]
-    else:
-        rows = len(X) if isinstance(X, list | tuple) else X.shape[0]
     measure = measure_of(model)
-    labels = read_labels(rows, y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
+    labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     told = {} if task is None else {"task": task}
     if offset is not None:
         told["offset"] = offset

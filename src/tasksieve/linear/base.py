@@ -40,7 +40,7 @@ from ..path.problem import Problem
 from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
-from ..tasks import TaskData, is_task_list, lay_out, read_feature_weights, read_task_graph
+from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, certificate_of
@@ -150,7 +150,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
-            tall = tall_fit(self, data, 1, feature_names(X[0] if is_task_list(X) else X))
+            tall = tall_fit(self, data, 1, feature_names(X))
             if tall is not None and tall.fit(exact=True):
                 self._set_features(X, data)
                 return self
@@ -212,7 +212,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
-        names = feature_names(X[0] if is_task_list(X) else X)
+        names = feature_names(X)
         chosen = None if alphas is None else given_grid(alphas)
         with one_blas_thread():
             tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
@@ -312,9 +312,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
         try:
             problem = build(0)
-            exponent = measured_exponent(problem.design, data.storage)
+            exponent = measured_exponent(problem.design, data.make_storage())
         except np.linalg.LinAlgError:  # unpenalised columns whose squares overflow
-            exponent = exponent_of(data.storage)
+            exponent = exponent_of(data.make_storage())
             if not exponent:
                 raise
         if exponent:
@@ -323,7 +323,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             data.refuse_not_finite()
             raise ValueError("X has entries whose squares overflow: divide its columns by a common factor.")
         if problem.units.x:
-            refuse_vanished(problem.design, data.storage)
+            refuse_vanished(problem.design, data.make_storage())
         self._warn_dependent(problem.design, data)
         return problem
 
@@ -515,7 +515,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """Once a fit, never in its folds."""
         if not self.standardize:
             weights = read_feature_weights(self.feature_weights, data.n_features)
-            warn_scales(problem.design, data.storage, weights, names)
+            warn_scales(problem.design, data.make_storage(), weights, names)
 
     def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
         open_points = [point for point in solution.points if not point.converged]

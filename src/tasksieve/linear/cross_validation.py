@@ -35,7 +35,7 @@ from ..path.policy import walks_share_readings
 from ..path.problem import Problem
 from ..path.solve import Value
 from ..plotting import score_curve
-from ..tasks import TaskData, is_task_list
+from ..tasks import TaskData
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .base import (
@@ -196,8 +196,8 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         # Folds that walk in step are finished together. A `checkpoint` keeps those that are finished: then one by one.
         shared = None
         if walk_in_step(data, len(folds) + 1) and (early or not keeping()):
-            shared = SharedReading(data.storage, kernel_threads())
-        given = data if shared is None else replace(data, storage=shared.seat())
+            shared = SharedReading(data.make_storage(), kernel_threads())
+        given = data if shared is None else replace(data, X=shared.seat())
         problems = [model._problem(given, threads) for model in models]
         grids = [self._grid(model, problem, data) for model, problem in zip(models, problems, strict=True)]
         work = _Folds(self, data, folds, threads, jobs, shared, sketch(given, threads) if keeping() else None)
@@ -233,7 +233,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             solution = model._solve(given, problem, grid, progress=progress)
             if solution.interrupted:
                 raise KeyboardInterrupt
-        names = feature_names(X[0] if is_task_list(X) else X)
+        names = feature_names(X)
         model._warn_scales(data, problem, names)
         self.path_ = model._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
         self.alpha_ = float(grid[k])
@@ -314,13 +314,13 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
 def sketch(data: TaskData, threads: int) -> np.ndarray:
     """X as one number per column, its product with a fixed random vector: other data give other numbers."""
     vector = np.random.default_rng(2015).standard_normal(data.n_rows)
-    return data.storage.products(vector, np.array([0, data.n_rows]), False, None, False, threads)
+    return data.make_storage().products(vector, np.array([0, data.n_rows]), False, None, False, threads)
 
 
 def walk_in_step(data: TaskData, n_walks: int) -> bool:
     """Whether one reading of X is to serve all folds."""
-    stored = data.n_rows * data.n_features * data.storage.dtype.itemsize
-    return walks_share_readings(bool(data.storage.dear), n_walks, data.n_features, data.n_tasks, stored)
+    stored = data.n_rows * data.n_features * data.make_storage().dtype.itemsize
+    return walks_share_readings(bool(data.make_storage().dear), n_walks, data.n_features, data.n_tasks, stored)
 
 
 @dataclass
@@ -487,7 +487,7 @@ class _Folds:
         """A fold, or what the `checkpoint` block around the fit remembers of it."""
         data, fold = self._data, self._folds[f]
         if self._shared is not None:
-            data = replace(data, storage=self._shared.seat())
+            data = replace(data, X=self._shared.seat())
         spent: list[float] = []
 
         def compute() -> dict[str, np.ndarray]:

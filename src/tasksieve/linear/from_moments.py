@@ -29,9 +29,9 @@ from ..tasks import (
     GatheredFolds,
     TaskData,
     TaskMoments,
+    first_matrix,
     gather_folds,
-    is_on_device,
-    is_task_list,
+    kind_of,
     read_task_weights,
 )
 from ..user_warnings import warn
@@ -116,7 +116,7 @@ class ComparesMoments(PathEstimatorCV):
 
     def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
         """Tall data are read once, for all folds; False where they are better left where they are."""
-        elsewhere = self.device is not None or is_on_device(X[0] if is_task_list(X) else X)
+        elsewhere = self.device is not None or kind_of(first_matrix(X)).place == "device"
         if elsewhere or not may_be_tall(X) or keeping() or self.scoring is not None:
             return False
         models = self._candidates()
@@ -142,7 +142,7 @@ class ComparesMoments(PathEstimatorCV):
             gathered = gather_folds(
                 data, fold, len(found.weights), models[0].fit_intercept, kernel_threads(self.n_jobs)
             )
-        names = feature_names(X[0] if is_task_list(X) else X)
+        names = feature_names(X)
         assert data.source is not None
         small = data.source.dtype.type in SMALL_TYPES
         try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..fitted.arguments import refuse_negative, warn_no_counts
 from ..fitted.model import TaskLinearModel
-from ..tasks import TaskData, by_rows, is_dask, is_task_list
+from ..tasks import TaskData, is_task_list, map_rows
 from .offsets import TaskRegression
 
 
@@ -26,9 +26,9 @@ class LinkedRegression(TaskRegression, TaskLinearModel):
     def _predict(self, X: Any, task: Any, state: Any = None, offset: Any = None) -> Any:
         scores = super()._predict(X, task, state, offset)
         link = self._member.link
-        if is_dask(scores):
-            return by_rows(lambda rows, _: link(rows), scores)
-        return [link(part) for part in scores] if is_task_list(X) else link(scores)
+        if is_task_list(X):
+            return [link(part) for part in scores]
+        return map_rows(lambda rows, _: link(rows), scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -52,7 +52,7 @@ class NullModel:
         weights = model._row_weights(data)
         beside = data.known is not None and data.class_counts is None
         units = Units.of(model._member, data.y - data.known if beside else data.y, weights)
-        layout = lay_out(replace(data, storage=self._storage, n_features=self._storage.n_features), weights)
+        layout = lay_out(replace(data, X=self._storage, n_features=self._storage.n_features), weights)
         with one_blas_thread():
             design = Design(
                 layout.storage,

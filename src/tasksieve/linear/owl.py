@@ -28,10 +28,9 @@ from ..penalties import Sorted
 from ..places import row_name
 from ..tasks import (
     TaskData,
-    by_rows,
-    is_dask,
     is_task_list,
     like,
+    map_rows,
     placed,
     read_labels,
     read_tasks,
@@ -299,7 +298,7 @@ class ManyClasses(ClassifierMixin):
         data = read_tasks(placed(X, self), codes, None, labels.weights)
         self._tell_of_passes(data)
         counts = np.array([len(classes)])
-        data = replace(data, classes=classes, class_counts=counts, storage=data.source)
+        data = replace(data, classes=classes, class_counts=counts)
         return with_class_weight(data, self.class_weight)
 
     def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
@@ -357,9 +356,7 @@ class ManyClasses(ClassifierMixin):
             In the order of ``classes_``.
         """
         scores = self._scores(X, None, offset=offset)
-        if is_dask(scores):
-            return by_rows(lambda rows, _: softmax(rows, axis=1), scores)
-        return like(X, np.asarray(softmax(scores, axis=1)))
+        return like(X, map_rows(lambda rows, _: softmax(rows, axis=1), scores))
 
     def predict(self, X: Any, *, offset: Any = None) -> Answer:
         """Predict the most probable class.
@@ -375,9 +372,7 @@ class ManyClasses(ClassifierMixin):
         ndarray of shape (n,)
         """
         scores = self._scores(X, None, offset=offset)
-        if is_dask(scores):
-            return by_rows(lambda rows, _: self.classes_[np.argmax(rows, axis=1)], scores)
-        return like(X, np.asarray(self.classes_[np.argmax(scores, axis=1)]))
+        return like(X, map_rows(lambda rows, _: self.classes_[np.argmax(rows, axis=1)], scores))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.

@@ -23,7 +23,7 @@ from ..path.policy import Choice, Facts, Kind, choose_for_data
 from ..path.tall import TallProblem, Unusable
 from ..penalties import L21, SparseGroup
 from ..penalties.sparse_group import is_sparse_group
-from ..tasks import TaskData, gather_at_once, gather_rows, is_dask, is_zarr, one_matrix, read_feature_weights
+from ..tasks import TaskData, gather_at_once, gather_rows, kind_of, one_matrix, read_feature_weights
 from .units import Units
 
 GIVEN_SUMS = Choice(Kind.SUMS, "only sums over the rows are known")
@@ -175,7 +175,7 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
 def may_be_tall(X: Any) -> bool:
     """Whether it is worth a look: told before anything is read."""
     parts = X if isinstance(X, list | tuple) else [X]
-    if any(is_dask(part) or is_zarr(part) for part in parts):
+    if any(kind_of(part).place == "cluster" for part in parts):
         return True
     return sum(int(np.prod(getattr(part, "shape", (0,)))) for part in parts) >= policy.TALL_BYTES // 8
 
@@ -222,9 +222,9 @@ def tall_fit(model: Any, data: TaskData, n_values: int, names: np.ndarray | None
 def say_where(model: Any, data: TaskData) -> None:
     """Tell those who watch that the rows of a cluster stay where they are."""
     tell = reporter(type(model).__name__, "pass", model.verbose)
-    if tell is None or data.source is None or not data.source.elsewhere:
+    if tell is None or data.source is None or data.source.place != "cluster":
         return
-    blocks = sum(part.tall_blocks for part in data.source.matrices)
+    blocks = sum(data.source.n_row_blocks)
     size = 8e-6 * (data.n_features + 2.0) ** 2 * data.n_tasks
     tell(0, None, f"rows stay where they are: sums of products of {blocks} blocks, {size:.3g} MB each, are gathered")
 
@@ -251,11 +251,11 @@ def facts_of_data(model: Any, data: TaskData, n_values: int) -> Facts:
         data.n_features,
         data.n_tasks,
         n_matrices,
-        n_bytes=sum(part.nbytes for part in source.matrices) if source.elsewhere else source.nbytes,
+        n_bytes=source.nbytes,
         dense=source.dense,
         unlike=data.shared and not one,
-        place="blocks" if source.elsewhere else "memory",
-        n_blocks=tuple(part.tall_blocks for part in source.matrices) if source.elsewhere else (),
+        place="blocks" if source.place == "cluster" else "memory",
+        n_blocks=source.n_row_blocks,
         by_sums=suits(model),
         n_covariates=0 if weights is None else int(np.count_nonzero(weights == 0.0)),
     )

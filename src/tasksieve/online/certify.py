@@ -232,7 +232,7 @@ class CertifyMixin:
 
     def _balanced_problem(self, data: TaskData, loss: str) -> Problem:
         design = Design(
-            data.storage,
+            data.make_storage(),
             data.offsets,
             shared=data.shared,
             weights=data.sample_weights,

@@ -12,7 +12,7 @@ cross-validation are one and the same thing: a row whose weight is 0. Nothing is
 
 from .blocks import Layout, lay_out
 from .class_weights import with_class_weight
-from .cluster import by_rows, is_dask, is_zarr
+from .cluster import map_rows
 from .data import TaskData, read_tasks
 from .fills import Fills
 from .gather import GatheredFolds, gather_at_once, gather_folds, gather_rows, one_matrix
@@ -28,14 +28,15 @@ from .labels import (
     task_codes,
 )
 from .masked import refuse_masked_or_complex
-from .matrix import count_rows, is_task_list, read_matrix, read_stacked, refuse_not_finite
+from .matrix import read_matrix, read_stacked, refuse_not_finite
 from .moments import TaskMoments
 from .moving import on_device, placed
 from .offset import add_offset, observed_offset, read_offset
 from .sample_space import Form, TaskLabels
 from .scores import linear_scores
+from .source import count_rows, first_matrix, is_task_list, kind_of
 from .task_graph import read_graph, read_task_graph
-from .tensors import is_on_device, like, stack_rows, take_rows, to_host, to_numpy
+from .tensors import like, stack_rows, to_host, to_numpy
 from .weights import read_feature_weights, read_task_weights, without_common_factor
 
 __all__ = [
@@ -47,19 +48,18 @@ __all__ = [
     "TaskLabels",
     "TaskMoments",
     "add_offset",
-    "by_rows",
     "count_rows",
+    "first_matrix",
     "gather_at_once",
     "gather_folds",
     "gather_rows",
-    "is_dask",
-    "is_on_device",
     "is_task_list",
-    "is_zarr",
+    "kind_of",
     "label_array",
     "lay_out",
     "like",
     "linear_scores",
+    "map_rows",
     "observed_classes",
     "observed_offset",
     "on_device",
@@ -81,7 +81,6 @@ __all__ = [
     "row_labels",
     "some_of",
     "stack_rows",
-    "take_rows",
     "task_array",
     "task_codes",
     "to_host",

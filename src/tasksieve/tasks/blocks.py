@@ -34,7 +34,7 @@ def lay_out(data: TaskData, weights: Array) -> Layout:
     """
     counts = data.class_counts
     if counts is None:
-        return Layout(data.storage, data.offsets, data.shared, weights, data.y)
+        return Layout(data.make_storage(), data.offsets, data.shared, weights, data.y)
     blocks = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     spans = [slice(*pair) for pair in pairwise(data.offsets.tolist())]
     weights = np.concatenate([np.tile(weights[own], count) for own, count in zip(spans, counts, strict=True)])
@@ -42,6 +42,6 @@ def lay_out(data: TaskData, weights: Array) -> Layout:
     y = np.concatenate(one_hot).astype(np.float64)
     if data.shared or data.n_tasks == 1:
         offsets = data.n_rows * np.arange(blocks[-1] + 1, dtype=np.int64)
-        return Layout(data.storage, offsets, True, weights, y, blocks)
-    storage = RepeatedStorage(data.storage, data.offsets, counts)
+        return Layout(data.make_storage(), offsets, True, weights, y, blocks)
+    storage = RepeatedStorage(data.make_storage(), data.offsets, counts)
     return Layout(storage, storage.offsets, False, weights, y, blocks)

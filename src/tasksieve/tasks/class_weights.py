@@ -53,8 +53,7 @@ def with_class_weight(data: TaskData, rule: Any) -> TaskData:
     if not np.all(sums > 0.0):
         name = data.tasks[int(np.argmin(sums > 0.0)) :][:1].tolist()[0]
         raise ValueError(f"class_weight leaves task {name!r} without rows: each of its classes has weight 0.")
-    changed = data.with_weights(weights)
-    return replace(changed, class_factors=factors, storage=changed.source or changed.storage)
+    return replace(data.with_weights(weights), class_factors=factors)
 
 
 def _weight(name: Any, value: Any) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..places import cell_name
 from ..user_warnings import warn
+from .source import Source, register
 
 Array = np.ndarray[Any, Any]
 
@@ -33,8 +33,6 @@ class ClusterMatrix:
     """
 
     ndim = 2
-    #: its rows are not here
-    elsewhere = True
 
     def __init__(self, array: Any, name: str = "X") -> None:
         from ..design.cluster.needs import needed
@@ -67,12 +65,6 @@ class ClusterMatrix:
         support = np.flatnonzero(coef.any(axis=0))
         return by_rows(partial(_block_scores, coef[:, support], intercept), self.lazy[:, support], codes)
 
-    @property
-    def tall_blocks(self) -> int:
-        """Into how many blocks of rows it is cut; 0 if rows are whole nowhere."""
-        rows, features = self.lazy.numblocks
-        return rows if rows >= features else 0
-
     def astype(self, dtype: Any) -> ClusterMatrix:
         """Workers bring all tasks to one type when they read them."""
         return self
@@ -101,17 +93,6 @@ class ClusterMatrix:
             UserWarning,
         )
         return DaskSource(self.lazy.rechunk((-1, step)))
-
-    def refuse_not_finite(self, name: str) -> None:
-        """Raise a ValueError that names the first NaN or infinity, if there is one; a block of columns at a time."""
-        if self.dtype.kind != "f":
-            return
-        step = max(1, _SEARCHED_BYTES // (self.dtype.itemsize * max(self.shape[0], 1)))
-        for low in range(0, self.shape[1], step):
-            bad = np.argwhere(~np.isfinite(np.asarray(self.lazy[:, low : low + step])))
-            if len(bad):
-                where = cell_name(bad[0][0], low + bad[0][1], name)
-                raise ValueError(f"Input {name} contains NaN or infinity: {where}. Impute it or drop the row.")
 
 
 def _block_scores(coef: Array, intercept: Array, rows: Array, codes: Any) -> Array:
@@ -149,11 +130,46 @@ def by_rows(function: Callable[..., Array], array: Any, beside: Any = None) -> A
     return da.concatenate(found)
 
 
-def in_cluster(X: Any, name: str) -> ClusterMatrix | None:
-    """X as a matrix in a cluster, if it is one."""
-    if isinstance(X, ClusterMatrix):
-        return X
-    return ClusterMatrix(X, name) if is_dask(X) or is_zarr(X) else None
+def map_rows(function: Callable[..., Any], scores: Any, beside: Any = None) -> Any:
+    """``function(scores, beside)``; of a dask array that of each block of rows, when it is computed."""
+    return by_rows(function, scores, beside) if is_dask(scores) else function(scores, beside)
+
+
+@register
+class ClusterSource(Source):
+    """A dask or Zarr array, whose columns stay with the workers of the active Dask client."""
+
+    place = "cluster"
+    searched = False
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        return isinstance(X, ClusterMatrix) or is_dask(X) or is_zarr(X)
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> ClusterSource:
+        return cls(X if isinstance(X, ClusterMatrix) else ClusterMatrix(X, name))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.matrix.nbytes)
+
+    @property
+    def n_row_blocks(self) -> int:
+        rows, features = self.matrix.lazy.numblocks
+        return int(rows) if rows >= features else 0
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        """Looked for in a block of columns at a time."""
+        matrix = self.matrix
+        step = max(1, _SEARCHED_BYTES // (matrix.dtype.itemsize * max(matrix.shape[0], 1)))
+        for low in range(0, matrix.shape[1] if matrix.dtype.kind == "f" else 0, step):
+            block = matrix[:, low : low + step]
+            bad = np.argwhere(~np.isfinite(block))
+            if len(bad):
+                row, feature = bad[0].tolist()
+                return row, low + feature, float(block[row, feature])
+        return None
 
 
 def open_zarr(path: Any, name: str | None = None) -> Any:

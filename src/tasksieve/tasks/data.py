@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -14,30 +13,14 @@ from sklearn import get_config
 from ..design import Storage
 from .fills import Fills
 from .labels import read_labels
-from .matrix import is_task_list, read_matrix, read_task_list, refuse_not_finite
+from .matrix import read_source, read_task_list
 from .sample_space import TaskLabels
-from .source import RowSource
+from .source import RowSource, Source, is_task_list, kind_of
 from .tensors import refuse_mixed
 from .weights import read_task_weights
 
 # Matrices of at least so many entries are not searched for NaN when they are read.
 SEARCHED_ENTRIES = 1 << 22
-
-
-class _Storage:
-    """A field that holds a storage, or a source that makes one when somebody asks."""
-
-    def __get__(self, data: Any, owner: type) -> Any:
-        found = None if data is None else self.given(data)
-        return found.storage if isinstance(found, RowSource) else found
-
-    def __set__(self, data: Any, value: Any) -> None:
-        vars(data)["_storage"] = value
-
-    @staticmethod
-    def given(data: Any) -> Any:
-        """What was put in."""
-        return vars(data)["_storage"]
 
 
 @dataclass(frozen=True)
@@ -46,17 +29,17 @@ class TaskData(TaskLabels):
 
     Attributes
     ----------
-    storage : storage of `tasksieve.design`, or RowSource
-        X, stored once whatever the number of tasks; that of a source is made when it is first asked for.
+    X : RowSource, or storage of `tasksieve.design`
+        As it was given, or its columns.
     n_features : int
     task_weights : float64 ndarray of shape (T,)
-    unsearched : list of (matrix, name)
+    unsearched : list of (Source, name)
         Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
     class_factors : float64 ndarray of shape (N,), or None
         What ``class_weight`` has multiplied the sample weights by.
     """
 
-    storage: Any = _Storage()
+    X: Any = None
     n_features: int = 0
     task_weights: Any = None
     task_weights_rule: Any = None
@@ -70,32 +53,35 @@ class TaskData(TaskLabels):
     @property
     def source(self) -> RowSource | None:
         """X as it was given, where that is known."""
-        given = _Storage.given(self)
-        return given if isinstance(given, RowSource) else None
+        return self.X if isinstance(self.X, RowSource) else None
+
+    def make_storage(self) -> Any:
+        """The columns of X, rows in task order: stored once whatever the number of tasks, when first asked for."""
+        return self.X.make_storage() if isinstance(self.X, RowSource) else self.X
 
     def take(self, features: np.ndarray) -> np.ndarray:
         """Some columns, rows in task order; those of rows that nobody has made a storage of are cut out as they lie."""
         source = self.source
-        return self.storage.take(features) if source is None or source.stored else source.cut(features)
+        return self.make_storage().take(features) if source is None or source.stored else source.cut(features)
 
     @property
     def has_fills(self) -> bool:
         """Whether calls can be missing (`read_plink`)."""
         source = self.source
-        return source is not None and isinstance(source.matrices[0], Storage) and hasattr(self.storage, "fills")
+        return source is not None and isinstance(source.matrices[0], Storage) and hasattr(self.make_storage(), "fills")
 
     def fills(self, *features: np.ndarray) -> Fills | None:
         """What stands for missing calls of the features in these arrays, where calls can be missing."""
         if not self.has_fills:
             return None
         chosen = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *features]))
-        means = self.storage.fills(chosen)
+        means = self.make_storage().fills(chosen)
         return Fills(chosen, np.broadcast_to(means, (len(chosen), self.n_tasks)).copy())
 
     def refuse_not_finite(self) -> None:
         """Raise a ValueError that names the first NaN or infinity of X, if there is one."""
-        for matrix, name in self.unsearched:
-            refuse_not_finite(matrix, name)
+        for source, name in self.unsearched:
+            source.refuse_not_finite(name)
 
     @property
     def sample_weights(self) -> np.ndarray:
@@ -106,13 +92,13 @@ class TaskData(TaskLabels):
 
     def with_offset(self, known: np.ndarray) -> TaskData:
         """The same data, so much known of every prediction beforehand."""
-        return replace(self, known=known, storage=_Storage.given(self))
+        return replace(self, known=known)
 
     def with_weights(self, weights: np.ndarray) -> TaskData:
         """The same data under other sample weights: how folds and masks are made, without a copy of X."""
-        changed = replace(self, weights=weights, storage=_Storage.given(self))
+        changed = replace(self, weights=weights)
         task_weights = read_task_weights(self.task_weights_rule, changed)
-        return replace(changed, task_weights=task_weights, storage=_Storage.given(self))
+        return replace(changed, task_weights=task_weights)
 
 
 def read_tasks(
@@ -140,17 +126,22 @@ def read_tasks(
         Numbers, labels of two classes to be read as -1 / +1, or of any number of classes.
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
-    unsearched: list[tuple[Any, str]] = []
-    if is_task_list(X):
-        matrix, rows = _read_list(X, unsearched)
-    else:
-        matrix = _read_once(X, "X", unsearched)
-        rows = matrix.shape[0]
+    unsearched: list[tuple[Source, str]] = []
+
+    def read(item: Any, name: str) -> Source:
+        large = int(np.prod(getattr(item, "shape", (0,)))) >= SEARCHED_ENTRIES
+        source = read_source(item, name, search=not (large or isinstance(item, Storage)))
+        if (large or source.searched_late) and not get_config()["assume_finite"] and not source.finite:
+            unsearched.append((source, name))
+        return source
+
+    sources = _alike(read_task_list(X, read)) if is_task_list(X) else [read(X, "X")]
+    rows = [source.shape[0] for source in sources] if is_task_list(X) else sources[0].shape[0]
     labels = read_labels(rows, y, task, sample_weight, targets=targets)
-    source = RowSource(matrix, labels.order, None if labels.shared else labels.offsets)
+    source = RowSource(sources, labels.order, None if labels.shared else labels.offsets)
     return TaskData(
         **vars(labels),
-        storage=source,
+        X=source,
         n_features=source.n_features,
         task_weights=read_task_weights(task_weights, labels),
         task_weights_rule=task_weights,
@@ -158,22 +149,13 @@ def read_tasks(
     )
 
 
-def _read_once(X: Any, name: str, unsearched: list[tuple[Any, str]]) -> Any:
-    """`read_matrix`, leaving the search for NaN in a large matrix to whoever measures its columns."""
-    large = isinstance(X, Storage) or int(np.prod(getattr(X, "shape", (0,)))) >= SEARCHED_ENTRIES
-    matrix = read_matrix(X, name, search=not large)
-    large = large or getattr(matrix, "elsewhere", False)
-    if large and not get_config()["assume_finite"] and not getattr(matrix, "finite", False):
-        unsearched.append((matrix, name))
-    return matrix
-
-
-def _read_list(X: Sequence[Any], unsearched: list[tuple[Any, str]]) -> tuple[list[Any], list[int]]:
-    matrices = read_task_list(X, lambda item, name: _read_once(item, name, unsearched))
+def _alike(sources: list[Source]) -> list[Source]:
+    """Matrices of one kind and of one type, where they can be."""
+    matrices = [source.matrix for source in sources]
     refuse_mixed(matrices)
     sparse = [scipy.sparse.issparse(matrix) for matrix in matrices]
     if any(sparse) and not all(sparse):
         matrices = [scipy.sparse.csc_array(matrix) for matrix in matrices]
     if len({matrix.dtype for matrix in matrices}) > 1:
         matrices = [matrix.astype(np.float64) for matrix in matrices]
-    return matrices, [matrix.shape[0] for matrix in matrices]
+    return [kind_of(matrix)(matrix) for matrix in matrices]

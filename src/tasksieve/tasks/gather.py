@@ -92,7 +92,7 @@ def _read(
     """The parts of the folds, or of all rows."""
     step, source = block_rows(data.n_features + 2), data.source
     assert source is not None
-    if source.elsewhere:
+    if source.place == "cluster":
         alike = one_matrix(data) and (fold is None or _alike(fold, data.n_tasks))
         return sums_in_cluster(data, shift, known, fold, n_cells, alike)
     plain = bool(np.all(data.weights == 1.0))

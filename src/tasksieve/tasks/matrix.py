@@ -11,12 +11,12 @@ from sklearn import get_config
 
 from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
-from ..places import cell_name
-from .cluster import in_cluster
 from .dimensions import refuse_dimensions
 from .masked import refuse_masked_or_complex
+from .source import Source, is_task_list, kind_of, register
 from .strangers import refuse_strangers
-from .tensors import is_tensor, read_tensor, to_host
+
+Array = np.ndarray[Any, Any]
 
 # What the kernels read as it lies in memory; everything else becomes float64.
 KEPT_TYPES = (np.float64, np.float32, np.int8, np.uint8)
@@ -28,26 +28,8 @@ BLOCK_ENTRIES = 1 << 18
 LARGEST_CONVERTED_MAP = 1 << 28
 
 
-def is_task_list(X: Any) -> bool:
-    """Whether X is a list of tasks: a list (or tuple) whose items are 2-D. A list of rows is one matrix."""
-    if not isinstance(X, list | tuple) or not X:
-        return False
-    first = X[0]
-    shape = getattr(first, "shape", None)
-    if shape is not None:
-        return len(shape) == 2
-    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
-
-
-def count_rows(X: Any) -> Any:
-    """The number of rows of X, or a list of such numbers for a list of tasks; X is not read."""
-    if is_task_list(X):
-        return [count_rows(item) for item in X]
-    return X.shape[0] if hasattr(X, "shape") else len(X)
-
-
-def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
-    """X as a 2-D array or CSR/CSC matrix of a kept type, without NaN or infinity; a copy only if it must be.
+def read_source(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Source:
+    """One matrix in a kept type, without NaN or infinity; a copy only if it must be.
 
     Parameters
     ----------
@@ -58,37 +40,29 @@ def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     min_rows : int
         Fewer rows are an error.
     search : bool
-        Look for NaN and infinity here; otherwise whoever reads X next does (`refuse_not_finite`).
-
-    A `Storage` is returned as it is: the norms of its columns will tell of NaN and infinity. A tensor becomes a
-    `DeviceMatrix`, which is a storage that can be searched where it lies, a dask or Zarr array a `ClusterMatrix`.
+        Look for NaN and infinity here; otherwise `Source.refuse_not_finite` does, when their norms are not finite.
 
     Notes
     -----
     The search for NaN and infinity is one pass over X; ``sklearn.config_context(assume_finite=True)`` leaves it out.
     """
-    matrix: Any = in_cluster(X, name)
-    if matrix is not None:
-        search = False  # the norms of its columns will tell
-    elif isinstance(X, Storage):
-        matrix = X
-    elif is_tensor(X):
-        matrix = read_tensor(X, name)
-    elif scipy.sparse.issparse(X) or _is_sparse_frame(X):
-        matrix = _read_sparse(X, name)
-    else:
-        matrix = _read_dense(X, name)
-    n_rows, n_features = matrix.shape
+    source = kind_of(X).read(X, name)
+    n_rows, n_features = source.shape
     if n_rows < min_rows:
         raise ValueError(
-            f"{name} has {n_rows} sample(s) (shape={matrix.shape}) while a minimum of {min_rows} is required."
+            f"{name} has {n_rows} sample(s) (shape={source.shape}) while a minimum of {min_rows} is required."
         )
     if n_features < 1:
-        raise ValueError(f"{name} has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
-    quick = hasattr(matrix, "first_not_finite") or not isinstance(matrix, Storage)
-    if search and quick and not get_config()["assume_finite"]:
-        refuse_not_finite(matrix, name)
-    return matrix
+        raise ValueError(f"{name} has 0 feature(s) (shape={source.shape}) while a minimum of 1 is required.")
+    if search and source.searched and not get_config()["assume_finite"]:
+        source.refuse_not_finite(name)
+    return source
+
+
+def read_matrix(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = True) -> Any:
+    """The matrix of `read_source`: an array, CSR or CSC, a `Storage` (of a tensor a `DeviceMatrix`), or, of a dask or
+    Zarr array, a `ClusterMatrix`."""
+    return read_source(X, name, min_rows=min_rows, search=search).matrix
 
 
 def read_task_list(X: Sequence[Any], read: Callable[[Any, str], Any] = read_matrix) -> list[Any]:
@@ -110,46 +84,100 @@ def read_stacked(X: Any, *, search: bool = True) -> tuple[Any, Any]:
     Tensors are brought here: whoever reads row by row does so on the processor.
     """
     if is_task_list(X):
-        matrices = read_task_list([to_host(item) for item in X])
+        matrices = read_task_list([kind_of(item).to_host(item) for item in X])
         sparse = any(map(scipy.sparse.issparse, matrices))
         matrix = scipy.sparse.vstack(matrices, format="csr") if sparse else np.concatenate(matrices)
         return matrix, [part.shape[0] for part in matrices]
-    matrix = read_matrix(to_host(X), search=search)
+    matrix = read_matrix(kind_of(X).to_host(X), search=search)
     return matrix.tocsr() if scipy.sparse.issparse(matrix) else matrix, matrix.shape[0]
 
 
 def refuse_not_finite(matrix: Any, name: str) -> None:
     """Raise a ValueError that names the first NaN or infinity of a matrix, if there is one."""
-    look = getattr(matrix, "first_not_finite", None)  # a matrix on a device is searched where it lies
-    if look is not None:
-        found = look()
-        if found is not None:
-            row, feature, value = found
-            _raise_not_finite_at(row, feature, value, name)
-        return
-    search = getattr(matrix, "refuse_not_finite", None)  # a matrix elsewhere knows how
-    if search is not None:
-        search(name)
-        return
-    if isinstance(matrix, Storage):
-        for feature in range(matrix.n_features):
-            rows = np.flatnonzero(~np.isfinite(matrix.take(np.array([feature]))[:, 0]))
+    kind_of(matrix)(matrix).refuse_not_finite(name)
+
+
+@register
+class StorageSource(Source):
+    """A `Storage`: genotypes, and storages of users."""
+
+    searched = False
+    general = True  # `DeviceSource` has storages of its own
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        return isinstance(X, Storage)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        for feature in range(self.matrix.n_features):
+            column = self.matrix.take(np.array([feature]))[:, 0]
+            rows = np.flatnonzero(~np.isfinite(column))
             if len(rows):
-                where = cell_name(rows[0], feature, name)
-                raise ValueError(f"Input {name} contains NaN or infinity: {where}. Impute it or drop the row.")
-        return
-    if matrix.dtype.kind != "f":
-        return
-    bad = _first_not_finite(matrix.data if scipy.sparse.issparse(matrix) else matrix)
-    if bad is not None:
-        _raise_not_finite(matrix, bad, name)
+                return int(rows[0]), feature, float(column[rows[0]])
+        return None
+
+
+@register
+class SparseSource(Source):
+    """A sparse matrix of scipy's, or a data frame of sparse columns."""
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        return scipy.sparse.issparse(X) or _is_sparse_frame(X)
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> SparseSource:
+        return cls(_read_sparse(X, name))
+
+    @classmethod
+    def take_rows(cls, X: Any, rows: Array) -> Any:
+        return super().take_rows(X.tocsr() if scipy.sparse.issparse(X) else X, rows)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        matrix = self.matrix
+        index = _first_not_finite(matrix.data) if matrix.dtype.kind == "f" else None
+        if index is None:
+            return None
+        (entry,) = index
+        major, minor = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1, int(matrix.indices[entry])
+        row, feature = (major, minor) if matrix.format == "csr" else (minor, major)
+        return row, feature, float(matrix.data[entry])
+
+
+@register
+class ArraySource(Source):
+    """An array, in memory or mapped from a file, or what NumPy makes an array of: whatever is of no other kind."""
+
+    dense = True
+    general = True
+
+    def __init__(self, matrix: Any) -> None:
+        super().__init__(matrix)
+        if isinstance(matrix, np.memmap):
+            self.place = "file"
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        return True
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> ArraySource:
+        return cls(_read_dense(X, name))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.matrix.nbytes)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        index = _first_not_finite(self.matrix) if self.matrix.dtype.kind == "f" else None
+        return None if index is None else (*index, float(self.matrix[index]))  # type: ignore[return-value]
 
 
 def _read_dense(X: Any, name: str) -> np.ndarray:
     refuse_masked_or_complex(X, name, ("row", "feature"))
     if type(X) is np.ndarray or isinstance(X, np.memmap):
         matrix = X
-    elif isinstance(X, list | tuple) and X and is_tensor(X[0]):
+    elif isinstance(X, list | tuple) and X and kind_of(X[0]).place == "device":
         raise ValueError(
             f"{name} is a list of tensors of {X[0].ndim} dimension(s): a list of tasks has 2-D ones, and rows make a "
             f"matrix by torch.stack({name})."
@@ -230,24 +258,3 @@ def _first_not_finite(entries: np.ndarray) -> tuple[int, ...] | None:
                 index[slow] += start
                 return tuple(index)
     return None
-
-
-def _raise_not_finite(matrix: Any, index: tuple[int, ...], name: str) -> None:
-    if scipy.sparse.issparse(matrix):
-        value, (entry,) = matrix.data[index], index
-        major, minor = (
-            int(np.searchsorted(matrix.indptr, entry, side="right")) - 1,
-            int(matrix.indices[entry]),
-        )
-        row, feature = (major, minor) if matrix.format == "csr" else (minor, major)
-    else:
-        value, (row, feature) = matrix[index], index
-    _raise_not_finite_at(row, feature, value, name)
-
-
-def _raise_not_finite_at(row: int, feature: int, value: float, name: str) -> None:
-    kind = "NaN" if np.isnan(value) else "infinity (inf)"
-    raise ValueError(
-        f"Input {name} contains {kind}: {cell_name(row, feature, name)}. "
-        "Impute it (for example sklearn.impute.SimpleImputer) or drop the row."
-    )

@@ -15,8 +15,9 @@ from ..places import row_name
 from .fold_dealer import FoldDealer
 from .gather import GatheredFolds
 from .labels import label_array, read_labels
-from .matrix import is_task_list, read_matrix
+from .matrix import read_matrix
 from .sample_space import Form, TaskLabels
+from .source import is_task_list
 from .tensors import to_host
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,8 @@ import scipy.sparse
 from ..design import Storage
 from ..design.device.machine import in_words, read_device, room_on, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
-from .matrix import is_task_list, read_matrix, read_task_list
-from .tensors import is_tensor, read_tensor
+from .matrix import read_matrix, read_task_list
+from .source import is_task_list
 
 Array = np.ndarray[Any, Any]
 
@@ -79,19 +79,15 @@ def placed(X: Any, model: Any) -> Any:
 
 def _read(X: Any, name: str) -> Any:
     """A matrix as it is to be moved; NaN will show in the norms of its columns."""
-    if isinstance(X, OnDevice):
-        return X
     if scipy.sparse.issparse(X):
         raise ValueError(
             f"{name} is sparse, and a device holds dense columns: pass {name}.toarray() if that fits, or leave device "
             "out, so that it is kept sparse on the processor."
         )
-    if isinstance(X, Storage):
+    if isinstance(X, Storage) and not isinstance(X, OnDevice):
         raise ValueError(
             f"{name} is a storage of your own, which says itself where its products are made: leave device out."
         )
-    if is_tensor(X):
-        return read_tensor(X, name)
     matrix = read_matrix(X, name, search=False)
     if scipy.sparse.issparse(matrix):  # a data frame of sparse columns
         raise ValueError(f"{name} has sparse columns, and a device holds dense ones: pass {name}.to_numpy().")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .labels import label_array
-from .tensors import to_host, to_numpy
+from .tensors import stack_rows, to_host, to_numpy
 
 # Columns named in a message; the rest are counted.
 _NAMED = 5
@@ -109,7 +109,7 @@ def stack_named(X: Mapping[Any, Any], y: Any, task: Any, **options: Any) -> dict
                               for label, size in zip(labels, sizes, strict=True)])
         for name, value in {"y": y, **options}.items() if isinstance(value, Mapping)
     }  # fmt: skip
-    return {**options, **stacked, "X": _stack(matrices), "task": np.repeat(label_array(labels), sizes)}
+    return {**options, **stacked, "X": stack_rows(matrices), "task": np.repeat(label_array(labels), sizes)}
 
 
 def _refuse_other_keys(X: Mapping[Any, Any], others: Mapping[str, Any]) -> None:
@@ -193,30 +193,3 @@ def _in_order(frame: Any, names: Sequence[Any], name: str) -> Any:
 def _few(names: Sequence[Any]) -> str:
     shown = ", ".join(repr(name) for name in names[:_NAMED])
     return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-
-
-def _stack(matrices: list[Any]) -> Any:
-    """Rows under rows, in the kind of the first one."""
-    if len(matrices) == 1:
-        return matrices[0]
-    if any(map(scipy.sparse.issparse, matrices)):
-        return scipy.sparse.vstack(matrices, format="csr")
-    names = _columns(matrices[0])
-    if names is None:
-        return np.concatenate(matrices)
-    kind = type(matrices[0])
-    if kind.__module__.partition(".")[0] == "pandas":
-        from pandas import concat
-
-        return concat(matrices, ignore_index=True)
-    return _concat_elsewhere(kind.__module__.partition(".")[0], matrices)
-
-
-def _concat_elsewhere(library: str, frames: list[Any]) -> Any:
-    """Frames of another library than pandas."""
-    from importlib import import_module
-
-    concat = getattr(import_module(library), "concat", None)
-    if concat is None:
-        raise ValueError(f"X: frames of {library} cannot be stacked here; pass pandas' or polars', or arrays.")
-    return concat(frames)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..places import row_name
-from .cluster import is_dask
 from .labels import matching_list
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
@@ -88,8 +87,7 @@ def _added(scores: np.ndarray, offset: Any, name: str) -> np.ndarray:
     if not np.all(np.isfinite(values)):
         row = f" in {row_name(np.argwhere(~np.isfinite(values))[0][0])}" if values.ndim else ""
         raise ValueError(f"{name} is not finite{row}: offsets must be finite numbers.")
-    found = scores + values
-    return found if is_dask(found) else np.asarray(found)
+    return scores + values
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:

@@ -1,87 +1,242 @@
-"""Where the rows of X are: as they were given, until somebody asks for columns."""
+"""X as it was given: one `Source` for each kind of matrix, and the rows of all tasks made of them.
+
+The kind of X is asked once, of the classes that have registered themselves: arrays, sparse matrices and storages in
+`matrix.py`, tensors and what `on_device` makes in `tensors.py`, dask and Zarr arrays in `cluster.py`. Another kind is a
+module with a class, `register` above it, and a line that imports it in `tasks/__init__.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..design import as_storage
-from ..design.device.matrix import DeviceMatrix, OnDevice
+from ..places import cell_name
 
 Array = np.ndarray[Any, Any]
+_Kind = TypeVar("_Kind", bound="type[Source]")
+
+_KINDS: list[type[Source]] = []
 
 
-class RowSource:
-    """A matrix, or one matrix a task stacked on top of each other, that `read_matrix` has read.
+class Source:
+    """One matrix. The class answers about X as it was given, before anything is read; an instance has read it.
 
     Parameters
     ----------
-    matrix : array, memory map, sparse matrix, matrix on a device, `Storage`, or list of these
+    matrix : as storages take it
+        Made by `read`.
+
+    Attributes
+    ----------
+    place : {"memory", "file", "device", "cluster"}
+        Where the numbers are.
+    dense : bool
+        Whether it is an array, in memory or mapped from a file, of which blocks of rows can be read.
+    searched : bool
+        Whether NaN and infinity are looked for when X is read. Elsewhere the norms of the columns show them.
+    """
+
+    place: str = "memory"
+    dense: bool = False
+    searched: bool = True
+    #: whether it accepts what may be of a kind of its own
+    general: bool = False
+    #: whether the numbers pass through a device, block by block
+    streams: bool = False
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        """Whether X, as it was given or as `read` has made it, is of this kind; told without importing anything."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> Source:
+        """X in one of the kept types, a copy only if it must be; `name` is what to call it in messages."""
+        return cls(X)
+
+    @classmethod
+    def take_rows(cls, X: Any, rows: Array) -> Any:
+        """Some rows, in the kind of X."""
+        from sklearn.utils import _safe_indexing
+
+        if not hasattr(X, "__getitem__"):
+            raise ValueError(
+                f"X: {type(X).__name__} gives no rows by their numbers, which the models of single tasks need. Pass an "
+                "array, a sparse matrix, a data frame or a memory map."
+            )
+        return _safe_indexing(X, rows)
+
+    @classmethod
+    def to_host(cls, X: Any) -> Any:
+        """X in this process's memory."""
+        return X
+
+    @classmethod
+    def like(cls, X: Any, answer: Any) -> Any:
+        """An answer about rows of X, an array, in the kind of X."""
+        return answer
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, features = self.matrix.shape
+        return int(rows), int(features)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the numbers, where rows can be read in blocks; 0 otherwise."""
+        return 0
+
+    @property
+    def n_row_blocks(self) -> int:
+        """Into how many blocks of rows it is cut where it lies; 0 if rows are whole nowhere."""
+        return 0
+
+    @property
+    def finite(self) -> bool:
+        """Whether there can be neither NaN nor infinity."""
+        return bool(getattr(self.matrix, "finite", False))
+
+    @property
+    def searched_late(self) -> bool:
+        """Whether a fit leaves the search for NaN to those who measure the columns, however few there are."""
+        return not self.searched
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        """Row, feature and value of the first NaN or infinity, or None."""
+        raise NotImplementedError
+
+    def refuse_not_finite(self, name: str) -> None:
+        """Raise a ValueError that names the first NaN or infinity, if there is one."""
+        found = self.first_not_finite()
+        if found is None:
+            return
+        row, feature, value = found
+        kind = "NaN or infinity" if not self.searched else "NaN" if np.isnan(value) else "infinity (inf)"
+        remedy = "it (for example sklearn.impute.SimpleImputer)" if self.searched else "it"
+        raise ValueError(
+            f"Input {name} contains {kind}: {cell_name(row, feature, name)}. Impute {remedy} or drop the row."
+        )
+
+
+def register(kind: _Kind) -> _Kind:
+    """Add a kind of matrices. General kinds are asked after the others, in the order in which they were added."""
+    _KINDS.insert(len(_KINDS) if kind.general else 0, kind)
+    return kind
+
+
+def kind_of(X: Any) -> type[Source]:
+    """The kind of one matrix."""
+    return next(kind for kind in _KINDS if kind.accepts(X))
+
+
+def is_task_list(X: Any) -> bool:
+    """Whether X is a list of tasks: a list (or tuple) whose items are 2-D. A list of rows is one matrix."""
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    first = X[0]
+    shape = getattr(first, "shape", None)
+    if shape is not None:
+        return len(shape) == 2
+    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], list | tuple | np.ndarray)
+
+
+def first_matrix(X: Any) -> Any:
+    """X, or the first of a list of tasks: what stands for all where only their kind, or their columns, matter."""
+    return X[0] if is_task_list(X) else X
+
+
+def count_rows(X: Any) -> Any:
+    """The number of rows of X, or a list of such numbers for a list of tasks; X is not read."""
+    if is_task_list(X):
+        return [count_rows(item) for item in X]
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+class RowSource:
+    """The rows of all tasks: one matrix, or one a task stacked on top of each other.
+
+    Parameters
+    ----------
+    parts : list of Source
     order : array of int, optional
         Permutation that brings the rows into task order.
     offsets : array of int, optional
         Where each task starts then; by default, and where all tasks see all rows, they are one task.
     """
 
-    def __init__(self, matrix: Any, order: Array | None, offsets: Array | None = None) -> None:
-        self._matrices = matrix if isinstance(matrix, list) else [matrix]
+    def __init__(self, parts: Sequence[Source], order: Array | None, offsets: Array | None = None) -> None:
+        self.parts = list(parts)
         self._order, self._offsets = order, offsets
+        self._storage: Any = None
 
-    @cached_property
-    def storage(self) -> Any:
-        """Columns, rows in task order: a copy where rows have to be moved or columns do not lie together."""
-        return as_storage(self._matrices, row_order=self._order, offsets=self._offsets)
+    def make_storage(self) -> Any:
+        """Columns, rows in task order: a copy where rows have to be moved or columns do not lie together.
+
+        It is made once.
+        """
+        if self._storage is None:
+            self._storage = as_storage(self.matrices, row_order=self._order, offsets=self._offsets)
+        return self._storage
 
     @property
     def stored(self) -> bool:
         """Whether there is a storage already, or rows that only a storage can read."""
-        return "storage" in vars(self) or not (self.dense or self.elsewhere)
+        return self._storage is not None or not (self.dense or self.place == "cluster")
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether the rows are in a cluster."""
-        return any(getattr(part, "elsewhere", False) for part in self._matrices)
+    def matrices(self) -> list[Any]:
+        """What was given, in kept types: one matrix, or one a task."""
+        return [part.matrix for part in self.parts]
+
+    @property
+    def place(self) -> str:
+        """Where the rows are."""
+        places = [part.place for part in self.parts]
+        return "cluster" if "cluster" in places else places[0]
+
+    @property
+    def streams(self) -> bool:
+        """Whether some pass through a device, block by block."""
+        return any(part.streams for part in self.parts)
+
+    @property
+    def n_features(self) -> int:
+        return self.parts[0].shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.parts[0].matrix.dtype)
+
+    @property
+    def dense(self) -> bool:
+        """Whether all rows are arrays that blocks can be read of."""
+        return all(part.dense for part in self.parts)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+    @property
+    def n_row_blocks(self) -> tuple[int, ...]:
+        """Of each matrix in a cluster."""
+        return tuple(part.n_row_blocks for part in self.parts) if self.place == "cluster" else ()
 
     def cut(self, features: Array) -> Array:
         """Some columns of dense rows, in task order."""
-        parts = [np.asarray(part[:, features], dtype=np.float64) for part in self._matrices]
+        parts = [np.asarray(part[:, features], dtype=np.float64) for part in self.matrices]
         out = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return out if self._order is None else out[self._order]
 
     def columns(self) -> Array:
         """All columns of dense rows, in task order and Fortran order: a copy."""
-        rows = self._matrices[0] if len(self._matrices) == 1 else np.concatenate(self._matrices)
+        rows = self.matrices[0] if len(self.parts) == 1 else np.concatenate(self.matrices)
         return np.array(rows if self._order is None else rows[self._order], dtype=np.float64, order="F", subok=False)
-
-    @property
-    def matrices(self) -> list[Any]:
-        """What was given: one matrix, or one a task."""
-        return self._matrices
-
-    @property
-    def n_features(self) -> int:
-        return int(self._matrices[0].shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self._matrices[0].dtype)
-
-    @property
-    def dense(self) -> bool:
-        """Whether the rows are arrays, in memory or mapped from a file, that blocks of rows can be cut from."""
-        return all(isinstance(part, np.ndarray) for part in self._matrices)
-
-    @property
-    def streams(self) -> bool:
-        """Whether the rows pass through a device, block by block."""
-        return any(isinstance(part, OnDevice) and not isinstance(part, DeviceMatrix) for part in self._matrices)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(int(part.nbytes) for part in self._matrices) if self.dense else 0
 
     def blocks(self, step: int) -> Iterator[tuple[Array, Array]]:
         """(places in task order, rows) of at most so many rows at a time, in the order of the data; no copies."""
@@ -90,7 +245,7 @@ class RowSource:
             place = np.empty(len(self._order), dtype=np.int64)
             place[self._order] = np.arange(len(self._order))
         first = 0
-        for part in self._matrices:
+        for part in self.matrices:
             rows = part.view(np.ndarray)
             for low in range(0, len(rows), step):
                 block = rows[low : low + step]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ..design.device.machine import refuse_single_precision, the_torch
-from ..design.device.matrix import DeviceMatrix, OnDevice
+from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
 from .dimensions import refuse_dimensions
+from .source import Source, kind_of, register
 
 Array = np.ndarray[Any, Any]
 
@@ -31,11 +34,6 @@ def is_tensor(value: Any) -> bool:
         return int(device()[0]) in _CUDA
     except Exception:  # arrays that cannot say where they are, are not on a GPU that we could use
         return False
-
-
-def is_on_device(value: Any) -> bool:
-    """Whether it is a tensor, or what `on_device` has made."""
-    return isinstance(value, OnDevice) or is_tensor(value)
 
 
 def as_tensor(value: Any) -> Any:
@@ -111,41 +109,85 @@ def to_numpy(values: Any) -> Any:
     return np.asarray(tensor.cpu().resolve_neg().numpy())
 
 
+@register
+class DeviceSource(Source):
+    """A tensor, or what `on_device` has made: a matrix whose products are made where it lies."""
+
+    place = "device"
+
+    def __init__(self, matrix: OnDevice, late: bool = True) -> None:
+        super().__init__(matrix)
+        self._late, self.streams = late, isinstance(matrix, StreamedMatrix)
+
+    @classmethod
+    def accepts(cls, X: Any) -> bool:
+        return isinstance(X, OnDevice) or is_tensor(X)
+
+    @classmethod
+    def read(cls, X: Any, name: str) -> DeviceSource:
+        return cls(X) if isinstance(X, OnDevice) else cls(read_tensor(X, name), late=False)
+
+    @classmethod
+    def take_rows(cls, X: Any, rows: Array) -> OnDevice:
+        matrix: OnDevice = cls.read(X, "X").matrix
+        return matrix.rows(rows)
+
+    @classmethod
+    def to_host(cls, X: Any) -> Any:
+        """A copy in a type that NumPy has."""
+        if isinstance(X, OnDevice):
+            return X.array if hasattr(X, "array") else to_numpy(getattr(X, "tensor"))  # noqa: B009
+        return to_numpy(read_tensor(X).tensor if len(X.shape) == 2 else X)
+
+    @classmethod
+    def like(cls, X: Any, answer: Any) -> Any:
+        """A tensor on the device of X; text stays NumPy's."""
+        if not isinstance(answer, np.ndarray) or answer.dtype.kind not in "fiub":
+            return answer
+        import torch
+
+        if isinstance(X, OnDevice | torch.Tensor):
+            return torch.tensor(answer, device=X.device)
+        found = torch.tensor(answer, device=as_tensor(X).device)
+        space = getattr(X, "__array_namespace__", None)  # of CuPy, of JAX
+        return found if space is None else space().from_dlpack(found)
+
+    @property
+    def searched_late(self) -> bool:
+        return self._late
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        found: tuple[int, int, float] | None = self.matrix.first_not_finite()
+        return found
+
+
 def to_host(X: Any) -> Any:
-    """X itself; of a tensor, a copy in this process's memory, in a type that NumPy has."""
-    if isinstance(X, OnDevice):
-        return X.array if hasattr(X, "array") else to_numpy(getattr(X, "tensor"))  # noqa: B009
-    if not is_tensor(X):
-        return X
-    return to_numpy(read_tensor(X).tensor if len(X.shape) == 2 else X)
+    """X itself; of a tensor, a copy in this process's memory."""
+    return kind_of(X).to_host(X)
 
 
 def like(X: Any, answer: Any) -> Any:
-    """An answer about rows of X in the kind and on the device of X: a tensor for a tensor; text stays NumPy's."""
+    """An answer about rows of X in the kind and on the device of X: a tensor for a tensor."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    if not is_on_device(first):
-        return answer
     if isinstance(answer, list):
         return [like(first, part) for part in answer]
-    if not isinstance(answer, np.ndarray) or answer.dtype.kind not in "fiub":
-        return answer
-    import torch
-
-    if isinstance(first, OnDevice | torch.Tensor):
-        return torch.tensor(answer, device=first.device)
-    found = torch.tensor(answer, device=as_tensor(first).device)
-    space = getattr(first, "__array_namespace__", None)  # of CuPy, of JAX
-    return found if space is None else space().from_dlpack(found)
+    return kind_of(first).like(first, answer)
 
 
-def take_rows(X: Any, rows: Array) -> Any:
-    """Some rows of a tensor, or of what `on_device` has made."""
-    return X.rows(rows) if isinstance(X, OnDevice) else read_tensor(X).rows(rows)
+def stack_rows(parts: list[Any]) -> Any:
+    """Matrices on top of each other, in the kind of the first one."""
+    if kind_of(parts[0]).place == "device":
+        import torch
 
-
-def stack_rows(parts: list[Any]) -> DeviceMatrix:
-    """Matrices on one device on top of each other."""
-    import torch
-
-    tensors = [part.tensor if isinstance(part, DeviceMatrix) else read_tensor(part).tensor for part in parts]
-    return DeviceMatrix(torch.cat(tensors))
+        return DeviceMatrix(torch.cat([DeviceSource.read(part, "X").matrix.tensor for part in parts]))
+    if len(parts) == 1:
+        return parts[0]
+    if any(map(scipy.sparse.issparse, parts)):
+        return scipy.sparse.vstack(parts, format="csr")
+    if getattr(parts[0], "columns", None) is None:
+        return np.concatenate(parts)
+    library = type(parts[0]).__module__.partition(".")[0]
+    concat = getattr(import_module(library), "concat", None)
+    if concat is None:
+        raise ValueError(f"X: frames of {library} cannot be stacked here; pass pandas' or polars', or arrays.")
+    return concat(parts, ignore_index=True) if library == "pandas" else concat(parts)
