@@ -16,7 +16,19 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 SIGNATURES = Path(__file__).parent / "signatures.txt"
 DOCUMENTED = Path(__file__).parent / "documented_names.txt"
-PARTS = ("checks", "datasets", "genotypes", "graph", "linear", "losses", "online", "penalties", "report", "screening")
+PARTS = (
+    "checks",
+    "datasets",
+    "genotypes",
+    "graph",
+    "linear",
+    "losses",
+    "online",
+    "penalties",
+    "report",
+    "screening",
+    "storages",
+)
 SECTIONS = ("Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Methods")
 
 

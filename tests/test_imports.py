@@ -17,7 +17,7 @@ LEVELS = (
     ("user_warnings", "verify"),
     ("versions",),
     ("design",),
-    ("screening",),
+    ("screening", "storages"),
     ("losses", "penalties"),
     ("solvers",),
     ("path",),

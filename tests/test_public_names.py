@@ -12,7 +12,19 @@ import pytest
 
 import tasksieve as ts
 
-PARTS = ("checks", "datasets", "genotypes", "graph", "linear", "losses", "online", "penalties", "report", "screening")
+PARTS = (
+    "checks",
+    "datasets",
+    "genotypes",
+    "graph",
+    "linear",
+    "losses",
+    "online",
+    "penalties",
+    "report",
+    "screening",
+    "storages",
+)
 
 
 def test_tab_shows_public_names_only() -> None:

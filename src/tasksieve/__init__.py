@@ -100,6 +100,7 @@ _PARTS = (
     "report",
     "screening",
     "solvers",
+    "storages",
     "tasks",
     "verify",
 )
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import screening as screening
     from . import solvers as solvers
+    from . import storages as storages
     from . import tasks as tasks
     from . import verify as verify
     from .design import Storage as Storage

@@ -21,7 +21,7 @@ from ..design import (
     SparseStorage,
     Storage,
 )
-from ..design.storage import OwnStorage, ScaledStorage, SharedReading
+from ..design.storage import Beside, Interactions, OwnStorage, Scaled, ScaledStorage, SharedReading
 from ..graph import GraphSVC, GraphSVCCV, GraphSVR, GraphSVRCV, complete_graph
 from ..linear import (
     CalibratedMultiTaskLasso,
@@ -115,7 +115,7 @@ LOSSES: dict[str, Loss] = {
 
 
 class Columns(Storage):
-    """A storage as somebody else might write it: columns in a list."""
+    """A user-defined storage: columns in a list."""
 
     def __init__(self, x: Array) -> None:
         self.columns = [column.copy() for column in x.T]
@@ -167,8 +167,17 @@ STORAGES: dict[str, tuple[Callable[[Array], Any], str]] = {
         ),
         "counts",
     ),
-    "somebody's own": (Columns, "numbers"),
-    "somebody's own, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
+    "user-defined": (Columns, "numbers"),
+    "user-defined, as shards see it": (lambda x: OwnStorage(Columns(x)), "numbers"),
+    "composed, side by side": (lambda x: Beside(x[:, :1], sparse.csc_array(x[:, 1:])), "numbers"),
+    "composed, scaled": (lambda x: Scaled(2.0 * x + 1.0, np.full(x.shape[1], 0.5), np.ones(x.shape[1])), "numbers"),
+    "composed, as shards see it": (lambda x: Scaled(x).in_task_order(None, np.array([0, len(x)])), "numbers"),
+    "products of columns": (
+        lambda x: Interactions(
+            np.column_stack([x, np.ones(len(x))]), [[j, x.shape[1]] for j in range(x.shape[1])]
+        ),
+        "numbers",
+    ),
 }
 
 #: name -> (solver, a loss and a penalty that it is for); a solver is made from the columns or from nothing

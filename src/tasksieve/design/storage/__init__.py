@@ -3,6 +3,8 @@
 from .base import KERNEL_TYPES, Asked, ColumnStorage, Reading
 from .beside import BesideStorage
 from .choose import as_storage
+from .compose import Beside, Interactions, OneHot, Scaled
+from .computed import ComputedStorage
 from .dense import DenseStorage
 from .mapped import MappedRowStorage
 from .own import OwnStorage, RowVectors, Storage
@@ -15,15 +17,20 @@ from .together import SharedReading, SharedStorage
 __all__ = [
     "KERNEL_TYPES",
     "Asked",
+    "Beside",
     "BesideStorage",
     "ColumnStorage",
+    "ComputedStorage",
     "DenseStorage",
+    "Interactions",
     "MappedRowStorage",
+    "OneHot",
     "OwnStorage",
     "PlinkStorage",
     "Reading",
     "RepeatedStorage",
     "RowVectors",
+    "Scaled",
     "ScaledStorage",
     "SharedReading",
     "SharedStorage",

@@ -31,6 +31,8 @@ class BesideStorage(ColumnStorage):
         self.taken = np.dtype(np.float64)
         self._starts = np.array([0, *accumulate(part.n_features for part in parts)])
         self.n_features = int(self._starts[-1])
+        if any(hasattr(part, "fills") for part in self.parts):  # asked only where calls can be missing
+            self.fills = self._fills
 
     def _homes(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
         """(part, places in `features`, features as that part counts them)."""
@@ -64,7 +66,7 @@ class BesideStorage(ColumnStorage):
                 out[:, places] = part.take(own)
         return out
 
-    def fills(self, features: Array) -> Array:
+    def _fills(self, features: Array) -> Array:
         """What stands for missing calls, by task; NaN where a part has nothing of the kind."""
         found = [(places, getattr(part, "fills", None), own) for part, places, own in self._homes(features)]
         known = [(places, fills(own)) for places, fills, own in found if fills is not None]

@@ -1,0 +1,14 @@
+"""Storages that people compose: X made of other matrices, passed to any batch estimator. `Storage` is their base.
+
+    >>> import tasksieve as ts
+    >>> ts.storages.OneHot(["a", "b", "a"]).shape
+    (3, 2)
+"""
+
+from .design.storage import Beside, Interactions, OneHot, RowVectors, Scaled, Storage
+
+__all__ = ["Beside", "Interactions", "OneHot", "RowVectors", "Scaled", "Storage"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
