@@ -1,5 +1,5 @@
-"""A penalty, a loss and a storage of one's own in one fit: the k-support norm over row norms, the gamma loss, and products
-of columns. Nothing of tasksieve is edited.
+"""A penalty, a loss and a storage of one's own in one fit: the k-support norm over row norms, the gamma loss, products of
+columns. Nothing of tasksieve is edited.
 
     python examples/own_members.py
 """
@@ -28,7 +28,7 @@ class KSupport(ts.penalties.RowPenalty):
             raise ValueError("a k-support norm has no weights of features")
         return super().on(weights, n_tasks, **options)
 
-    # -- the core -----------------------------------------------------------------------------------------------------
+    # -- the core ---------------------------------------------------------------------------------------------------
 
     def value(self, rows):
         sizes = np.sort(ts.penalties.row_norms(rows))[::-1]
@@ -58,8 +58,8 @@ class KSupport(ts.penalties.RowPenalty):
             return np.zeros_like(rows)
 
         def projected(mu):
-            """``max(g/(1 + mu), min(g, theta))`` with ``sum clip(g/theta - 1, 0, mu) = k mu``, linear between corners in
-            1/theta."""
+            """``max(g/(1 + mu), min(g, theta))`` with ``sum clip(g/theta - 1, 0, mu) = k mu``, linear in 1/theta between
+            corners."""
             live = sizes[sizes > 0.0]
             if len(live) <= self.k:
                 return sizes / (1.0 + mu)
@@ -81,7 +81,7 @@ class KSupport(ts.penalties.RowPenalty):
         """The Euclidean norm of the k largest."""
         return float(np.linalg.norm(np.sort(sizes)[::-1][: self.k]))
 
-    # -- feasibility joins the rows -------------------------------------------------------------------------------------
+    # -- feasibility joins the rows -----------------------------------------------------------------------------------
 
     def polar(self, gauges):
         return self._largest(gauges)

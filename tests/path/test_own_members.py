@@ -3,136 +3,33 @@ finite smoothness. Judged by a cone solver (cvxpy with Clarabel)."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import importlib.util
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
 import tasksieve as ts
 from tasksieve.design import DenseStorage, Design
 from tasksieve.path import Problem, solve_path
-from tasksieve.penalties import RowPenalty, row_norms
+from tasksieve.penalties import row_norms
 
 Array = np.ndarray[Any, Any]
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-class KSupport(RowPenalty):
-    """The k-support norm of the row norms (Argyriou, Foygel and Srebro 2012); its dual norm is the Euclidean norm of
-    the k largest. All features have one weight."""
-
-    label = "k-support"
-    separable = False
-
-    def __init__(self, k: int = 3) -> None:
-        self.k = k
-
-    def parameters(self) -> dict[str, Any]:
-        return {"k": self.k}
-
-    def on(self, weights: Array, n_tasks: int, **options: Any) -> Self:
-        if np.any(np.asarray(weights) != 1.0):
-            raise ValueError("a k-support norm has no weights of features")
-        return super().on(weights, n_tasks, **options)
-
-    def _top(self, sizes: Array) -> float:
-        return float(np.linalg.norm(np.sort(sizes)[::-1][: self.k]))
-
-    def value(self, rows: Array) -> float:
-        sizes = np.sort(row_norms(rows))[::-1]
-        if not len(sizes):
-            return 0.0
-        k = min(self.k, len(sizes))
-        tails = np.append(np.cumsum(sizes[::-1])[::-1], 0.0)
-        # sqrt(sum of the first squares + (sum of the others)^2/(r + 1)), with the r of Argyriou et al., prop. 2.1
-        for r in range(k):
-            tail = tails[k - r - 1] / (r + 1)
-            if (r == k - 1 or sizes[k - r - 2] > tail) and tail >= sizes[k - r - 1]:
-                break
-        head = sizes[: k - r - 1]
-        return float(self.weights[0] * np.sqrt(head @ head + tail * tail * (r + 1)))
-
-    def gauges(self, products: Array) -> Array:
-        return row_norms(products) / self.weights
-
-    def reach(self, centre: Array, norms: Array, radius: float) -> Array:
-        return (row_norms(centre) + radius * np.max(norms, axis=1, initial=0.0)) / self.weights
-
-    def prox(self, rows: Array, step: float) -> Array:
-        """Less the projection on the dual ball, which scales the largest, ties the middle and leaves the smallest."""
-        sizes = row_norms(rows)
-        if not len(sizes):
-            return rows.copy()
-        limit = step * float(self.weights[0])
-        if self._top(sizes) <= limit:
-            return np.zeros_like(rows)
-
-        def projected(mu: float) -> Array:
-            """``max(g/(1 + mu), min(g, theta))`` with ``sum clip(g/theta - 1, 0, mu) = k mu``, linear between corners
-            in 1/theta."""
-            live = sizes[sizes > 0.0]
-            if len(live) <= self.k:
-                return sizes / (1.0 + mu)
-            corners, bends = np.concatenate([1.0 / live, (1.0 + mu) / live]), np.concatenate([live, -live])
-            order = np.argsort(corners, kind="stable")
-            corners, rates = corners[order], np.cumsum(bends[order])
-            levels = np.append(0.0, np.cumsum(rates[:-1] * np.diff(corners)))
-            inverse = np.interp(self.k * mu, levels, corners)
-            return np.maximum(sizes / (1.0 + mu), np.minimum(sizes, 1.0 / inverse))
-
-        high = 1.0
-        while self._top(projected(high)) > limit:
-            high *= 2.0
-        root = brentq(lambda mu: self._top(projected(mu)) - limit, 0.0, high, xtol=1e-300, rtol=1e-15)
-        near = projected(root)
-        near = np.where(sizes - near <= 1e-14 * sizes, sizes, near)
-        return np.asarray(rows * np.divide(sizes - near, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[:, None])
-
-    def polar(self, gauges: Array) -> float:
-        return self._top(gauges)
-
-    def certified(self, upper: Array, known: Array) -> Array:
-        return upper
-
-    def inactive(self, upper: Array) -> Array:
-        """A row that is not zero is among the k largest, whose norm is 1."""
-        others = float(np.sum(np.sort(np.square(upper))[::-1][: self.k - 1]))
-        return np.asarray(np.sqrt(others + np.square(upper)) < 1.0 - 1e-9)
-
-    def open(self, upper: Array, known: Array) -> Array:
-        largest = np.argsort(-upper, kind="stable")[: self.k]
-        if self.polar(upper) <= self.polar(np.where(known, upper, 0.0)) * (1.0 + 1e-10):
-            return largest[:0]
-        return np.sort(largest[~known[largest]])
-
-    def leading(self, gauges: Array) -> Array:
-        order = np.argsort(-gauges, kind="stable")
-        return order[: 2 * self.k] if self.polar(gauges) > 1.0 else order[:0]
-
-    def promising(self, levels: Array, last: float, lam: float) -> Array:
-        return np.sort(self.leading(levels / lam))
+def example() -> Any:
+    """`examples/own_members.py`, as a module."""
+    spec = importlib.util.spec_from_file_location("own_members", EXAMPLES / "own_members.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-class GammaDeviance(ts.losses.RowLoss):
-    """``y exp(-z) + z``: half the gamma deviance with a logarithmic link, but for a constant."""
-
-    smoothness = np.inf
-    differentiable = True
-
-    def value(self, y: Array, z: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(y * np.exp(-z) + z)
-
-    def slope(self, y: Array, z: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(y * np.exp(-z) - 1.0)
-
-    def conjugate(self, y: Array, p: Array) -> Array:
-        q = np.maximum(1.0 + p, 1e-300)
-        return np.asarray(q * np.log(q / y) - q)
-
-    def domain(self, y: Array) -> tuple[float, float]:
-        return -1.0, np.inf
+own = example()
+KSupport, GammaDeviance = own.KSupport, own.Gamma
 
 
 class FourthPower(ts.losses.RowLoss):
@@ -196,8 +93,41 @@ def tasks_of(seed: int, d: int) -> tuple[list[Array], list[Array]]:
     return x, [part @ w[:, t] + 0.3 * rng.standard_normal(25) for t, part in enumerate(x)]
 
 
-def test_a_norm_of_ones_own_passes_the_checks() -> None:
+def test_members_of_the_example_pass_the_checks() -> None:
     ts.checks.check_penalty(KSupport(2), draws=10)
+    ts.checks.check_loss(GammaDeviance(), labels=own.positive_labels, draws=4)
+    storage = own.Products(own.make_data(rows=5)[0])
+    ts.checks.check_storage(storage, storage.dense())
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_three_members_of_the_example_together(intercept: bool) -> None:
+    """k-support norm, gamma loss and interaction columns, against cones."""
+    cp = pytest.importorskip("cvxpy")
+    x, y, task = own.make_data(rows=30, columns=4)
+    X, k, n_bar = own.Products(x), 3, 30
+    model = ts.MultiTaskRegressor(GammaDeviance(), KSupport(k), tol=1e-10, max_iter=100_000, fit_intercept=intercept)
+    alpha = 0.3 * model.alpha_max(X, y, task=task)
+    model.set_params(alpha=alpha).fit(X, y, task=task)
+    assert model.get_support(indices=True).max() >= 4  # a product was selected
+
+    dense, d = X.dense(), X.n_features
+    w, b, eta, s = cp.Variable((d, 3)), cp.Variable(3), cp.Variable(d), cp.Variable()
+    norm = (sum(cp.quad_over_lin(w[j], eta[j]) for j in range(d)) + s) / 2
+    loss = 0
+    for t, name in enumerate(model.tasks_):
+        rows = task == name
+        z = dense[rows] @ w[:, t] + b[t]
+        loss += cp.sum(cp.multiply(y[rows], cp.exp(-z)) + z)
+    bounds = [eta <= s, cp.sum(eta) <= k * s] + ([] if intercept else [b == 0])
+    program = cp.Problem(cp.Minimize(loss / n_bar + alpha * norm), bounds)
+    program.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert model.objective_ == pytest.approx(program.value, rel=1e-6)
+    assert model.dual_gap_ <= 1e-10 * model.null_objective_
+    np.testing.assert_allclose(model.coef_.T, w.value, atol=1e-6 * np.abs(w.value).max() + 1e-6)
+    if intercept:
+        np.testing.assert_allclose(model.intercept_, b.value, rtol=1e-5)
+    np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=1e-6 * np.abs(w.value).max() + 1e-6)
 
 
 @pytest.mark.parametrize(
