@@ -1,5 +1,6 @@
-"""A penalty, a loss and a storage of one's own in one fit: the k-support norm over row norms, the gamma loss, products of
-columns. Nothing of tasksieve is edited.
+"""A penalty, a loss and a storage of one's own in one fit. Nothing of tasksieve is edited.
+
+The k-support norm over row norms, the gamma loss, and products of columns.
 
     python examples/own_members.py
 """
@@ -58,8 +59,10 @@ class KSupport(ts.penalties.RowPenalty):
             return np.zeros_like(rows)
 
         def projected(mu):
-            """``max(g/(1 + mu), min(g, theta))`` with ``sum clip(g/theta - 1, 0, mu) = k mu``, linear in 1/theta between
-            corners."""
+            """``max(g/(1 + mu), min(g, theta))`` with ``sum clip(g/theta - 1, 0, mu) = k mu``.
+
+            That sum is linear in 1/theta between corners.
+            """
             live = sizes[sizes > 0.0]
             if len(live) <= self.k:
                 return sizes / (1.0 + mu)

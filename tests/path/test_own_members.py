@@ -22,7 +22,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def example() -> Any:
     """`examples/own_members.py`, as a module."""
     spec = importlib.util.spec_from_file_location("own_members", EXAMPLES / "own_members.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -124,10 +125,11 @@ def test_the_three_members_of_the_example_together(intercept: bool) -> None:
     program.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     assert model.objective_ == pytest.approx(program.value, rel=1e-6)
     assert model.dual_gap_ <= 1e-10 * model.null_objective_
-    np.testing.assert_allclose(model.coef_.T, w.value, atol=1e-6 * np.abs(w.value).max() + 1e-6)
+    close = 1e-6 * (1.0 + np.abs(w.value).max())
+    np.testing.assert_allclose(model.coef_.T, w.value, atol=close)
     if intercept:
         np.testing.assert_allclose(model.intercept_, b.value, rtol=1e-5)
-    np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=1e-6 * np.abs(w.value).max() + 1e-6)
+    np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=close)
 
 
 @pytest.mark.parametrize(
