@@ -14,16 +14,10 @@ Array = np.ndarray[Any, Any]
 def claim(holds: Any, name: str, words: str, **numbers: Any) -> None:
     """Raise an AssertionError that begins with the name of a property unless it holds.
 
-    Parameters
-    ----------
-    holds : bool
-        NaN anywhere in a comparison makes it False, so that broken numbers never pass.
-    name : str
-        Name of the property, as in "P4".
-    words : str
-        The property, and how it is broken.
-    **numbers
-        What shows it.
+    - `holds`: NaN anywhere in a comparison makes it False, so that broken numbers never pass.
+    - `name`: Name of the property, as in "P4".
+    - `words`: The property, and how it is broken.
+    - `**numbers`: What shows it.
     """
     if not holds:
         shown = "; ".join(f"{key} = {told(value)}" for key, value in numbers.items())

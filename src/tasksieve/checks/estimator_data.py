@@ -20,11 +20,9 @@ TASKS = 3
 class Rows:
     """Rows of several tasks out of order, or of one (`task` is None).
 
-    Attributes
-    ----------
-    X : array of shape (n, d)
-    y : array of shape (n,)
-    task : array of shape (n,) or None
+    - `X`: array of shape (n, d)
+    - `y`: array of shape (n,)
+    - `task`: array of shape (n,) or None
     """
 
     X: Array

@@ -39,12 +39,8 @@ def labels_of(kind: Labels, rng: np.random.Generator, n: int) -> Array:
 class DataCase:
     """A loss on data.
 
-    Attributes
-    ----------
-    words : str
-        What is special about the data.
-    offset : array, optional
-        What the loss was told to add to every prediction; `plain` is the loss that was told nothing.
+    - `words`: What is special about the data.
+    - `offset`: What the loss was told to add to every prediction; `plain` is the loss that was told nothing.
     """
 
     words: str

@@ -18,18 +18,11 @@ Array = np.ndarray[Any, Any]
 class Case:
     """A penalty on some features, and rows to try it on.
 
-    Attributes
-    ----------
-    free : RowPenalty
-        As it was given, without features.
-    penalty : RowPenalty
-        On the features, at unit strength.
-    rows : array of shape (d, T)
-        W, a third of it zero; non-negative where the penalty says so.
-    products : array of shape (d, T)
-        C, correlations.
-    weights : array of shape (d,)
-        Feature weights that it was put on the features with.
+    - `free`: As it was given, without features.
+    - `penalty`: On the features, at unit strength.
+    - `rows` (array of shape (d, T)): W, a third of it zero; non-negative where the penalty says so.
+    - `products` (array of shape (d, T)): C, correlations.
+    - `weights` (array of shape (d,)): Feature weights that it was put on the features with.
     """
 
     free: RowPenalty

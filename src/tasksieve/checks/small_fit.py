@@ -83,13 +83,8 @@ def compare(name: str, problem: Problem, x: Array, **where: Any) -> None:
 class PlainProblem:
     """A problem in terms of coefficients V: a row for each feature and, with intercepts, one more.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of features that are all penalised.
-    x : array
-        Its matrix: rows of all tasks, one after the other, or one matrix that they share.
-    lam : float
+    - `problem`: Of features that are all penalised.
+    - `x`: Its matrix: rows of all tasks, one after the other, or one matrix that they share.
     """
 
     def __init__(self, problem: Problem, x: Array, lam: float) -> None:

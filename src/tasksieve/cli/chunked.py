@@ -30,14 +30,9 @@ CELL_BYTES = 8.0
 class Chunks:
     """That a table is read in chunks.
 
-    Attributes
-    ----------
-    rows : int, optional
-        Of a chunk, where somebody asked for them.
-    tall : bool
-        Nobody asked: should the sums of its tasks be more than its rows, it is read as a whole.
-    words : str
-        Why, where nobody asked.
+    - `rows`: Of a chunk, where somebody asked for them.
+    - `tall`: Nobody asked: should the sums of its tasks be more than its rows, it is read as a whole.
+    - `words`: Why, where nobody asked.
     """
 
     rows: int | None = None

@@ -28,17 +28,10 @@ SAME = {
 def run_diff(paths: Sequence[str], page: str | None, as_json: bool, max_memory: float | None, quiet: bool) -> int:
     """Compare two or more runs.
 
-    Parameters
-    ----------
-    paths : folders
-    page : str, optional
-        A file of HTML to write.
-    as_json : bool
-        Everything as JSON on standard output, instead of tables.
-    max_memory : float, optional
-        GiB that each model may take.
-    quiet : bool
-        No tables.
+    - `page`: A file of HTML to write.
+    - `as_json`: Everything as JSON on standard output, instead of tables.
+    - `max_memory`: GiB that each model may take.
+    - `quiet`: No tables.
     """
     if len(paths) < 2:
         raise UsageError("diff: name two or more runs")

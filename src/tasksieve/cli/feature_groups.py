@@ -14,12 +14,9 @@ GROUP_WORDS = ("column",)  # for which there is no file
 def read_feature_groups(named: str, encoding: Encoding) -> list[str]:
     """The group of each feature.
 
-    Parameters
-    ----------
-    named : str
-        "column": what one column of the table became is a group. Or a CSV file with the columns feature and group; it
-        may name a feature, or a column of the table for all its words. What it does not name is a group of its own.
-    encoding : Encoding
+    - `named`: "column": what one column of the table became is a group. Or a CSV file with the columns feature and
+      group; it may name a feature, or a column of the table for all its words. What it does not name is a group of its
+      own.
     """
     columns = encoding.sources
     if named == "column":

@@ -29,11 +29,8 @@ Tables = str | list[str]
 def expand_tables(words: Sequence[str], format: str | None = None) -> Tables:
     """Absolute paths of the files that are meant; a string where that is one file, named as such.
 
-    Parameters
-    ----------
-    words : files, folders (all tables in them), globs
-    format : str, optional
-        Of all files; by default a folder's tables are known by their endings.
+    - `words`: files, folders (all tables in them), globs
+    - `format`: Of all files; by default a folder's tables are known by their endings.
     """
     found: list[str] = []
     for word in words:
@@ -99,12 +96,8 @@ def task_column(config: dict[str, Any]) -> str | None:
 def name_tasks(files: Sequence[str], given: Sequence[str] | None = None) -> list[str]:
     """What the files' tasks are called.
 
-    Parameters
-    ----------
-    files : paths
-    given : patterns or names, optional
-        One pattern with {} in the place of the task's name, or a name for each file. By default the file's name without
-        its ending.
+    - `given`: One pattern with {} in the place of the task's name, or a name for each file. By default the file's name
+      without its ending.
     """
     if not given:
         names = [_stem(path) for path in files]
@@ -197,20 +190,10 @@ def read_new_rows(
 ) -> Table:
     """Rows for a model that is already fitted.
 
-    Parameters
-    ----------
-    words : files, folders, globs
-    saved : SavedModel
-    task : str, optional
-        The column with the task of each row, where it has another name than in the fit.
-    names : patterns or names, optional
-        Of the files' tasks (`name_tasks`).
-    needed : list of (flag, name)
-        Columns that every file must have, beside the features.
-    id : str, optional
-    format, separator : as of `read_table`
-    all_tasks : bool
-        Rows belong to no task.
+    - `task`: The column with the task of each row, where it has another name than in the fit.
+    - `names`: Of the files' tasks (`name_tasks`).
+    - `needed` (list of (flag, name)): Columns that every file must have, beside the features.
+    - `all_tasks`: Rows belong to no task.
     """
     found = expand_tables(words, format)
     by_file = bool(saved.facts.get("files")) and task is None and not all_tasks

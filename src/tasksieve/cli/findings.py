@@ -65,11 +65,7 @@ def look_into(job: Job) -> int:
 def find(job: Job, model: Any) -> Findings | int:
     """All that was asked for about the findings of a model, or the code to leave with where the user has stopped it.
 
-    Parameters
-    ----------
-    job : Job
-    model : estimator
-        As it was asked for, or the one that a fit has chosen.
+    - `model`: As it was asked for, or the one that a fit has chosen.
     """
     assert isinstance(job.problem, TableProblem)
     found, config = Findings(), job.config

@@ -49,12 +49,7 @@ def refuse_other_options(old: dict[str, Any], new: dict[str, Any], free: set[str
 def held(folder: RunFolder, overwrite: bool, quiet: bool, *work: str) -> Iterator[Display]:
     """Hold a folder while a command works in it.
 
-    Parameters
-    ----------
-    folder : RunFolder
-    overwrite, quiet : bool
-    work : str
-        Names of what holds work: a mistake in the input that comes before there is any leaves no folder.
+    - `work`: Names of what holds work: a mistake in the input that comes before there is any leaves no folder.
     """
     fresh = not folder.path.exists()
     with folder:

@@ -51,10 +51,7 @@ PATHS = ("pheno", "covar", "remove", "extract", "exclude")
 class GenotypeProblem(TableProblem):
     """A problem whose X is genotypes.
 
-    Attributes
-    ----------
-    source : str
-        What the data are called.
+    - `source`: What the data are called.
     """
 
     source: str = ""

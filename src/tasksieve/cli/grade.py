@@ -24,16 +24,10 @@ def run_grade(
 ) -> int:  # fmt: skip
     """Read both tables, grade, and tell.
 
-    Parameters
-    ----------
-    coefficients : path
-        Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A feature
-        called "(Intercept)" is the intercept.
-    tables : paths
-    words : dict
-        Options about the data.
-    asked : dict
-        Options of `grade`.
+    - `coefficients`: Columns feature, coefficient and, of several tasks, task; or feature and a column for each task. A
+      feature called "(Intercept)" is the intercept.
+    - `words`: Options about the data.
+    - `asked`: Options of `grade`.
     """
     classes = as_loss(asked["loss"]).labels in ("signs", "one-hot")
     with working("reading", quiet):

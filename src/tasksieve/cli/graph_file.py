@@ -18,12 +18,8 @@ GRAPH_WORDS = ("none", "complete", "chain")  # for which there is no file
 def read_task_graph(graph: str, labels: np.ndarray) -> Any:
     """Parameter ``task_graph`` of a linear model: a word, or a matrix in the order of the tasks.
 
-    Parameters
-    ----------
-    graph : str
-        "chain", "complete", or a CSV file as of `read_graph_file`.
-    labels : array of shape (T,)
-        Labels of the tasks.
+    - `graph`: "chain", "complete", or a CSV file as of `read_graph_file`.
+    - `labels` (array of shape (T,)): Labels of the tasks.
     """
     if graph == "chain":
         return graph
@@ -44,15 +40,10 @@ def read_task_graph(graph: str, labels: np.ndarray) -> Any:
 def read_graph_file(graph: str, labels: np.ndarray, flag: str = "--graph") -> dict[str, Any]:
     """Parameters ``graph`` and ``graph_tasks`` of a graph machine.
 
-    Parameters
-    ----------
-    graph : str
-        "none", "complete", or a CSV file: edges with columns from, to and (optionally) weight, or a square matrix
-        whose header names the tasks.
-    labels : array of shape (T,)
-        Labels of the tasks, in whose type the names of the file are read.
-    flag : str
-        What to call it in messages.
+    - `graph`: "none", "complete", or a CSV file: edges with columns from, to and (optionally) weight, or a square
+      matrix whose header names the tasks.
+    - `labels` (array of shape (T,)): Labels of the tasks, in whose type the names of the file are read.
+    - `flag`: What to call it in messages.
     """
     if graph == "none":
         return {}

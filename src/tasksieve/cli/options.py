@@ -25,20 +25,13 @@ TRUST = ("fit", "stability")
 class Option:
     """One option.
 
-    Attributes
-    ----------
-    key : str
-        Its place in a configuration; of a parameter, its name in the estimator.
-    flag : str
-        What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
-    kind : type
-    help : str
-    panel : {"Data", "Genotypes", "Model", "Strength", "Trust", "Run"}
-        Heading in the help.
-    role : {"config", "param", "run"}
-        Part of what is computed, parameter of the estimator, or a matter of this call only.
-    commands : names of the commands that have it
-    also : dict of command to another word for it there
+    - `key`: Its place in a configuration; of a parameter, its name in the estimator.
+    - `flag`: What is typed; a boolean has its opposite after a slash, and after " /" another word for that.
+    - `panel` ({"Data", "Genotypes", "Model", "Strength", "Trust", "Run"}): Heading in the help.
+    - `role` ({"config", "param", "run"}): Part of what is computed, parameter of the estimator, or a matter of this
+      call only.
+    - `commands`: names of the commands that have it
+    - `also`: dict of command to another word for it there
     """
 
     key: str

@@ -23,12 +23,8 @@ BETWEEN_LINES = 5.0
 class Display:
     """Tells the user and the log of a run how far it is.
 
-    Parameters
-    ----------
-    quiet : bool
-        Tell the log only.
-    folder : RunFolder, optional
-        Whose log.
+    - `quiet`: Tell the log only.
+    - `folder`: Whose log.
     """
 
     def __init__(self, quiet: bool, folder: RunFolder | None = None) -> None:

@@ -39,18 +39,10 @@ from .spoken import spoken
 class Job:
     """A run that is under way.
 
-    Attributes
-    ----------
-    folder : RunFolder
-    config, call : dict
-        What is computed, and how this call goes about it.
-    kind : ModelKind
-    estimator : the estimator that was asked for
-    problem : TableProblem or ChunkedProblem
-    display : Display
-    seconds : dict of part to seconds
-    warned : list of str
-        What the library has warned of, in words.
+    - `config`, `call`: What is computed, and how this call goes about it.
+    - `estimator`: the estimator that was asked for
+    - `seconds`: dict of part to seconds
+    - `warned`: What the library has warned of, in words.
     """
 
     folder: RunFolder
@@ -141,15 +133,9 @@ def in_words(warning: Warning, names: Sequence[str]) -> str:
 def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Callable[[Job], int]) -> int:
     """Read what is asked and the table, begin the run (or go on with it), and do the work.
 
-    Parameters
-    ----------
-    command : str
-    tables : list of str
-        Files, a glob or a folder. Not needed where ``--config`` or ``--resume`` names it.
-    given : dict
-        Options as they were typed.
-    work : callable
-        Computes, writes the results, and says with which code to leave.
+    - `tables`: Files, a glob or a folder. Not needed where ``--config`` or ``--resume`` names it.
+    - `given`: Options as they were typed.
+    - `work`: Computes, writes the results, and says with which code to leave.
     """
     asked, call = split_given(given)
     State.debug = bool(call.get("debug"))

@@ -33,16 +33,9 @@ def compare_run(
 ) -> list[str]:
     """Refuse a run whose files say something else than its certificate; gives what they say beyond it, in words.
 
-    Parameters
-    ----------
-    folder : RunFolder
-    cert : verify.Certificate
-    rows : dict
-        X, y, task, ...: the data, as they will be given to the verifier.
-    names : list of str, optional
-        The features that the data have, where the certificate does not say which column each is.
-    value : int, optional
-        The value of the path that is the run's model, where the certificate says so.
+    - `rows`: X, y, task, ...: the data, as they will be given to the verifier.
+    - `names`: The features that the data have, where the certificate does not say which column each is.
+    - `value`: The value of the path that is the run's model, where the certificate says so.
     """
     saved = load_model(folder)
     _compare_names(folder, cert, saved, names)

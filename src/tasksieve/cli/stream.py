@@ -32,14 +32,9 @@ from .spoken import spoken
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
     """Learn from a table once through; a checkpoint in the run folder is the state, and at the end the model.
 
-    Parameters
-    ----------
-    config : dict
-        What is learned from what.
-    params : dict
-        Parameters of the online model.
-    call : dict
-        out, resume, overwrite, quiet, checkpoint_every, max_rows, report.
+    - `config`: What is learned from what.
+    - `params`: Parameters of the online model.
+    - `call`: out, resume, overwrite, quiet, checkpoint_every, max_rows, report.
     """
     resume = call["resume"]
     folder = choose_folder(call["out"], resume, call["overwrite"])

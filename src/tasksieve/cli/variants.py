@@ -21,12 +21,7 @@ Array = np.ndarray[Any, Any]
 def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> None:
     """Of a fit of genotypes: every variant that any value of the path uses, in the order of the genome.
 
-    Parameters
-    ----------
-    job : Job
-    fitted : Fitted
-    probabilities : array of shape (d,), optional
-        Of being selected on a half of the people.
+    - `probabilities` (array of shape (d,)): Of being selected on a half of the people.
     """
     problem = job.problem
     if not isinstance(problem, GenotypeProblem):

@@ -44,20 +44,12 @@ class RealTasks(TaskDataset):
 class Source:
     """Where a data set comes from.
 
-    Attributes
-    ----------
-    name : str
-        A prepared archive is called ``name.npz``.
-    file : str
-        The file as its source names it.
-    url : str or None
-        Its address; None where it can only be had by hand.
-    read : function
-        Path of that file -> arrays X, y or Y, task.
-    checksum : str
-        SHA-256 of the numbers, see `checksum`.
-    by_hand : str
-        What to do where the download fails.
+    - `name`: A prepared archive is called ``name.npz``.
+    - `file`: The file as its source names it.
+    - `url`: Its address; None where it can only be had by hand.
+    - `read`: Path of that file -> arrays X, y or Y, task.
+    - `checksum`: SHA-256 of the numbers, see `checksum`.
+    - `by_hand`: What to do where the download fails.
     """
 
     name: str

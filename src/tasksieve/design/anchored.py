@@ -71,10 +71,7 @@ class Anchored:
 class AnchorShelf:
     """Products of the anchors with the features of a shard.
 
-    Parameters
-    ----------
-    norms : array, (features, tasks), or (features, 1) where all tasks agree
-    n_tasks, n_threads : int
+    - `norms`: array, (features, tasks), or (features, 1) where all tasks agree
     """
 
     def __init__(self, norms: Array, n_tasks: int, n_threads: int) -> None:

@@ -18,14 +18,9 @@ Array = np.ndarray[Any, Any]
 class Reach(NamedTuple):
     """Upper bounds over a ball.
 
-    Attributes
-    ----------
-    verb : {"bound", "ball_bound"}
-        What gives them.
-    arguments : tuple
-        Without the penalty.
-    sharper : (float, float), optional
-        Factors of the gauges that stand and of the largest norms: together another bound.
+    - `verb` ({"bound", "ball_bound"}): What gives them.
+    - `arguments`: Without the penalty.
+    - `sharper`: Factors of the gauges that stand and of the largest norms: together another bound.
     """
 
     verb: str
@@ -36,13 +31,8 @@ class Reach(NamedTuple):
 class Gauges(NamedTuple):
     """Upper bounds of the gauges of a dual point's correlations.
 
-    Attributes
-    ----------
-    values : array
-    judged : array of int, optional
-        The features they are of, ascending; by default all.
-    rest : float
-        None of the others is larger.
+    - `judged`: The features they are of, ascending; by default all.
+    - `rest`: None of the others is larger.
     """
 
     values: Array
@@ -72,21 +62,10 @@ def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
 class Ledger:
     """Levels, gauges and rejections of all features of a home.
 
-    Parameters
-    ----------
-    home : Design or LocalShard
-    penalty : RowPenalty
-        Of its features, at unit strength.
-    levels : array
-        Gauges for the residual of W = 0.
-
-    Attributes
-    ----------
-    levels : array
-        At which strength each feature reaches its threshold, an estimate.
-    gauges : array
-        Upper bounds at the dual point that was judged last.
-    rejected : array of bool
+    - `penalty`: Of its features, at unit strength.
+    - `levels`: Gauges for the residual of W = 0.
+    - `levels`: At which strength each feature reaches its threshold, an estimate.
+    - `gauges`: Upper bounds at the dual point that was judged last.
     """
 
     #: whether it is worth telling it what will be asked next
@@ -151,19 +130,10 @@ class Ledger:
     ) -> tuple[int, int]:
         """Reject rows that bounds over all of some balls prove to be zero, but for those to be kept.
 
-        Parameters
-        ----------
-        about : array of int
-            Features of which somebody will want to know (`kept`).
-        promising : (last, lam, room), optional
-            What `promising` will be asked for.
-        more : bool
-            Beside those that are rejected already, not in their place.
-
-        Returns
-        -------
-        proven, fresh : int
-            Rows that these bounds reject, and how many were not rejected before.
+        - `about`: Features of which somebody will want to know (`kept`).
+        - `promising`: What `promising` will be asked for.
+        - `more`: Beside those that are rejected already, not in their place.
+        - returns `proven, fresh`: Rows that these bounds reject, and how many were not rejected before.
         """
         upper: Array | None = None
         for reach in reaches:
@@ -227,20 +197,12 @@ class Ledger:
     ) -> int:
         """Bounds of all gauges at a vector that the anchors know; returns how many features they leave open.
 
-        Parameters
-        ----------
-        followed : Anchored, optional
-            The vector in terms of the anchors; without it nothing is bounded but the working set.
-        note : bool
-            For `ball_bound`.
-        working, upper : arrays
-            Features whose gauges are known, and these.
-        hidden : bool
-            Rejected features do not count.
-        vector, errors : arrays
-            The vector itself and what its products may be off, for whoever goes on to `measure`.
-        ahead : Ahead, optional
-            What will be asked next; nothing to those who answer at once.
+        - `followed`: The vector in terms of the anchors; without it nothing is bounded but the working set.
+        - `note`: For `ball_bound`.
+        - `working`, `upper`: Features whose gauges are known, and these.
+        - `hidden`: Rejected features do not count.
+        - `vector`, `errors`: The vector itself and what its products may be off, for whoever goes on to `measure`.
+        - `ahead`: What will be asked next; nothing to those who answer at once.
         """
         if followed is not None:
             estimate, self._bounds = self._home.bound(followed, penalty, note=note)  # ours until the next bounds

@@ -29,22 +29,15 @@ _NEAR = 2.0  # means up to so many standard deviations from zero cost no digits 
 class Moments:
     """Products of shifted, weighted columns x, labels y and nuisance columns z.
 
-    Attributes
-    ----------
-    gram : array, (matrices, panel cells)
-        ``X'X``, laid out for the kernels (`panels_to_square`); one matrix for all tasks, or one a task.
-    cross : array, (n_tasks, n_features)
-        ``X'y``.
-    labels : array, (n_tasks,)
-        ``y'y``.
-    beside : array, (matrices, n_nuisance, n_features)
-        ``Z'X``.
-    nuisance : array, (matrices, n_nuisance, n_nuisance)
-        ``Z'Z``.
-    explained : array, (n_tasks, n_nuisance)
-        ``Z'y``.
-    rows : int
-        The most roundings in a row that a sum has seen: terms of its longest block, and one for each block after it.
+    - `gram` (array, (matrices, panel cells)): ``X'X``, laid out for the kernels (`panels_to_square`); one matrix for
+      all tasks, or one a task.
+    - `cross`: ``X'y``.
+    - `labels`: ``y'y``.
+    - `beside` (array, (matrices, n_nuisance, n_features)): ``Z'X``.
+    - `nuisance` (array, (matrices, n_nuisance, n_nuisance)): ``Z'Z``.
+    - `explained`: ``Z'y``.
+    - `rows`: The most roundings in a row that a sum has seen: terms of its longest block, and one for each block after
+      it.
     """
 
     gram: Array
@@ -167,13 +160,9 @@ def leave_one_out(parts: Sequence[Moments], rest: Moments | None = None) -> Iter
 class ShiftedColumns:
     """All penalised columns of a design, packed: less their shifts, times the roots of the weights.
 
-    Attributes
-    ----------
-    x : array, (rows, features), Fortran order
-        Rows of the one matrix where it serves all tasks alike, or all samples.
-    shifts : array, (matrices, features)
-    offsets : array
-        Where the rows of each matrix begin.
+    - `x` (array, (rows, features), Fortran order): Rows of the one matrix where it serves all tasks alike, or all
+      samples.
+    - `offsets`: Where the rows of each matrix begin.
     """
 
     x: Array

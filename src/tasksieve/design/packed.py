@@ -15,12 +15,10 @@ Array = np.ndarray[Any, Any]
 class ColumnBlock:
     """Packed columns and the layout of flat vectors with respect to them.
 
-    Attributes
-    ----------
-    x : array, (rows, columns), Fortran order
-    offsets : where each task starts in a flat vector
-    shared : every task uses all rows of `x`
-    layout : changes when columns of `x` have been moved
+    - `x`: array, (rows, columns), Fortran order
+    - `offsets`: where each task starts in a flat vector
+    - `shared`: every task uses all rows of `x`
+    - `layout`: changes when columns of `x` have been moved
     """
 
     layout = 0
@@ -56,12 +54,7 @@ class ColumnBlock:
 
 
 class PackedColumns(ColumnBlock):
-    """A growing cache of columns of ``X~``: each is read from the data once while it stays in use.
-
-    Attributes
-    ----------
-    squared_norms : array, (columns, n_tasks)
-    """
+    """A growing cache of columns of ``X~``: each is read from the data once while it stays in use."""
 
     def __init__(self, design: Design) -> None:
         self.design = design

@@ -36,36 +36,21 @@ class Samples:
     With an intercept the unpenalised features are shifted by (about) their means before anything else is done with
     them: a feature with a large mean, a time stamp say, is an ordinary one then. The intercept takes the shift up.
 
-    Parameters
-    ----------
-    offsets : array of int, shape (n_tasks + 1,)
-        Where each task starts in a flat vector.
-    shared : bool
-        All tasks use all rows of the data.
-    weights : array, optional
-        Flat row weights; 0 = the row is absent from that task.
-    fit_intercept : bool
-    unpenalised : array of shape (rows of the data, k)
-        Raw columns that are never penalised.
-
-    Attributes
-    ----------
-    nuisance_columns : list of flat arrays
-        ``Z``: the constant, then the shifted unpenalised features.
-    nuisance_shifts : array of shape (n_nuisance, n_tasks)
-        What was subtracted from them.
-    basis : array of shape (n_basis, n_samples)
-        ``U``: flat rows, orthonormal within each task (zero where a task has fewer).
-    weighted_nuisance : array of shape (n_nuisance, n_samples)
-        ``diag(q) Z``.
-    from_basis : array of shape (n_tasks, n_nuisance, n_basis)
-        Turns coefficients of U into those of Z.
-    nuisance_sizes : array of shape (n_nuisance, n_tasks)
-        Norms of ``diag(q) Z``; infinite where a column has no coefficient in a task.
-    independence : array of shape (n_tasks,)
-        At most the smallest singular value of these columns, each of length 1.
-    dependent : list of Dependence
-        Unpenalised columns whose coefficient is fixed at 0, because others nearly explain them.
+    - `offsets` (array of int, shape (n_tasks + 1,)): Where each task starts in a flat vector.
+    - `shared`: All tasks use all rows of the data.
+    - `weights`: Flat row weights; 0 = the row is absent from that task.
+    - `unpenalised` (array of shape (rows of the data, k)): Raw columns that are never penalised.
+    - `nuisance_columns` (list of flat arrays): ``Z``: the constant, then the shifted unpenalised features.
+    - `nuisance_shifts` (array of shape (n_nuisance, n_tasks)): What was subtracted from them.
+    - `basis` (array of shape (n_basis, n_samples)): ``U``: flat rows, orthonormal within each task (zero where a task
+      has fewer).
+    - `weighted_nuisance` (array of shape (n_nuisance, n_samples)): ``diag(q) Z``.
+    - `from_basis` (array of shape (n_tasks, n_nuisance, n_basis)): Turns coefficients of U into those of Z.
+    - `nuisance_sizes` (array of shape (n_nuisance, n_tasks)): Norms of ``diag(q) Z``; infinite where a column has no
+      coefficient in a task.
+    - `independence` (array of shape (n_tasks,)): At most the smallest singular value of these columns, each of length
+      1.
+    - `dependent`: Unpenalised columns whose coefficient is fixed at 0, because others nearly explain them.
     """
 
     def __init__(

@@ -35,14 +35,11 @@ class Centred:
     """Columns without their offsets, ``x = shift + scale x^``, and without what nuisance columns explain of them,
     ``q x^ = x~ + U loadings``. Shifts are in the units of the data: stored coefficients meet them there, exactly.
 
-    Attributes
-    ----------
-    columns : array, (rows, columns), Fortran order
-        ``x~``. One matrix per task, or weights that differ between tasks: as many rows as samples. Otherwise
-        (`Samples.uniform`) the rows of the one matrix.
-    squares, shifts, sizes : arrays, (columns, tasks), or (columns, 1) where all tasks agree
-        ``||x~||^2``, the shifts, and the norms of ``q x^``.
-    loadings : array, (n_basis, columns, tasks or 1)
+    - `columns` (array, (rows, columns), Fortran order): ``x~``. One matrix per task, or weights that differ between
+      tasks: as many rows as samples. Otherwise (`Samples.uniform`) the rows of the one matrix.
+    - `squares`, `shifts`, `sizes` (arrays, (columns, tasks), or (columns, 1) where all tasks agree): ``||x~||^2``, the
+      shifts, and the norms of ``q x^``.
+    - `loadings`: array, (n_basis, columns, tasks or 1)
     """
 
     columns: Array
@@ -60,16 +57,9 @@ class LocalShard:
     which is never formed as a whole: the least-squares and the dual problem over penalised coefficients are the
     ordinary ones in ``X~`` (mathematics, section 1).
 
-    Parameters
-    ----------
-    storage : ColumnStorage
-        The raw numbers, rows in task order.
-    samples : Samples
-    standardize : bool
-        Divide every column, task by task, by its weighted standard deviation.
-    unpenalised : array of int
-        Columns of this shard that are nuisance: their products are never asked for.
-    n_threads : int
+    - `storage`: The raw numbers, rows in task order.
+    - `standardize`: Divide every column, task by task, by its weighted standard deviation.
+    - `unpenalised`: Columns of this shard that are nuisance: their products are never asked for.
     """
 
     #: whether a pass is so cheap that one may be made at every value (`path.lean`)

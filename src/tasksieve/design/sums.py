@@ -53,21 +53,10 @@ def _counted(cells: Array, weights: Array | None) -> tuple[Array | None, Array, 
 class RowSums:
     """Sums over the rows of tasks that have a matrix each, cut into folds.
 
-    Parameters
-    ----------
-    n_features : int
-    n_folds : int
-    shift : bool
-        False: sums of the columns as they are, for models without intercepts.
-    n_threads : int
-
-    Attributes
-    ----------
-    shifts, label_shifts : arrays, (n_tasks, n_features), (n_tasks,)
-    counts : array of int, (n_tasks, n_folds)
-        Rows.
-    largest_block : int
-        The most rows that were copied at a time.
+    - `shift`: False: sums of the columns as they are, for models without intercepts.
+    - `shifts`, `label_shifts`: arrays, (n_tasks, n_features), (n_tasks,)
+    - `counts` (array of int, (n_tasks, n_folds)): Rows.
+    - `largest_block`: The most rows that were copied at a time.
     """
 
     def __init__(self, n_features: int, n_folds: int = 1, *, shift: bool = True, n_threads: int = 1) -> None:
@@ -329,11 +318,8 @@ class SharedSums:
 class Gathered:
     """Moments of all features and the constant, and what they are about.
 
-    Attributes
-    ----------
-    moments : Moments
-        The constant is the only nuisance column.
-    shifts, label_shifts : arrays, (matrices, n_features), (n_tasks,)
+    - `moments`: The constant is the only nuisance column.
+    - `shifts`, `label_shifts`: arrays, (matrices, n_features), (n_tasks,)
     """
 
     moments: Moments
@@ -417,14 +403,10 @@ class Gathered:
 def sums_at_once(x: Array, y: Array, root: Array, offsets: Array, *, shift: bool, n_threads: int) -> Gathered:
     """What rows amount to that are here all together, about their means.
 
-    Parameters
-    ----------
-    x, y : arrays, (rows, n_features) and (rows, n_tasks), Fortran order
-        Overwritten. Where there is a matrix for each task, y has one column.
-    root : array, (rows,)
-        Roots of the weights.
-    offsets : array of int
-        Where the rows of each matrix begin.
+    - `x`, `y` (arrays, (rows, n_features) and (rows, n_tasks), Fortran order): Overwritten. Where there is a matrix for
+      each task, y has one column.
+    - `root`: Roots of the weights.
+    - `offsets`: Where the rows of each matrix begin.
     """
     matrices, count = len(offsets) - 1, x.shape[1]
     shifts, label_shifts = np.empty((count, matrices)), np.empty((y.shape[1], matrices))

@@ -101,17 +101,10 @@ def pfer_bound(
 class Levels:
     """What goes together: at most q features a half, stable from so many halves on, and how many are false on average.
 
-    Attributes
-    ----------
-    q : int
-    halves : int
-        m: a feature is stable if it was selected on at least so many.
-    threshold : float
-        m / 2B.
-    bound : float
-        Under the assumption.
-    bounds : dict
-        Under each of the assumptions; NaN where there is none.
+    - `halves`: m: a feature is stable if it was selected on at least so many.
+    - `threshold`: m / 2B.
+    - `bound`: Under the assumption.
+    - `bounds`: Under each of the assumptions; NaN where there is none.
     """
 
     q: int
@@ -136,11 +129,7 @@ def complete_levels(
     the threshold are known q is the largest, where pfer and q are known the threshold the smallest that keeps the
     bound. Three are checked.
 
-    Parameters
-    ----------
-    n_features, n_pairs, assumption
-        As in `pfer_bound`.
-    threshold, pfer, q : numbers, optional
+    - `n_features`, `n_pairs`, `assumption`: As in `pfer_bound`.
     """
     check_assumption(assumption)
     if pfer is not None:
@@ -217,15 +206,10 @@ def bound(n_features: int, q: int, halves: int, n_pairs: int, assumption: str) -
 
 @lru_cache(maxsize=4096)
 def largest_tail(rate: float, tail: int, size: int, r: float) -> float:
-    r"""D(rate, tail, size, r): the largest probability of {tail, ..., size} under an r-concave law on {0, ..., size}
+    """D(rate, tail, size, r): the largest probability of {tail, ..., size} under an r-concave law on {0, ..., size}
     with a mean of at most rate * size.
 
-    Parameters
-    ----------
-    rate : float
-    tail, size : int
-    r : float
-        Negative.
+    - `r`: Negative.
     """
     # The extremal law is c (a + i)^(1/r) on 0..k and a free mass at k + 1 (Shah and Samworth 2013, appendix). Its mean
     # fixes c; a runs between the values at which that mass is none, a_k, and continues the law, a_(k + 1).

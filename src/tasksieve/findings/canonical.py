@@ -22,12 +22,9 @@ Array = np.ndarray[Any, Any]
 class Canonical:
     """Rows of X in an order of their own, and what the streams of random numbers are seeded with.
 
-    Attributes
-    ----------
-    rows : list of int arrays
-        Task by task, or once for a matrix shared by all tasks: the observed rows, as X is stored.
-    seeds : list of tuples of int
-        One for each of them.
+    - `rows` (list of int arrays): Task by task, or once for a matrix shared by all tasks: the observed rows, as X is
+      stored.
+    - `seeds` (list of tuples of int): One for each of them.
     """
 
     rows: list[Array]

@@ -196,15 +196,8 @@ def check_comparison(
 class _Plan:
     """What is compared, by which folds, and that it can be.
 
-    Attributes
-    ----------
-    shared : cross-validated estimator
-    data : TaskData
-        The rows as they are told apart and judged.
-    nest : NestedFolds
-    outer : int array of shape (N,)
-        The outer fold of each sample.
-    n_inner, seed : int
+    - `data`: The rows as they are told apart and judged.
+    - `outer` (int array of shape (N,)): The outer fold of each sample.
     """
 
     shared: Any

@@ -57,15 +57,9 @@ class Judged:
 class Contenders:
     """The models, and the rows that they are judged on.
 
-    Parameters
-    ----------
-    model : cross-validated estimator
-    X, y, task
-        As they were given.
-    labels : TaskLabels
-        Numbers, -1 / +1 or codes of classes.
-    pooled : bool
-        Whether one model for all rows takes part.
+    - `X`, `y`, `task`: As they were given.
+    - `labels`: Numbers, -1 / +1 or codes of classes.
+    - `pooled`: Whether one model for all rows takes part.
     """
 
     def __init__(self, model: Any, X: Any, y: Any, task: Any, labels: TaskLabels, pooled: bool) -> None:
@@ -82,15 +76,9 @@ class Contenders:
     def fit(self, name: str, weights: Array, fold: Array, tell: Callable[[int], None] | None = None) -> Judged:
         """How well a contender that learns from some rows predicts all of them.
 
-        Parameters
-        ----------
-        name : str
-        weights : array of shape (N,)
-            0 for rows that it must not see.
-        fold : int array of shape (N,)
-            By which it chooses its strength; -1: never held out.
-        tell : callable, optional
-            Called with how many tasks are done, where each has a model of its own.
+        - `weights` (array of shape (N,)): 0 for rows that it must not see.
+        - `fold` (int array of shape (N,)): By which it chooses its strength; -1: never held out.
+        - `tell`: Called with how many tasks are done, where each has a model of its own.
         """
         labels = self._labels
         found = self._nothing()

@@ -30,13 +30,9 @@ _CONSTANT = 1e-12
 class GaussianCopies:
     """Random copies of the features of all tasks.
 
-    Parameters
-    ----------
-    columns : array of shape (n_rows, d)
-        X as it is stored.
-    covariance : "shrunk" or array of shape (d, d)
-    order : Canonical
-        Of the rows.
+    - `columns` (array of shape (n_rows, d)): X as it is stored.
+    - `covariance`: "shrunk" or array of shape (d, d)
+    - `order`: Of the rows.
     """
 
     def __init__(self, columns: Array, covariance: Any, order: Canonical) -> None:

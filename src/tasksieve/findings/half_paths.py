@@ -52,12 +52,7 @@ def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
 
     Steps of log alpha are even for the first four values, which lead to where about q features enter, and then grow.
 
-    Parameters
-    ----------
-    alpha_max : float
-    levels : array
-        At which strength each feature would enter the empty model, in any unit.
-    q : int
+    - `levels`: At which strength each feature would enter the empty model, in any unit.
     """
     highest = np.sort(levels)[::-1]
     spread = 0.0
@@ -72,20 +67,10 @@ def grid_of(alpha_max: float, levels: Array, q: int) -> Array:
 class Selectable:
     """What is selected, and counted, by a problem: penalised features, or groups of them.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Attributes
-    ----------
-    code : int array of shape (d,)
-        The number of each feature, or of its group; -1: never penalised.
-    count : int
-        p: how many there are.
-    size : int
-        Numbers are smaller than this.
-    groups : array or None
-        Names of the groups, by number.
+    - `code` (int array of shape (d,)): The number of each feature, or of its group; -1: never penalised.
+    - `count`: p: how many there are.
+    - `size`: Numbers are smaller than this.
+    - `groups`: Names of the groups, by number.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -119,13 +104,8 @@ class Selectable:
 class Entries:
     """The first features (or groups) that the path of a half used, in the order in which it did.
 
-    Attributes
-    ----------
-    numbers : int array
-    alphas : array
-        At which they were first used, not increasing.
-    n_open : int
-        Values that were not solved as asked.
+    - `alphas`: At which they were first used, not increasing.
+    - `n_open`: Values that were not solved as asked.
     """
 
     numbers: Array
@@ -147,14 +127,8 @@ class Followed:
 class HalfPaths:
     """The paths of halves.
 
-    Parameters
-    ----------
-    model : PathEstimator
-        With the accuracy asked for.
-    data : TaskData
-    selectable : Selectable
-    q : int
-        A path ends when so many were used.
+    - `model`: With the accuracy asked for.
+    - `q`: A path ends when so many were used.
     """
 
     def __init__(self, model: PathEstimator, data: TaskData, selectable: Selectable, q: int) -> None:
@@ -166,13 +140,8 @@ class HalfPaths:
     def follow(self, halves: Halves, n_jobs: int, tell: Callable[[int, int], None] | None = None) -> Followed:
         """The entries of all halves; after a KeyboardInterrupt of those that were finished.
 
-        Parameters
-        ----------
-        halves : Halves
-        n_jobs : int
-            Threads.
-        tell : callable, optional
-            ``tell(done, total)`` after each half.
+        - `n_jobs`: Threads.
+        - `tell`: ``tell(done, total)`` after each half.
         """
         found = Followed([None] * len(halves))
         known_by = self._known_by(n_jobs)

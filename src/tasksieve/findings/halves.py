@@ -36,16 +36,11 @@ _ATTEMPTS = 1000  # at drawing halves in which every task has rows
 class Halves:
     """Pairs of complementary halves; the halves of pair b are 2b and 2b + 1.
 
-    Attributes
-    ----------
-    first : bool array of shape (n_pairs, n_units)
-        Whether a unit is in the first half of a pair; otherwise it is in the second.
-    unit : int array of shape (N,)
-        The unit of each entry of the flat sample space; -1: in neither half.
-    dropped : list
-        Labels of tasks that are in neither half, being too small.
-    words : str
-        How they were drawn.
+    - `first` (bool array of shape (n_pairs, n_units)): Whether a unit is in the first half of a pair; otherwise it is
+      in the second.
+    - `unit` (int array of shape (N,)): The unit of each entry of the flat sample space; -1: in neither half.
+    - `dropped`: Labels of tasks that are in neither half, being too small.
+    - `words`: How they were drawn.
     """
 
     first: Array
@@ -69,17 +64,11 @@ def draw_halves(
 ) -> Halves:
     """Draw pairs of complementary halves, each task in both.
 
-    Parameters
-    ----------
-    data : TaskData
-        Rows of weight 0 are absent.
-    n_pairs : int
-    random_state : int, RandomState, Generator or None
-        None is 0.
-    groups : array of shape (n,), or list of such, optional
-        Any labels, one per row of X: rows of one group, relatives say, are in the same half, in all tasks.
-    small_tasks : {"error", "drop"}
-        What to do about tasks that cannot be halved.
+    - `data`: Rows of weight 0 are absent.
+    - `random_state` (int, RandomState, Generator or None): None is 0.
+    - `groups` (array of shape (n,), or list of such): Any labels, one per row of X: rows of one group, relatives say,
+      are in the same half, in all tasks.
+    - `small_tasks` ({"error", "drop"}): What to do about tasks that cannot be halved.
     """
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     seed = read_seed(random_state)
@@ -142,14 +131,8 @@ def _halve(
 class _Crowd:
     """Units in an order that depends on nothing but what their rows hold.
 
-    Parameters
-    ----------
-    data : TaskData
-    samples : int array
-        Entries of the flat sample space that are drawn.
-    unit : int array
-        The unit of each of them, from 0.
-    n_units : int
+    - `samples`: Entries of the flat sample space that are drawn.
+    - `unit`: The unit of each of them, from 0.
     """
 
     def __init__(self, data: TaskData, samples: Array, unit: Array, n_units: int) -> None:

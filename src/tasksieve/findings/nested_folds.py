@@ -20,18 +20,9 @@ Array = np.ndarray[Any, Any]
 class NestedFolds:
     """Deals units into folds, as often as it is asked.
 
-    Parameters
-    ----------
-    data : TaskData
-        Rows of weight 0 are absent.
-    groups : labels of the rows of X, optional
-    seed : int
-
-    Attributes
-    ----------
-    unit : int array of shape (N,)
-        The unit of each sample, in an order that is theirs alone.
-    n_units : int
+    - `data`: Rows of weight 0 are absent.
+    - `groups`: labels of the rows of X
+    - `unit` (int array of shape (N,)): The unit of each sample, in an order that is theirs alone.
     """
 
     def __init__(self, data: TaskData, groups: Any, seed: int) -> None:
@@ -68,13 +59,8 @@ class NestedFolds:
     def deal(self, chosen: Array, n_folds: int, *key: int) -> Array:
         """The fold of each sample, -1 for those never held out: without them a task could not be learned.
 
-        Parameters
-        ----------
-        chosen : bool array of shape (N,)
-            Samples that are dealt.
-        n_folds : int
-        key : int
-            Which deal it is.
+        - `chosen` (bool array of shape (N,)): Samples that are dealt.
+        - `key`: Which deal it is.
         """
         inside = np.flatnonzero(chosen & self._observed)
         stream = np.random.default_rng([self._seed, *key, *self._words])

@@ -38,12 +38,7 @@ class _Segment:
 class PermutedLevels:
     """The smallest strength with an empty solution, for labels in other orders.
 
-    Parameters
-    ----------
-    data : TaskData
-    problem : Problem
-        Of the labels as they are.
-    n_jobs : int, optional
+    - `problem`: Of the labels as they are.
     """
 
     def __init__(self, data: TaskData, problem: Problem, n_jobs: int | None = None) -> None:

@@ -9,12 +9,8 @@ from collections.abc import Sequence
 class TimeLeft:
     """An estimate of seconds, for people who wait; nothing is decided by it.
 
-    Parameters
-    ----------
-    kinds : sequence of str
-        Of each piece of the work: pieces of one kind take about as long as each other.
-    at_once : int
-        Pieces that are worked on at the same time.
+    - `kinds`: Of each piece of the work: pieces of one kind take about as long as each other.
+    - `at_once`: Pieces that are worked on at the same time.
     """
 
     def __init__(self, kinds: Sequence[str], at_once: int = 1) -> None:

@@ -25,16 +25,10 @@ class NoFit(ValueError):
 class TaskFit:
     """Coefficients of one task, and the rows they were fitted to.
 
-    Attributes
-    ----------
-    coef : array of shape (k,)
-    intercept : float
-    scores : array of shape (n,)
-        ``x . coef + intercept + offset``.
-    unique : bool
-        Whether no other coefficients fit as well; else these have the smallest norm, columns being of length 1.
-    basis : array of shape (m, n)
-        Orthonormal, of what constant and features can add to the weighted scores.
+    - `coef`: array of shape (k,)
+    - `scores` (array of shape (n,)): ``x . coef + intercept + offset``.
+    - `unique`: Whether no other coefficients fit as well; else these have the smallest norm, columns being of length 1.
+    - `basis` (array of shape (m, n)): Orthonormal, of what constant and features can add to the weighted scores.
     """
 
     coef: Array
@@ -57,17 +51,11 @@ def fit_task(
 ) -> TaskFit:
     """Minimise the loss of observed rows, or with least squares that plus ``total weight ridge/2 ||coef||^2``.
 
-    Parameters
-    ----------
-    loss : Loss
-        Of numbers, counts or two classes.
-    columns : array of shape (n, k)
-    y, weights : arrays of shape (n,)
-        Labels as the loss has them; weights > 0.
-    offset : array of shape (n,), optional
-    fit_intercept : bool
-    ridge, positive : float, bool
-        For least squares only.
+    - `loss`: Of numbers, counts or two classes.
+    - `columns`: array of shape (n, k)
+    - `y`, `weights` (arrays of shape (n,)): Labels as the loss has them; weights > 0.
+    - `offset`: array of shape (n,)
+    - `ridge`, `positive`: For least squares only.
     """
     count = columns.shape[1]
     design = Design(

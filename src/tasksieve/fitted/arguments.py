@@ -146,9 +146,7 @@ def given_grid(alphas: Any) -> np.ndarray:
 def check_parameters(estimator: Any) -> None:
     """Raise what ``fit`` would raise about the parameters of an estimator, whatever the data.
 
-    Parameters
-    ----------
-    estimator : estimator of this library
+    - `estimator`: estimator of this library
     """
     for check in ("_check_alpha", "_check_parameters"):
         if hasattr(estimator, check):

@@ -20,14 +20,10 @@ NOTHING = 1e-14
 class Ranked:
     """What classes are told apart by: an entry for every time that a row was held out.
 
-    Attributes
-    ----------
-    row : int array of shape (m,)
-        Which row it is about.
-    fold : int array of shape (m,)
-        Which model has judged it. Scores of different models are not compared with each other.
-    ranks : array of shape (m, K)
-        A column for each class, or one for the later of two.
+    - `row` (int array of shape (m,)): Which row it is about.
+    - `fold` (int array of shape (m,)): Which model has judged it. Scores of different models are not compared with each
+      other.
+    - `ranks` (array of shape (m, K)): A column for each class, or one for the later of two.
     """
 
     row: np.ndarray
@@ -38,12 +34,7 @@ class Ranked:
 class HeldOutRows:
     """What models made of rows that they had not seen, in the flat sample space: sums over the times held out.
 
-    Parameters
-    ----------
-    n_rows : int
-    measure : Measure
-    codes : int array of shape (N,), optional
-        Classes, from 0; None: numbers.
+    - `codes` (int array of shape (N,)): Classes, from 0; None: numbers.
     """
 
     def __init__(self, n_rows: int, measure: Measure, codes: np.ndarray | None = None) -> None:
@@ -94,10 +85,7 @@ def widening(tests: Sequence[np.ndarray], trainings: Sequence[np.ndarray]) -> fl
     With J folds that hold out :math:`n_2` rows and learn from :math:`n_1`, and n rows held out at all, the variance is
     multiplied by :math:`n / (J n_2) + n / n_1` (Nadeau and Bengio 2003): :math:`1 + K / (K - 1)` for K folds.
 
-    Parameters
-    ----------
-    tests, trainings : sequences of arrays
-        For each fold, which samples it holds out and learns from (not 0).
+    - `tests`, `trainings`: For each fold, which samples it holds out and learns from (not 0).
     """
     held, learned = (np.array([np.count_nonzero(part) for part in parts]) for parts in (tests, trainings))
     n_rows = int(np.count_nonzero(np.logical_or.reduce([part != 0 for part in tests])))
@@ -123,24 +111,13 @@ def assess(
 ) -> HeldOutQuality:
     """The quality of predictions of held-out rows.
 
-    Parameters
-    ----------
-    labels : TaskLabels
-    found : HeldOutRows
-    weights : array of shape (N,)
-        Of the samples, in judging them.
-    loss : str
-        Name of the loss.
-    rooted : bool
-        Whether a task's loss is the root of the mean.
-    units : int array of shape (N,)
-        Samples of one unit are not independent.
-    factor : float
-        Of the standard errors (`widening`).
-    null : HeldOutRows, optional
-        The same rows, judged by the null models of the same folds.
-    **words
-        ``unit``, ``folds``, ``n_tried``, ``tuned``, ``null_covariates`` of `HeldOutQuality`.
+    - `weights` (array of shape (N,)): Of the samples, in judging them.
+    - `loss`: Name of the loss.
+    - `rooted`: Whether a task's loss is the root of the mean.
+    - `units` (int array of shape (N,)): Samples of one unit are not independent.
+    - `factor`: Of the standard errors (`widening`).
+    - `null`: The same rows, judged by the null models of the same folds.
+    - `**words`: ``unit``, ``folds``, ``n_tried``, ``tuned``, ``null_covariates`` of `HeldOutQuality`.
     """
     rows = np.flatnonzero((weights > 0.0) & (found.times > 0.0))
     cells = Cells(labels.task_of_sample[rows], weights[rows], units[rows], labels.n_tasks, factor)
@@ -190,17 +167,11 @@ class Part:
 class Cells:
     """Held-out rows, or sums of such: of which task and unit each is, and its weight.
 
-    Parameters
-    ----------
-    task : int array of shape (m,)
-        Increasing.
-    weights : array of shape (m,)
-    units : int array of shape (m,)
-    n_tasks : int
-    factor : float
-        Of the standard errors.
-    rows : int array of shape (m,), optional
-        How many rows each is; 1 by default.
+    - `task` (int array of shape (m,)): Increasing.
+    - `weights`: array of shape (m,)
+    - `units`: int array of shape (m,)
+    - `factor`: Of the standard errors.
+    - `rows` (int array of shape (m,)): How many rows each is; 1 by default.
     """
 
     def __init__(

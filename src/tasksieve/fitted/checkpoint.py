@@ -101,10 +101,7 @@ def checkpoint(store: str | os.PathLike[str] | FoldStore) -> Iterator[FoldStore]
 class FolderStore:
     """Finished folds in a folder, one small file each; a file is there as a whole or not at all.
 
-    Parameters
-    ----------
-    folder : path
-        Made with the first fold.
+    - `folder`: Made with the first fold.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -167,12 +164,7 @@ def keeping() -> bool:
 def kept(name: str, facts: Any, compute: Callable[[], Arrays]) -> Arrays:
     """What ``compute()`` gives, or what the store of the `checkpoint` block around this call remembers of it.
 
-    Parameters
-    ----------
-    name : str
-    facts : anything that can be pickled
-        All that the result depends on (but for the versions of the libraries).
-    compute : callable
+    - `facts` (anything that can be pickled): All that the result depends on (but for the versions of the libraries).
     """
     store = _store.get()
     if store is None:

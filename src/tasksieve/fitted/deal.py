@@ -49,14 +49,9 @@ def deal_rows(
     Each class of each task is spread over the folds as evenly as it can be, and so is each task. A row that is the only
     one of its class in its task is never held out.
 
-    Parameters
-    ----------
-    offsets : int array of shape (T + 1,)
-        Task t has the rows ``offsets[t]:offsets[t + 1]``.
-    classes : int array of shape (N,)
-        From 0; all 0 where targets are numbers.
-    observed : bool array of shape (N,)
-    n_folds, seed : int
+    - `offsets` (int array of shape (T + 1,)): Task t has the rows ``offsets[t]:offsets[t + 1]``.
+    - `classes` (int array of shape (N,)): From 0; all 0 where targets are numbers.
+    - `observed`: bool array of shape (N,)
     """
     fold = np.full(len(observed), NEVER)
     for t, (start, stop) in enumerate(pairwise(offsets.tolist())):
@@ -73,12 +68,7 @@ def deal_rows(
 def deal_task(n_rows: int, place: int, n_folds: int, seed: int) -> np.ndarray:
     """The folds of `deal_rows` for the observed rows of one task without classes, in as few bytes as they need.
 
-    Parameters
-    ----------
-    n_rows : int
-    place : int
-        Of the task among the tasks.
-    n_folds, seed : int
+    - `place`: Of the task among the tasks.
     """
     kind = np.int8 if n_folds <= 127 else np.int32
     fold = np.full(n_rows, NEVER, dtype=kind)
@@ -98,17 +88,9 @@ def deal_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int)
     share of its strata so far, or of two such to the one with fewer rows. A group that holds all rows of a stratum
     is never held out.
 
-    Parameters
-    ----------
-    strata : int array of shape (n,)
-        From 0: the task, or the class of a task, of each observed row.
-    groups : int array of shape (n,)
-        From 0: the group of each observed row.
-    n_folds, seed : int
-
-    Returns
-    -------
-    int array, one entry for each group
+    - `strata` (int array of shape (n,)): From 0: the task, or the class of a task, of each observed row.
+    - `groups` (int array of shape (n,)): From 0: the group of each observed row.
+    - returns int array, one entry for each group.
     """
     n_strata = int(strata.max()) + 1
     pairs, counts = np.unique(groups.astype(np.int64) * n_strata + strata, return_counts=True)

@@ -83,20 +83,12 @@ def make_folds(
 ) -> Folds:
     """Folds of a cross-validation.
 
-    Parameters
-    ----------
-    cv : int, None, splitter, or iterable of (train, test) row indices
-    y : as it was given
-        For splitters.
-    labels : TaskLabels
-    groups : labels of the rows of X, optional
-        Rows of one group are held out together.
-    random_state : int, RandomState, Generator or None
-        Seed of the shuffling.
-    like_scikit_learn : bool
-        Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
-    whole_tasks : bool
-        Whether a fold may hold out all rows of a task, because others speak for it.
+    - `cv`: int, None, splitter, or iterable of (train, test) row indices
+    - `y` (as it was given): For splitters.
+    - `groups` (labels of the rows of X): Rows of one group are held out together.
+    - `random_state` (int, RandomState, Generator or None): Seed of the shuffling.
+    - `like_scikit_learn`: Whether a whole number, a shared matrix and no groups mean unshuffled folds of its rows.
+    - `whole_tasks`: Whether a fold may hold out all rows of a task, because others speak for it.
     """
     cv = _read_cv(cv)
     named = None if groups is None else read_groups(groups, labels)

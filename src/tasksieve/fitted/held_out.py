@@ -19,14 +19,9 @@ from sklearn.utils.metaestimators import available_if
 class HeldOutTask:
     """Rows of one task that a model has not learned from.
 
-    Attributes
-    ----------
-    place : int
-        Of the task in ``tasks_``.
-    X, y
-        As a model of this task alone would be given them.
-    weights : ndarray or None
-        None where all are 1.
+    - `place`: Of the task in ``tasks_``.
+    - `X`, `y`: As a model of this task alone would be given them.
+    - `weights`: None where all are 1.
     """
 
     place: int
@@ -73,12 +68,8 @@ def score_or_nan(
 def mean_score(scorer: Callable[..., float], model: Any, tasks: list[HeldOutTask]) -> float:
     """Mean over tasks of the scores of a fitted model; tasks whose score is not defined (NaN) are left out.
 
-    Parameters
-    ----------
-    scorer : callable
-        It gets ``sample_weight`` where rows have weights and it takes them.
-    model : fitted estimator of this library
-    tasks : list of HeldOutTask
+    - `scorer`: It gets ``sample_weight`` where rows have weights and it takes them.
+    - `model`: fitted estimator of this library
     """
     scores = [score_or_nan(scorer, one_task(model, held.place), held.X, held.y, held.weights) for held in tasks]
     known = [score for score in scores if not np.isnan(score)]
@@ -98,11 +89,8 @@ def _has(name: str) -> Any:
 class OneTask(BaseEstimator):
     """Answers of one task of a fitted model.
 
-    Parameters
-    ----------
-    model : fitted estimator of this library
-    place : int
-        Of the task in ``tasks_``.
+    - `model`: fitted estimator of this library
+    - `place`: Of the task in ``tasks_``.
     """
 
     def __init__(self, model: Any = None, place: int = 0) -> None:

@@ -19,22 +19,13 @@ Array = np.ndarray
 class Measure:
     """How predictions of one task are judged; greater is better.
 
-    Attributes
-    ----------
-    name : str
-    least : int
-        Labels that it needs.
-    metric : callable
-        ``metric(y, predicted, weights)``.
-    of_scores : bool
-        Whether it judges ``x . w + b``, and not what is predicted.
-    row_losses : callable or None
-        ``row_losses(y, predicted)``: what the measure is 1 - the sum of, over that of the best constant; None where it
-        is the share of rows that are met.
-    constant_losses : callable or None
-        ``constant_losses(y, weights)``: the same of the best constant.
-    sizes : callable
-        Of labels, in the units of the losses: what rounding is relative to.
+    - `least`: Labels that it needs.
+    - `metric`: ``metric(y, predicted, weights)``.
+    - `of_scores`: Whether it judges ``x . w + b``, and not what is predicted.
+    - `row_losses`: ``row_losses(y, predicted)``: what the measure is 1 - the sum of, over that of the best constant;
+      None where it is the share of rows that are met.
+    - `constant_losses`: ``constant_losses(y, weights)``: the same of the best constant.
+    - `sizes`: Of labels, in the units of the losses: what rounding is relative to.
     """
 
     name: str

@@ -133,10 +133,7 @@ class TaskKFold(BaseEstimator):
 class TaskScorer:
     """Scorer that averages a metric over tasks; made by `task_scorer`.
 
-    Parameters
-    ----------
-    metric, sign, response_method, options
-        See `task_scorer`.
+    - `metric`, `sign`, `response_method`, `options`: See `task_scorer`.
     """
 
     def __init__(self, metric: Callable[..., float], sign: int, response_method: str, options: dict[str, Any]) -> None:
@@ -151,11 +148,8 @@ class TaskScorer:
     ) -> float:
         """Mean over tasks of the metric, larger is better.
 
-        Parameters
-        ----------
-        estimator : fitted estimator
-        X, y, task, sample_weight, offset
-            Rows in any form that the estimator's ``fit`` takes. Missing labels and rows of weight 0 are left out.
+        - `X`, `y`, `task`, `sample_weight`, `offset`: Rows in any form that the estimator's ``fit`` takes. Missing
+          labels and rows of weight 0 are left out.
         """
         labels = read_labels(count_rows(X), y, task, sample_weight, targets="labels", allow_empty=True)
         given = {} if task is None else {"task": task}
@@ -174,26 +168,15 @@ class TaskScorer:
     def set_score_request(self, *, task: Any = True, sample_weight: Any = None, offset: Any = None) -> TaskScorer:
         """Say which metadata a meta-estimator should pass, as scikit-learn's scorers do.
 
-        Parameters
-        ----------
-        task, sample_weight, offset : bool, str or None
-            True: pass it; False: do not; None: an error if it is given; str: pass what goes by that name.
-
-        Returns
-        -------
-        TaskScorer
-            Itself.
+        - `task`, `sample_weight`, `offset` (bool, str or None): True: pass it; False: do not; None: an error if it is
+          given; str: pass what goes by that name.
+        - returns: itself.
         """
         self._requests = {"task": task, "sample_weight": sample_weight, "offset": offset}
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """The metadata that this scorer asks for.
-
-        Returns
-        -------
-        MetadataRequest
-        """
+        """The metadata that this scorer asks for."""
         request = MetadataRequest(owner=self)
         for name, alias in self._requests.items():
             request.score.add_request(param=name, alias=alias)

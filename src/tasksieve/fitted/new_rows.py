@@ -31,20 +31,10 @@ def quality_on(
 
     Nothing is chosen by these rows, provided that they are new to the model: nobody can check that here.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    X, y, task, sample_weight, offset
-        Rows in any form that `fit` takes.
-    groups : array of shape (n,), optional
-        Labels that related rows share: they count as one in the standard errors.
-    null : fitted estimator, optional
-        The null model of the rows that the model was fitted to.
-
-    Returns
-    -------
-    HeldOutQuality
-        In the order of ``tasks_``, also of tasks without rows.
+    - `X`, `y`, `task`, `sample_weight`, `offset`: Rows in any form that `fit` takes.
+    - `groups` (array of shape (n,)): Labels that related rows share: they count as one in the standard errors.
+    - `null`: The null model of the rows that the model was fitted to.
+    - returns: in the order of ``tasks_``, also of tasks without rows.
     """
     labels = read_labels(count_rows(X), y, task, sample_weight, targets=model._raw_targets, allow_empty=True)
     told = {name: given for name, given in (("task", task), ("offset", offset)) if given is not None}

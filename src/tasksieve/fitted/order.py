@@ -38,14 +38,10 @@ def warn_of_order(
 ) -> None:
     """Give an `OrderWarning` where it is due.
 
-    Parameters
-    ----------
-    values : array of shape (N, m)
-        Targets; of several classes, an indicator each.
-    offsets : int array of shape (T + 1,)
-    observed : bool array of shape (N,)
-    tasks : T labels
-    held_out : bool arrays of shape (N,), one for each fold
+    - `values` (array of shape (N, m)): Targets; of several classes, an indicator each.
+    - `offsets`: int array of shape (T + 1,)
+    - `observed`: bool array of shape (N,)
+    - `held_out`: bool arrays of shape (N,), one for each fold
     """
     found, strongest = [], 0.0
     for t, task in enumerate(tasks):

@@ -25,20 +25,11 @@ _PLAIN = (str, bool, int, float, type(None))  # immutable: no copy is needed
 class Parameter:
     """A parameter that several estimators have.
 
-    Parameters
-    ----------
-    name : str
-    kind : str
-        Its type in the words of the documentation.
-    default : object
-    text : str
-        What it is for.
-    check : callable, optional
-        ``check(value, name)`` raises where the value is not allowed.
-    option : str, optional
-        The option of the command line, where it is not ``--name``.
-    help : str, optional
-        What the command line says of it, where that is not ``text``.
+    - `kind`: Its type in the words of the documentation.
+    - `text`: What it is for.
+    - `check`: ``check(value, name)`` raises where the value is not allowed.
+    - `option`: The option of the command line, where it is not ``--name``.
+    - `help`: What the command line says of it, where that is not ``text``.
     """
 
     name: str

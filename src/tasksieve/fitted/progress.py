@@ -111,12 +111,8 @@ def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None]
 
     None if nobody listens.
 
-    Parameters
-    ----------
-    label, unit : str
-        As in `Progress`.
-    verbose : bool or int
-        Whether lines are to be printed, whoever else watches: about one a second, with 2 and more all of them.
+    - `label`, `unit`: As in `Progress`.
+    - `verbose`: Whether lines are to be printed, whoever else watches: about one a second, with 2 and more all of them.
     """
     watchers = _watchers.get() + ((Lines(1.0 if verbose == 1 else 0.0),) if verbose else ())
     if not watchers:
@@ -134,11 +130,7 @@ def reporter(label: str, unit: str, verbose: Any = False) -> Callable[..., None]
 class Lines:
     """A watcher that prints lines on stderr: not more than one in so many seconds, but always the last.
 
-    Parameters
-    ----------
-    every : float, default=1.0
-    last : bool, default=True
-        Whether the end of a piece of work is always worth a line.
+    - `last`: Whether the end of a piece of work is always worth a line.
     """
 
     def __init__(self, every: float = 1.0, last: bool = True) -> None:

@@ -49,13 +49,9 @@ class ScaleWarning(UserWarning):
 def warn_scales(design: Design, storage: Any, feature_weights: np.ndarray | None, names: np.ndarray | None) -> None:
     """Warn of columns whose scales are not comparable; after a solve, so that all norms are known.
 
-    Parameters
-    ----------
-    design : Design
-        Of a model that does not standardise.
-    storage : ColumnStorage
-    feature_weights : array of shape (d,), optional
-    names : array of shape (d,), optional
+    - `design`: Of a model that does not standardise.
+    - `feature_weights`: array of shape (d,)
+    - `names`: array of shape (d,)
     """
     if storage.sparse or storage.dtype.type in SMALL_TYPES or _comparable(*design.norm_range()):
         return

@@ -24,23 +24,16 @@ class LinearState:
     Every answer of a fitted model comes from one such state. A model that goes on learning hands out a new one for
     each answer, so that no answer mixes what was learned before and after.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (T, d), with more than two classes (K, T, d)
-        Where tasks have different classes, and one more than two: a list of T arrays of shape (K_t, d).
-    intercept : ndarray of shape (T,) or (K, T), or list of T arrays
-    tasks : ndarray of shape (T,)
-    classes : ndarray of labels, list of such (None: not known), one per task, or None where numbers are predicted
-    single : bool
-        Fitted to a 1-D y without ``task``: predictions of the one task are 1-D, too.
-    owner : str
-        Whose state it is, for messages.
-    joint : bool
-        Whether several classes are judged together, not one by one against the rest.
-    needs_offset : bool
-        Fitted with an offset: scores without one would be of another kind.
-    fills : Fills, optional
-        What stands for missing genotypes.
+    - `coef` (ndarray of shape (T, d), with more than two classes (K, T, d)): Where tasks have different classes, and
+      one more than two: a list of T arrays of shape (K_t, d).
+    - `intercept`: ndarray of shape (T,) or (K, T), or list of T arrays
+    - `tasks`: ndarray of shape (T,)
+    - `classes`: ndarray of labels, list of such (None: not known), one per task, or None where numbers are predicted
+    - `single`: Fitted to a 1-D y without ``task``: predictions of the one task are 1-D, too.
+    - `owner`: Whose state it is, for messages.
+    - `joint`: Whether several classes are judged together, not one by one against the rest.
+    - `needs_offset`: Fitted with an offset: scores without one would be of another kind.
+    - `fills`: What stands for missing genotypes.
     """
 
     coef: Any
@@ -116,15 +109,11 @@ class LinearState:
         Where tasks have different classes, and one more than two: always a list by task, (n, K_t) without ``task``, and
         with it the scores of that task's rows.
 
-        Parameters
-        ----------
-        X : matrix, or list of matrices (one per task)
-        task : array of shape (n,), or None
-        read : callable
-            ``read(X, name)`` gives the rows in the form that ``score`` takes, something with a ``shape``.
-        score : callable
-            With the arguments of `tasksieve.tasks.linear_scores`.
-        offset : float, or array or list in the form of the scores, optional
+        - `X`: matrix, or list of matrices (one per task)
+        - `task`: array of shape (n,), or None
+        - `read`: ``read(X, name)`` gives the rows in the form that ``score`` takes, something with a ``shape``.
+        - `score`: With the arguments of `tasksieve.tasks.linear_scores`.
+        - `offset`: float, or array or list in the form of the scores
         """
         if self.needs_offset and offset is None:
             raise ValueError(

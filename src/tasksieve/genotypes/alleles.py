@@ -35,18 +35,11 @@ def ambiguous(first: str, second: str) -> bool:
 class Matched:
     """Where each variant of a reference is in a file.
 
-    Attributes
-    ----------
-    place : int array
-        Its row in the .bim file, -1 where it is not there.
-    flip : bool array
-        The file counts the other allele.
-    clashing : int
-        Variants at the same place with other alleles.
-    repeated : int
-        Variants that the file has more than once.
-    turned : int
-        Variants told on the other strand.
+    - `place`: Its row in the .bim file, -1 where it is not there.
+    - `flip`: The file counts the other allele.
+    - `clashing`: Variants at the same place with other alleles.
+    - `repeated`: Variants that the file has more than once.
+    - `turned`: Variants told on the other strand.
     """
 
     place: Array

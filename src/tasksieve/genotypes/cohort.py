@@ -20,16 +20,10 @@ Array = np.ndarray[Any, Any]
 class Cohort:
     """People, and where their calls of each variant lie.
 
-    Attributes
-    ----------
-    name : str
-    files : list of CallFile
-    rows : list of int arrays
-        For each file the lines of its .fam, in the cohort's order of people.
-    home, place : int arrays of shape (d,)
-        The file of each variant, and its line in the .bim there; -1: it is in none.
-    flip : uint8 array of shape (d,)
-        1 where the file counts the other allele.
+    - `rows` (list of int arrays): For each file the lines of its .fam, in the cohort's order of people.
+    - `home`, `place` (int arrays of shape (d,)): The file of each variant, and its line in the .bim there; -1: it is in
+      none.
+    - `flip` (uint8 array of shape (d,)): 1 where the file counts the other allele.
     """
 
     name: str

@@ -20,17 +20,9 @@ CHROMOSOMES = (*(str(k) for k in range(1, 27)), "X", "Y", "XY", "MT")
 class BedFile:
     """Calls of a .bed file, mapped, not read.
 
-    Parameters
-    ----------
-    prefix : str
-        Of the three files; ``.bed`` at its end is left out.
-
-    Attributes
-    ----------
-    prefix : str
-    people, variants : Table
-        The .fam and the .bim file.
-    calls : memory map of uint8, shape (variants, bytes)
+    - `prefix`: Of the three files; ``.bed`` at its end is left out.
+    - `people`, `variants`: The .fam and the .bim file.
+    - `calls`: memory map of uint8, shape (variants, bytes)
     """
 
     suffix = ".bed"

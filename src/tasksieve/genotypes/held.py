@@ -49,12 +49,7 @@ class HeldCalls:
 class CallSource(ABC):
     """A file whose tables are known, and whose calls are read when it is clear which of them are needed.
 
-    Attributes
-    ----------
-    prefix : str
-    people, variants : Table
-    dropped : dict
-        Variants of the file that are not in `variants`, by reason.
+    - `dropped`: Variants of the file that are not in `variants`, by reason.
     """
 
     prefix: str

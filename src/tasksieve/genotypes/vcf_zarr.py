@@ -22,10 +22,7 @@ ABSENT = -2  # in the place of an allele: the call is of fewer copies
 class VcfZarr(CallSource):
     """Calls of a store; variants with more than two alleles are left out and counted.
 
-    Parameters
-    ----------
-    prefix : str
-        Path of the store.
+    - `prefix`: Path of the store.
     """
 
     suffix = ""

@@ -63,16 +63,12 @@ def certify_stored(
 ) -> StoredCertificate:
     """Certify coefficients, intercepts and a dual point in one pass over the rows.
 
-    Parameters
-    ----------
-    problem : GraphProblem
-    w : array of shape (n_tasks, width)
-        Its last column is not read where there is a constant feature: the intercepts tell.
-    intercept : array of shape (n_tasks,)
-    beta : array of shape (n_samples,)
-        Feasible (`feasible`).
-    apart : float
-        Only for tables too large to be measured (`is_measured`): bound of ``||W - M V||`` in the metric of I + L.
+    - `w` (array of shape (n_tasks, width)): Its last column is not read where there is a constant feature: the
+      intercepts tell.
+    - `intercept`: array of shape (n_tasks,)
+    - `beta` (array of shape (n_samples,)): Feasible (`feasible`).
+    - `apart`: Only for tables too large to be measured (`is_measured`): bound of ``||W - M V||`` in the metric of I +
+      L.
     """
     scores, sizes = np.empty(problem.n_samples), np.empty(problem.n_samples)
     v = np.empty(w.shape) if is_measured(problem) else None
@@ -174,14 +170,9 @@ def rebuilt_distance(problem: Any, sizes: float, length: float, penalty: float) 
 
     V, then M V are computed and rounded; the inverse M itself is off by as much as (I + L) M is off the identity.
 
-    Parameters
-    ----------
-    sizes : float
-        `dual_sizes` of beta.
-    length : float
-        Upper bound of the norm of V.
-    penalty : float
-        ½ <W, (I + L) W>.
+    - `sizes`: `dual_sizes` of beta.
+    - `length`: Upper bound of the norm of V.
+    - `penalty`: ½ <W, (I + L) W>.
     """
     unit = 2.0**-24 if problem.dtype == np.float32 else 2.0**-53
     coupling, similarity, tasks = problem.coupling, problem.similarity, problem.n_tasks

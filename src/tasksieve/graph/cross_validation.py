@@ -282,11 +282,8 @@ class GraphModelCV(CertifiedMachine, GraphRows):
 class _Along:
     """What a fold has found along the values of C.
 
-    Attributes
-    ----------
-    losses : ndarray of shape (K,)
-        Held-out losses, or scores times -1.
-    scores : ndarray of shape (K, machines, held-out samples)
+    - `losses` (ndarray of shape (K,)): Held-out losses, or scores times -1.
+    - `scores`: ndarray of shape (K, machines, held-out samples)
     """
 
     losses: np.ndarray

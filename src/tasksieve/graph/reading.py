@@ -30,19 +30,12 @@ class Shape:
 class GraphData:
     """Rows, targets and graph.
 
-    Attributes
-    ----------
-    source : ndarray, CSR matrix or StringSource
-    labels : TaskLabels
-    targets : list of ndarray
-        Numbers, or -1 / +1: one for each machine (more than two classes: one per class), in the order of the labels.
-    tasks : ndarray of shape (T,)
-        Those of the graph, in its order.
-    place : int64 ndarray
-        Where each task of the labels is among them.
-    graph : ndarray of shape (T, T)
-        Its weights.
-    shape : Shape
+    - `source`: ndarray, CSR matrix or StringSource
+    - `targets`: Numbers, or -1 / +1: one for each machine (more than two classes: one per class), in the order of the
+      labels.
+    - `tasks` (ndarray of shape (T,)): Those of the graph, in its order.
+    - `place`: Where each task of the labels is among them.
+    - `graph` (ndarray of shape (T, T)): Its weights.
     """
 
     source: Any
@@ -89,13 +82,8 @@ class GraphData:
     ) -> Iterator[GraphProblem]:
         """The problem of each machine in turn.
 
-        Parameters
-        ----------
-        C, strength : float
-        weights : ndarray
-            Of the samples, in the order of the labels.
-        chosen : int64 ndarray, optional
-            The samples of which there is a problem, increasing, in the order of the graph: no row is copied.
+        - `weights`: Of the samples, in the order of the labels.
+        - `chosen`: The samples of which there is a problem, increasing, in the order of the graph: no row is copied.
         """
         with np.errstate(over="ignore", under="ignore"):
             cost = C * weights

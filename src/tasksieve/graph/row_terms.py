@@ -32,12 +32,8 @@ class RowTerms:
 def row_terms(name: str, epsilon: float, z: Array, e: Array, y: Array, c: Array, beta: Array) -> RowTerms:
     """For weights c > 0 and a feasible beta (`feasible`).
 
-    Parameters
-    ----------
-    name : str
-        Of the loss, as in `LOSSES`.
-    z, e : arrays
-        Scores and bounds of their errors.
+    - `name`: Of the loss, as in `LOSSES`.
+    - `z`, `e`: Scores and bounds of their errors.
     """
     found: RowTerms = _FORMS[name](epsilon, z, e, y, c, beta)
     found.error = found.error * (1.0 + gamma(16)) + gamma(16) * found.loss

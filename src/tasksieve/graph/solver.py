@@ -58,23 +58,14 @@ COLUMNS = 1 << 13  # columns of all tasks that are worked on together: they stay
 class GraphProblem:
     """Rows, targets and weights in the flat sample space, and the coupling of the tasks.
 
-    Attributes
-    ----------
-    source : ndarray, CSR matrix, or a prepared string source (see `StringSource`)
-    offsets : int64 ndarray of shape (T + 1,)
-        Task t is the slice ``offsets[t]:offsets[t + 1]`` of the samples.
-    row_of : int64 ndarray or None
-        Row of the source that each sample is; None: the sample's own number.
-    y, c : float64 ndarrays
-        Targets (-1 / +1 for classes) and weights, C included; 0 leaves a sample out.
-    coupling, similarity : ndarrays of shape (T, T)
-        I + L and its inverse M.
-    loss : str
-    epsilon : float
-    bias : float
-        Size of the constant feature; 0: none.
-    rows, squares
-        `kernel_rows` of the source and `row_squares`, where another problem on the same rows has them already.
+    - `source`: ndarray, CSR matrix, or a prepared string source (see `StringSource`)
+    - `offsets` (int64 ndarray of shape (T + 1,)): Task t is the slice ``offsets[t]:offsets[t + 1]`` of the samples.
+    - `row_of` (int64 ndarray or None): Row of the source that each sample is; None: the sample's own number.
+    - `y`, `c`: Targets (-1 / +1 for classes) and weights, C included; 0 leaves a sample out.
+    - `coupling`, `similarity` (ndarrays of shape (T, T)): I + L and its inverse M.
+    - `bias`: Size of the constant feature; 0: none.
+    - `rows`, `squares`: `kernel_rows` of the source and `row_squares`, where another problem on the same rows has them
+      already.
     """
 
     source: Any
@@ -256,16 +247,10 @@ def kernel_rows(source: Any, threads: int = 1) -> Any:
 class Solution:
     """W with its certificate; ``visits`` counts rows read by the descent, ``checks`` the certificates computed.
 
-    Attributes
-    ----------
-    length : float
-        The norm of V(beta) where W is a table of single precision.
-    seen : (float, ndarray), optional
-        The lowest objective on the way and its W: dual methods do not go downhill in it.
-    intercept : ndarray of shape (n_tasks,)
-        As it is stored.
-    floored : bool
-        The solver has met its goal, but not with the rounding of the stored numbers.
+    - `length`: The norm of V(beta) where W is a table of single precision.
+    - `seen`: The lowest objective on the way and its W: dual methods do not go downhill in it.
+    - `intercept` (ndarray of shape (n_tasks,)): As it is stored.
+    - `floored`: The solver has met its goal, but not with the rounding of the stored numbers.
     """
 
     w: np.ndarray
@@ -308,19 +293,11 @@ def solve(
 ) -> Solution:
     """Solve to ``gap <= tol * (objective at W = 0)``.
 
-    Parameters
-    ----------
-    problem : GraphProblem
-    tol : float
-    max_iter : int
-        Epochs of the descent.
-    solver : {"auto", "dual", "newton"}
-    seed : int
-        Of the random orders.
-    start : float64 ndarray of shape (N,), optional
-        A feasible dual point to start from.
-    progress : callable, optional
-        Called with the name of the method, its step and the relative gap.
+    - `max_iter`: Epochs of the descent.
+    - `solver`: {"auto", "dual", "newton"}
+    - `seed`: Of the random orders.
+    - `start` (float64 ndarray of shape (N,)): A feasible dual point to start from.
+    - `progress`: Called with the name of the method, its step and the relative gap.
     """
     null = problem.null_objective()
     if null <= 0.0 or not problem.n_samples:

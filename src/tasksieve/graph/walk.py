@@ -19,20 +19,11 @@ Start = list[tuple[np.ndarray, np.ndarray]]  # of each machine: dual point, weig
 class Walk:
     """The machines of some samples, solved for one pair of values after another.
 
-    Parameters
-    ----------
-    data : GraphData
-    weights : ndarray
-        Of all samples in the loss, in the order of the labels.
-    options : dict
-        tol, max_iter, solver and seed of `solve_and_certify`.
-    chosen : int64 ndarray, optional
-        The samples to learn from, in the order of the graph; by default all.
-
-    Attributes
-    ----------
-    last : list of (dual point, weights), or None
-        Where the next solution starts. Newton's method does not use it: it begins anew, on a coarse problem.
+    - `weights`: Of all samples in the loss, in the order of the labels.
+    - `options`: tol, max_iter, solver and seed of `solve_and_certify`.
+    - `chosen`: The samples to learn from, in the order of the graph; by default all.
+    - `last` (list of (dual point, weights), or None): Where the next solution starts. Newton's method does not use it:
+      it begins anew, on a coarse problem.
     """
 
     def __init__(

@@ -15,17 +15,8 @@ class MeanCurve:
 
     Each fold by its own curve would be unsafe: one that turns early takes the minimum of the mean from the others.
 
-    Parameters
-    ----------
-    n_values, n_folds : int
-    patience : int
-
-    Attributes
-    ----------
-    scores : array of shape (n_values, n_folds)
-        NaN where nothing is known.
-    n_scored : int
-        Values that count: all up to the stop, as far as it is known.
+    - `scores` (array of shape (n_values, n_folds)): NaN where nothing is known.
+    - `n_scored`: Values that count: all up to the stop, as far as it is known.
     """
 
     def __init__(self, n_values: int, n_folds: int, patience: int = PATIENCE) -> None:

@@ -30,12 +30,8 @@ Scores = tuple[list[np.ndarray], dict[int, np.ndarray]]
 class Judge:
     """What a held-out row is worth: the loss's own measure, or a scorer's.
 
-    Parameters
-    ----------
-    loss : Loss
-        Of the data.
-    scoring : None, name of a scikit-learn scorer, or callable
-        ``scorer(estimator, X, y)``, greater is better.
+    - `loss`: Of the data.
+    - `scoring` (None, name of a scikit-learn scorer, or callable): ``scorer(estimator, X, y)``, greater is better.
     """
 
     def __init__(self, loss: Loss, scoring: Any = None) -> None:

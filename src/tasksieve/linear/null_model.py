@@ -24,15 +24,7 @@ class NullModel:
     It minimises the model's own loss over intercepts and coefficients of the unpenalised features: what the model
     itself is at alpha_max.
 
-    Parameters
-    ----------
-    model : PathEstimator
-    data : TaskData
-
-    Attributes
-    ----------
-    covariates : int array
-        The unpenalised features.
+    - `covariates`: The unpenalised features.
     """
 
     def __init__(self, model: Any, data: TaskData) -> None:

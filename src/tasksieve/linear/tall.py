@@ -40,25 +40,14 @@ def alpha_of(largest: float, unit: float) -> float:
 class Tall:
     """A model, and what its data amount to.
 
-    Parameters
-    ----------
-    model : PathEstimator
-        With squared loss and a penalty of the sparse group family.
-    gathered : Gathered
-        Under the sample weights alone.
-    facts : TaskData or DataFacts
-    names : array of str, optional
-        Of the features.
-    small : bool
-        Whether the columns are indicators or counts, whose scales say nothing.
-    readings : int
-        Of the rows, for the path to tell.
-    n_threads : int, optional
-        By default the model's.
-    patience : int, optional
-        As of `GramWalk`.
-    choice : Choice
-        Why sums.
+    - `model`: With squared loss and a penalty of the sparse group family.
+    - `gathered`: Under the sample weights alone.
+    - `names`: Of the features.
+    - `small`: Whether the columns are indicators or counts, whose scales say nothing.
+    - `readings`: Of the rows, for the path to tell.
+    - `n_threads`: By default the model's.
+    - `patience`: As of `GramWalk`.
+    - `choice`: Why sums.
     """
 
     def __init__(

@@ -23,19 +23,11 @@ from .units import Units
 class TrainingWalk:
     """The values of a model's path on some rows, in the units of the data.
 
-    Parameters
-    ----------
-    model : PathEstimator
-        With the accuracy asked for.
-    data : TaskData
-        Its rows are those with a positive weight.
-    n_values : int
-        That will be asked for.
-    n_threads : int
-    problem : Problem, optional
-        The model's on these rows, where it is known.
-    gram : (GramWalk, Units), optional
-        A walk on the moments of these rows, and its units.
+    - `model`: With the accuracy asked for.
+    - `data`: Its rows are those with a positive weight.
+    - `n_values`: That will be asked for.
+    - `problem`: The model's on these rows, where it is known.
+    - `gram`: A walk on the moments of these rows, and its units.
     """
 
     def __init__(
@@ -104,24 +96,12 @@ class TrainingWalk:
 class FoldSums:
     """Sums over the rows of all folds, made in one reading, and walks on the training rows of each.
 
-    Parameters
-    ----------
-    models : sequence of PathEstimator
-        All on the same rows.
-    data : TaskData
-    problems : sequence of Problem
-        Those of the models on all rows.
-    trainings : sequence of TaskData
-        The training rows of each fold.
-    n_values : int
-        Along a path.
-    n_jobs : int
-        Folds that are walked at the same time.
-
-    Attributes
-    ----------
-    serve : bool
-        Whether walks on moments are less work than on the rows.
+    - `models`: All on the same rows.
+    - `problems`: Those of the models on all rows.
+    - `trainings`: The training rows of each fold.
+    - `n_values`: Along a path.
+    - `n_jobs`: Folds that are walked at the same time.
+    - `serve`: Whether walks on moments are less work than on the rows.
     """
 
     def __init__(

@@ -25,20 +25,10 @@ _MOST_PRODUCTS = 1 << 23  # entries of all products of two probabilities: beyond
 class MultinomialTasks:
     """Values, residuals and best intercepts of all tasks, where Newton's method takes them there without trouble.
 
-    Parameters
-    ----------
-    blocks, offsets : arrays of int
-        Where the classes of each task start; where each class starts in a flat vector.
-    y, weights, root : flat arrays
-        One-hot labels; the weights of samples and their roots.
-    fit_intercept : bool
-    known : flat array, optional
-        What is added to all scores.
-
-    Attributes
-    ----------
-    serves : bool
-        Whether this is less work than one task after another.
+    - `blocks`, `offsets`: Where the classes of each task start; where each class starts in a flat vector.
+    - `y`, `weights`, `root`: One-hot labels; the weights of samples and their roots.
+    - `known`: What is added to all scores.
+    - `serves`: Whether this is less work than one task after another.
     """
 
     def __init__(

@@ -12,22 +12,14 @@ import numpy as np
 class Progress:
     """Progressive (prequential) validation: each row is predicted first, then learned.
 
-    Attributes
-    ----------
-    loss : float
-        Mean loss over all rows (weighted; NaN before any).
-    tasks : ndarray
-        Task labels.
-    task_loss : ndarray of shape (T,)
-        Mean loss of each task's rows.
-    score : ndarray of shape (T,)
-        Regression: 1 - squared errors / squares about the task's mean, a progressive R². Classification: accuracy.
-    weight : ndarray of shape (T,)
-        Sum of the weights of each task's rows.
-    rows : ndarray
-        1, 2, 4, ...: numbers of rows at which the stream was looked at.
-    losses : ndarray
-        Mean loss of the rows up to each of them.
+    - `loss`: Mean loss over all rows (weighted; NaN before any).
+    - `tasks`: Task labels.
+    - `task_loss` (ndarray of shape (T,)): Mean loss of each task's rows.
+    - `score` (ndarray of shape (T,)): Regression: 1 - squared errors / squares about the task's mean, a progressive R².
+      Classification: accuracy.
+    - `weight` (ndarray of shape (T,)): Sum of the weights of each task's rows.
+    - `rows`: 1, 2, 4, ...: numbers of rows at which the stream was looked at.
+    - `losses`: Mean loss of the rows up to each of them.
     """
 
     loss: float

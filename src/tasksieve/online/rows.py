@@ -19,20 +19,14 @@ BLOCK_ENTRIES = 1 << 20
 class RowBatch:
     """Rows to learn from.
 
-    Attributes
-    ----------
-    matrix : ndarray or CSR matrix
-    rows : int ndarray or None
-        Row of ``matrix`` of each instance; None: one instance a row, in order.
-    y : ndarray
-        Numbers, or class labels as they came.
-    tasks : list of labels, or None
-        In the order in which they are first met. None: all are known, and the codes are the model's.
-    codes : int64 ndarray
-        Place of each instance's task in ``tasks``.
-    weights : float64 ndarray or None
-        0: not observed, or left out.
-    form : {"stacked", "list", "shared", "single"}
+    - `matrix`: ndarray or CSR matrix
+    - `rows` (int ndarray or None): Row of ``matrix`` of each instance; None: one instance a row, in order.
+    - `y`: Numbers, or class labels as they came.
+    - `tasks` (list of labels, or None): In the order in which they are first met. None: all are known, and the codes
+      are the model's.
+    - `codes`: Place of each instance's task in ``tasks``.
+    - `weights` (float64 ndarray or None): 0: not observed, or left out.
+    - `form`: {"stacked", "list", "shared", "single"}
     """
 
     matrix: Any

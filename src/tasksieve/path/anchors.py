@@ -18,11 +18,7 @@ Array = np.ndarray[Any, Any]
 class Anchors:
     """A few past vectors whose products the shards remember, and what they say about a new one.
 
-    Parameters
-    ----------
-    design : Design
-    capacity : int, optional
-        Anchors kept; the first one and one that is pinned stay for ever, of the others the oldest goes.
+    - `capacity`: Anchors kept; the first one and one that is pinned stay for ever, of the others the oldest goes.
     """
 
     def __init__(self, design: Design, capacity: int | None = None) -> None:

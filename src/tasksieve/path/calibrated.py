@@ -42,9 +42,7 @@ _CONTINUATION = ((5, 1e-3), (12, 1e-3))  # values on the way from lam_max, and t
 class Calibrated(Strategy):
     """Solvers for ``sum_t ||y_t - X_t w_t||`` and the group norm.
 
-    Parameters
-    ----------
-    solver : {"auto", "newton", "d-pg", "d-fista", "p-spg", "p-sfista", "p-admm"}
+    - `solver`: {"auto", "newton", "d-pg", "d-fista", "p-spg", "p-sfista", "p-admm"}
     """
 
     needs = Needs(losses=("square-root",), group=True, packed=True)

@@ -37,17 +37,13 @@ _FINAL = 64.0  # operations that turn sums into the numbers a user sees, and mad
 class Numbers:
     """What a model stores, in the units of the data.
 
-    Attributes
-    ----------
-    features, rows : arrays
-        Penalised features and their coefficients, (len(features), n_tasks).
-    intercept : array of shape (n_tasks,)
-    free : array of shape (unpenalised features, n_tasks)
-    constant : (constant, error), arrays of shape (n_tasks,), optional
-        Intercepts of the shifted columns and labels, and how far they may be off, where they are known.
-    known : (pulled, reach), optional
-        What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by task,
-        where they are known.
+    - `features`, `rows`: Penalised features and their coefficients, (len(features), n_tasks).
+    - `intercept`: array of shape (n_tasks,)
+    - `free`: array of shape (unpenalised features, n_tasks)
+    - `constant` ((constant, error), arrays of shape (n_tasks,)): Intercepts of the shifted columns and labels, and how
+      far they may be off, where they are known.
+    - `known`: What the nuisance basis takes of the rows' columns, and their sizes times those of the coefficients, by
+      task, where they are known.
     """
 
     features: Array
@@ -62,18 +58,11 @@ class Numbers:
 class Standing:
     """Stored numbers in the geometry of the design.
 
-    Attributes
-    ----------
-    rows : array
-        Coefficients of the scaled columns.
-    primal : Evaluation
-        The loss at the scores of the numbers.
-    error : array of shape (n_tasks,)
-        Norms of what the weighted scores may be off.
-    objective : float
-        In sum units.
-    wobble : float
-        How far the objective may be off.
+    - `rows`: Coefficients of the scaled columns.
+    - `primal`: The loss at the scores of the numbers.
+    - `error` (array of shape (n_tasks,)): Norms of what the weighted scores may be off.
+    - `objective`: In sum units.
+    - `wobble`: How far the objective may be off.
     """
 
     rows: Array
@@ -172,16 +161,11 @@ def certified_gap(
 ) -> float:
     """Upper bound of what stored numbers are above the optimum, and their objective as it is computed, too.
 
-    Parameters
-    ----------
-    dual : Evaluation
-        A settled one: where the dual point comes from.
-    gauges : array
-        Upper bounds, errors included, of the gauges of its correlations, for all features that are not certainly zero.
-    own : RowPenalty
-        That of the features.
-    known : (products, errors), optional
-        The dual point's correlations with the features, and what they may be off, where they are known.
+    - `dual`: A settled one: where the dual point comes from.
+    - `gauges`: Upper bounds, errors included, of the gauges of its correlations, for all features that are not
+      certainly zero.
+    - `own`: That of the features.
+    - `known`: The dual point's correlations with the features, and what they may be off, where they are known.
     """
     if known is None:
         known = columns.correlate(dual.residual, places), product_errors(loss, columns, places, dual)

@@ -50,32 +50,19 @@ _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual a
 class Value:
     """One value of the path, in sum units; rows are coefficients of the raw columns.
 
-    Attributes
-    ----------
-    n_rejected, n_rejected_dynamic : int
-        Rows rejected before and during the solve.
-    n_rejected_entries : int
-        Coefficients of the rows solved for, proven zero before the last solve.
-    residual_norms : array, optional
-        Of each task, where the loss is made of them.
-    clusters : list of arrays, optional
-        Features with tied row norms, where the penalty ties them.
-    steps : list of (iteration, rows left, gap)
-        What the solver saw.
-    limit : str, optional
-        Not converged, and no more iterations would help: what stands in the way.
-    unmet : Status
-        How it ended, where not converged.
-    way : str
-        Which algorithm solved it.
-    n_rounds, n_working, n_open : int
-        Solves on a working set, the size of the last one, and features whose bounds were left open, so that their
-        columns were read.
-    passes : float
-        Over the data, in equivalents.
-    dual : array over the samples, optional
-        The dual point of the gap, where the loss is made of norms: a task that is fitted exactly has a residual of 0,
-        which says nothing about it.
+    - `n_rejected`, `n_rejected_dynamic`: Rows rejected before and during the solve.
+    - `n_rejected_entries`: Coefficients of the rows solved for, proven zero before the last solve.
+    - `residual_norms`: Of each task, where the loss is made of them.
+    - `clusters`: Features with tied row norms, where the penalty ties them.
+    - `steps` (list of (iteration, rows left, gap)): What the solver saw.
+    - `limit`: Not converged, and no more iterations would help: what stands in the way.
+    - `unmet`: How it ended, where not converged.
+    - `way`: Which algorithm solved it.
+    - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
+      were left open, so that their columns were read.
+    - `passes`: Over the data, in equivalents.
+    - `dual` (array over the samples): The dual point of the gap, where the loss is made of norms: a task that is fitted
+      exactly has a residual of 0, which says nothing about it.
     """
 
     lam: float
@@ -126,22 +113,12 @@ class _Tally:
 class Engine:
     """The state that is carried from one strength to the next.
 
-    Parameters
-    ----------
-    problem : Problem
-    rules : sequence of Rule
-        Screening; none: no screening.
-    strategy : Strategy
-    working_set : bool
-        False: every row that screening leaves is solved for, as in the papers on screening.
-    lazy : bool
-        False: a full pass over the data at every value, as in the papers.
-    max_iter : int
-        Inner iterations for each value.
-    single : bool
-        Only one value will be asked for.
-    start : (features, rows), optional
-        A first guess.
+    - `rules`: Screening; none: no screening.
+    - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
+    - `lazy`: False: a full pass over the data at every value, as in the papers.
+    - `max_iter`: Inner iterations for each value.
+    - `single`: Only one value will be asked for.
+    - `start`: A first guess.
     """
 
     def __init__(

@@ -49,10 +49,7 @@ class PathSolution:
 class Pace:
     """How far a path is followed: to its end by default.
 
-    Attributes
-    ----------
-    most : int, optional
-        Values that may be solved before it is asked again.
+    - `most`: Values that may be solved before it is asked again.
     """
 
     most: int | None = None
@@ -77,22 +74,12 @@ def follow(
 ) -> PathSolution:
     """Follow a path to its end, or until its solver, its pace or an interrupt ends it.
 
-    Parameters
-    ----------
-    solution : PathSolution
-        Filled with the values.
-    solve : callable
-        ``solve(k)``: values from place k on, as many as are best found together; none where the solver is at its end.
-    n_values : int
-    tell : callable, optional
-        ``tell(k, n_values, value)`` after each value.
-    pace : Pace, optional
-
-    Returns
-    -------
-    PathSolution
-        The one given. After a KeyboardInterrupt, or where data were lost on the way: the finished values, marked
-        `interrupted`.
+    - `solution`: Filled with the values.
+    - `solve`: ``solve(k)``: values from place k on, as many as are best found together; none where the solver is at its
+      end.
+    - `tell`: ``tell(k, n_values, value)`` after each value.
+    - returns: the one given. After a KeyboardInterrupt, or where data were lost on the way: the finished values, marked
+      `interrupted`.
     """
     pace = Pace() if pace is None else pace
     try:

@@ -51,19 +51,10 @@ _BUDGET = 5e8  # multiplications in one call: between calls there is time for pr
 class Frame:
     """What turns rows of scaled columns into stored numbers.
 
-    Attributes
-    ----------
-    features : array of int
-        The penalised features, which the moments are about.
-    unpenalised : array of int
-    fit_intercept : bool
-    shifts : array, (matrices, features)
-        Of the penalised columns.
-    nuisance_shifts : array, (n_nuisance, n_tasks)
-    label_shifts, totals : arrays, (n_tasks,)
-        ``totals`` are the sums of the weights.
-    scale : array, (matrices, features), optional
-        What columns are divided by.
+    - `features`: The penalised features, which the moments are about.
+    - `shifts`: Of the penalised columns.
+    - `label_shifts`, `totals`: ``totals`` are the sums of the weights.
+    - `scale`: What columns are divided by.
     """
 
     features: Array
@@ -83,18 +74,10 @@ class Frame:
 class GramWalk:
     """Strengths one after the other, on the statistics of the data.
 
-    Parameters
-    ----------
-    moments : Moments
-        Taken over: they are changed.
-    penalty : SparseGroup
-        Of all features, at unit strength.
-    frame : Frame
-    n_rows : float
-        Rows of a matrix, on average.
-    n_threads : int
-    patience : int, optional
-        Epochs at one value after which the walk ends, since somebody else has better means; None: nobody has.
+    - `moments`: Taken over: they are changed.
+    - `penalty`: Of all features, at unit strength.
+    - `n_rows`: Rows of a matrix, on average.
+    - `patience`: Epochs at one value after which the walk ends, since somebody else has better means; None: nobody has.
     """
 
     def __init__(

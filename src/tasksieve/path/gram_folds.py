@@ -26,12 +26,8 @@ Array = np.ndarray[Any, Any]
 class FoldMoments:
     """Moments of the training rows of each fold.
 
-    Parameters
-    ----------
-    problem : Problem
-        On all rows.
-    held_out : sequence of boolean arrays
-        Samples that each fold holds out; no sample is held out twice.
+    - `problem`: On all rows.
+    - `held_out` (sequence of boolean arrays): Samples that each fold holds out; no sample is held out twice.
     """
 
     def __init__(self, problem: Problem, held_out: Sequence[Array]) -> None:

@@ -32,14 +32,8 @@ def solves(problem: Problem) -> bool:
 class LeanWalk:
     """Values of a path, one at a time: a `Walk`.
 
-    Parameters
-    ----------
-    problem : Problem
-    max_iter : int
-    single : bool
-        Only one value will be asked for.
-    start : (features, rows), optional
-        A first guess.
+    - `single`: Only one value will be asked for.
+    - `start`: A first guess.
     """
 
     def __init__(self, problem: Problem, *, max_iter: int, single: bool, start: tuple[Array, Array] | None) -> None:

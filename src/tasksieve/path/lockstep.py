@@ -38,12 +38,8 @@ class _Piece:
 class Lockstep:
     """Pieces of work that step together.
 
-    Parameters
-    ----------
-    slots : int
-        Pieces that run at the same time; the others have their turn when those wait.
-    serve : callable, optional
-        ``serve(requests)`` gives an answer for each.
+    - `slots`: Pieces that run at the same time; the others have their turn when those wait.
+    - `serve`: ``serve(requests)`` gives an answer for each.
     """
 
     def __init__(self, slots: int = 1, serve: Callable[[list[Any]], list[Any]] | None = None) -> None:

@@ -38,24 +38,13 @@ class Point:
 class Pair:
     """What a solve has reached at a strength.
 
-    Attributes
-    ----------
-    lam : float
-    primal : Point
-    objective : float
-        At the primal point.
-    dual : Point
-        Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
-    gauges : array
-        Upper bounds of the gauges of the dual point's correlations at `lam`.
-    gap : float
-        Of the primal and the dual point at `lam`.
-    known : Gauges, optional
-        Those of the features that count at `lam`: 0 for those that are certainly zero; by default `gauges`.
-    judged : array of int, optional
-        Which features the gauges are of, ascending; by default all.
-    rest : float
-        No gauge of the others is larger.
+    - `objective`: At the primal point.
+    - `dual`: Its residual, scaled, is the dual point. Mostly the primal point itself; a solver may know a better one.
+    - `gauges`: Upper bounds of the gauges of the dual point's correlations at `lam`.
+    - `gap`: Of the primal and the dual point at `lam`.
+    - `known`: Those of the features that count at `lam`: 0 for those that are certainly zero; by default `gauges`.
+    - `judged`: Which features the gauges are of, ascending; by default all.
+    - `rest`: No gauge of the others is larger.
     """
 
     lam: float

@@ -88,31 +88,19 @@ def handed_over(choice: Choice) -> Choice:
 class Facts:
     """What the choice depends on.
 
-    Attributes
-    ----------
-    n_values : int
-        Strengths that will be asked for.
-    n_rows : int
-        Rows that sums are taken over: of the one matrix that all tasks share, or of all tasks.
-    n_features, n_tasks : int
-        Features that sums are about: those that are penalised, of data as they are given all.
-    n_matrices : int
-        Gram matrices that differ.
-    n_bytes : int
-        Of X as it is stored.
-    column_bytes : int
-        Of one column.
-    dense : bool
-    unlike : bool
-        Whether tasks see different rows of a matrix that they share.
-    place : {"memory", "blocks", "device"}
-        Where the columns are: here, in blocks that other processes or files hold, or on a device that makes passes.
-    n_blocks : tuple of int
-        Of each matrix in blocks; 0 where its columns are cut, too.
-    by_sums, by_device : bool
-        Whether loss, penalty and options are such that sums, or passes on a device, determine the answer.
-    n_covariates : int
-        Unpenalised features: what these explain has more digits by residuals.
+    - `n_values`: Strengths that will be asked for.
+    - `n_rows`: Rows that sums are taken over: of the one matrix that all tasks share, or of all tasks.
+    - `n_features`, `n_tasks`: Features that sums are about: those that are penalised, of data as they are given all.
+    - `n_matrices`: Gram matrices that differ.
+    - `n_bytes`: Of X as it is stored.
+    - `column_bytes`: Of one column.
+    - `unlike`: Whether tasks see different rows of a matrix that they share.
+    - `place` ({"memory", "blocks", "device"}): Where the columns are: here, in blocks that other processes or files
+      hold, or on a device that makes passes.
+    - `n_blocks`: Of each matrix in blocks; 0 where its columns are cut, too.
+    - `by_sums`, `by_device`: Whether loss, penalty and options are such that sums, or passes on a device, determine the
+      answer.
+    - `n_covariates`: Unpenalised features: what these explain has more digits by residuals.
     """
 
     n_values: int

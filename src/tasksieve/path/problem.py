@@ -19,33 +19,17 @@ Array = np.ndarray[Any, Any]
 class Problem:
     """``loss + lam Omega(W) + 1/2 <W R, W>``, ``R = (lam ridge_ratio + unit fixed_ridge) I + unit L``.
 
-    Parameters
-    ----------
-    design : Design
-        Knows the weights, the intercepts and the unpenalised features.
-    y : array
-        Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
-    offset : array, optional
-        Flat too: what is added to every prediction.
-    loss : {"squared", "square-root", "logistic", "multinomial"} or Loss
-    penalty : RowPenalty
-        Without data and strength; the L2,1 norm by default.
-    feature_weights : array, optional
-        ``u_j``; features with weight 0 must be the design's unpenalised ones.
-    positive : bool
-        Only W >= 0.
-    ridge_ratio : float
-    fixed_ridge : float
-        A ridge that does not grow with lam, in public units.
-    task_graph : array of shape (T, T), optional
-        Weights of the edges between tasks, whose Laplacian is L, in public units.
-    unit : float
-        Public objectives are sum units divided by this (the mean number of rows a task, or its root).
-
-    Attributes
-    ----------
-    penalty : RowPenalty
-        On the features, at unit strength.
+    - `design`: Knows the weights, the intercepts and the unpenalised features.
+    - `y`: Flat labels: numbers, +-1 for "logistic", one-hot columns for "multinomial".
+    - `offset`: Flat too: what is added to every prediction.
+    - `loss`: {"squared", "square-root", "logistic", "multinomial"} or Loss
+    - `penalty`: Without data and strength; the L2,1 norm by default.
+    - `feature_weights`: ``u_j``; features with weight 0 must be the design's unpenalised ones.
+    - `positive`: Only W >= 0.
+    - `fixed_ridge`: A ridge that does not grow with lam, in public units.
+    - `task_graph` (array of shape (T, T)): Weights of the edges between tasks, whose Laplacian is L, in public units.
+    - `unit`: Public objectives are sum units divided by this (the mean number of rows a task, or its root).
+    - `penalty`: On the features, at unit strength.
     """
 
     def __init__(

@@ -32,15 +32,9 @@ Array = np.ndarray[Any, Any]
 class Sieve:
     """Which rows are certainly zero at a strength, before and during its solve.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its anchors stand at the last dual point; the first one is the residual of W = 0.
-    rules : sequence of Rule
-        Each gives a ball; a feature takes the smallest of its bounds.
-    columns : PackedColumns or SparseColumns
-    ledger : Ledger
-        Where rejections are kept. The gauges that stand there are those of the pairs that are asked about.
+    - `problem`: Its anchors stand at the last dual point; the first one is the residual of W = 0.
+    - `rules`: Each gives a ball; a feature takes the smallest of its bounds.
+    - `ledger`: Where rejections are kept. The gauges that stand there are those of the pairs that are asked about.
     """
 
     def __init__(self, problem: Problem, rules: Sequence[Rule], columns: Any, ledger: Any) -> None:

@@ -36,39 +36,24 @@ def solve_path(
 ) -> PathSolution:
     """Solve a problem at decreasing strengths, each to a certified duality gap.
 
-    Parameters
-    ----------
-    problem : Problem
-    lams : decreasing strengths, in sum units
-    tol : float
-        A value is done when its gap is at most `tol` times the objective at W = 0 with the best intercepts.
-    max_iter : int
-        Inner iterations (epochs or Newton steps) for each value.
-    screening : {"auto", "dpc", "dpc-published", "midpoint", "gap", None} or Rule
-        For penalties that sort the rows {"auto", "cumulative", "bao", None}: the test of Bao et al. (2025, eq. 20), or
-        the stronger one of `screening.owl`, which is "auto".
-    solver : str
-        "auto" is the fastest that loss and penalty allow (`strategies`). By name: "cd", "newton" (squared loss),
-        "prox-newton" (other smooth losses), "apgd" (any smooth loss and penalty), "spgd" (sorted penalties), and for
-        the square-root loss "newton" and the algorithms of its paper.
-    working_set : bool
-        False: every row that screening leaves is solved for, as in the papers on screening.
-    lazy : bool
-        False: a full pass over the data at every value, as in the papers; screening then sees exact correlations
-        where it otherwise has bounds from past passes, and rejects more.
-    tol_scaling : {"fixed", "quadratic"}
-        "quadratic" multiplies `tol` by (lam/lam_max)^2, which keeps sequential screening sharp (mathematics 2.6).
-    start : (features, rows), optional
-        A first guess, in units of the scaled columns.
-    progress : callable, optional
-        ``progress(k, K, value)`` after each value.
-    by_gram : bool
-        False: not by the Gram way, even where that serves.
-
-    Returns
-    -------
-    PathSolution
-        After a KeyboardInterrupt: the finished values, marked `interrupted`.
+    - `lams`: decreasing strengths, in sum units
+    - `tol`: A value is done when its gap is at most `tol` times the objective at W = 0 with the best intercepts.
+    - `max_iter`: Inner iterations (epochs or Newton steps) for each value.
+    - `screening` ({"auto", "dpc", "dpc-published", "midpoint", "gap", None} or Rule): For penalties that sort the rows
+      {"auto", "cumulative", "bao", None}: the test of Bao et al. (2025, eq. 20), or the stronger one of
+      `screening.owl`, which is "auto".
+    - `solver`: "auto" is the fastest that loss and penalty allow (`strategies`). By name: "cd", "newton" (squared
+      loss), "prox-newton" (other smooth losses), "apgd" (any smooth loss and penalty), "spgd" (sorted penalties), and
+      for the square-root loss "newton" and the algorithms of its paper.
+    - `working_set`: False: every row that screening leaves is solved for, as in the papers on screening.
+    - `lazy`: False: a full pass over the data at every value, as in the papers; screening then sees exact correlations
+      where it otherwise has bounds from past passes, and rejects more.
+    - `tol_scaling` ({"fixed", "quadratic"}): "quadratic" multiplies `tol` by (lam/lam_max)^2, which keeps sequential
+      screening sharp (mathematics 2.6).
+    - `start`: A first guess, in units of the scaled columns.
+    - `progress`: ``progress(k, K, value)`` after each value.
+    - `by_gram`: False: not by the Gram way, even where that serves.
+    - returns: after a KeyboardInterrupt: the finished values, marked `interrupted`.
     """
     if tol_scaling not in ("fixed", "quadratic"):
         raise ValueError(f"tol_scaling must be 'fixed' or 'quadratic'; got {tol_scaling!r}")

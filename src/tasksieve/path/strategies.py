@@ -36,13 +36,9 @@ _PATIENCE = 100  # epochs after which coordinate descent is weighed against Newt
 class Strategy:
     """One solver for all values.
 
-    Attributes
-    ----------
-    columns : PackedColumns or SparseColumns
-        Where solvers find their columns.
-    whole : bool
-        The solver works on all rows that screening leaves, as its paper says: no working sets, no secant, and safe
-        tests on the way.
+    - `columns`: Where solvers find their columns.
+    - `whole`: The solver works on all rows that screening leaves, as its paper says: no working sets, no secant, and
+      safe tests on the way.
     """
 
     whole = False
@@ -117,10 +113,7 @@ class ProximalPoints(Strategy):
 class CoordinateOrNewton(Strategy):
     """Coordinate descent, and Newton's method in the row norms from where that is less work.
 
-    Parameters
-    ----------
-    solver : {"auto", "cd", "newton"}
-        "auto" begins with coordinate descent.
+    - `solver` ({"auto", "cd", "newton"}): "auto" begins with coordinate descent.
     """
 
     def __init__(self, problem: Problem, solver: str) -> None:

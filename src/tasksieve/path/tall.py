@@ -37,24 +37,12 @@ class Unusable(ValueError):
 class TallProblem:
     """``1/2 sum_i s_i (y_i - x_i w - b)^2 + lam Omega(W) + ridge/2 ||W||_F^2``, known by moments alone, in sum units.
 
-    Parameters
-    ----------
-    gathered : Gathered
-        Not changed.
-    penalty : SparseGroup
-        Of all features, at unit strength (`SparseGroup.on`).
-    fit_intercept, standardize : bool
-        Without intercepts the moments must be about 0.
-    n_threads : int
-    patience : int, optional
-        As of `GramWalk`.
-
-    Attributes
-    ----------
-    scale : array, (n_features, n_tasks), optional
-        What columns are divided by.
-    spread : array, (matrices, n_features)
-        Sums of squares of the columns about their means; without intercepts, about 0.
+    - `gathered`: Not changed.
+    - `penalty`: Of all features, at unit strength (`SparseGroup.on`).
+    - `fit_intercept`, `standardize`: Without intercepts the moments must be about 0.
+    - `patience`: As of `GramWalk`.
+    - `scale`: What columns are divided by.
+    - `spread`: Sums of squares of the columns about their means; without intercepts, about 0.
     """
 
     def __init__(

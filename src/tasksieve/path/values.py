@@ -17,17 +17,10 @@ class Values(Sequence[Value]):
 
     The path of a small problem is a hundred of them, and making so many objects would take as long as solving it.
 
-    Parameters
-    ----------
-    columns : dict of str to array
-        Attributes of the values by their names: one number each.
-    ends : array of int
-        Where the features of each value end.
-    features, rows : arrays
-        Of all values, one after another.
-    intercept : array, (values, n_tasks)
-    free, free_rows : arrays, (k,) and (values, k, n_tasks)
-        Features that every value has beside these.
+    - `columns` (dict of str to array): Attributes of the values by their names: one number each.
+    - `ends`: Where the features of each value end.
+    - `features`, `rows`: Of all values, one after another.
+    - `free`, `free_rows` (arrays, (k,) and (values, k, n_tasks)): Features that every value has beside these.
     """
 
     def __init__(

@@ -31,13 +31,8 @@ class Walk(Protocol):
 class EngineWalk(Walk):
     """A walk with the engine, for every loss and penalty.
 
-    Parameters
-    ----------
-    problem : Problem
-    max_iter, screening, solver, working_set, lazy, start
-        As in `solve_path`.
-    single : bool
-        Only one value will be asked for.
+    - `max_iter`, `screening`, `solver`, `working_set`, `lazy`, `start`: As in `solve_path`.
+    - `single`: Only one value will be asked for.
     """
 
     def __init__(
@@ -95,18 +90,10 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
 class PathWalk(Walk):
     """A walk with the solver that `policy` chooses; where sums end, with the engine from there on.
 
-    Parameters
-    ----------
-    problem : Problem
-    n_values : int
-        That will be asked for.
-    max_iter : int
-    after : Value, optional
-        A value that somebody else has solved, from which to go on.
-    by_gram : bool
-        False: with the engine alone.
-    options
-        Of `EngineWalk`; the Gram way is there for those who ask for nothing in particular.
+    - `n_values`: That will be asked for.
+    - `after`: A value that somebody else has solved, from which to go on.
+    - `by_gram`: False: with the engine alone.
+    - `options`: Of `EngineWalk`; the Gram way is there for those who ask for nothing in particular.
     """
 
     def __init__(

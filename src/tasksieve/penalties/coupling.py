@@ -23,10 +23,7 @@ _ENTRIES = 1 << 22  # features times edges at a time
 class Coupling:
     """``1/2 <W L, W>`` with L the Laplacian of a graph of tasks.
 
-    Parameters
-    ----------
-    weights : array of shape (T, T)
-        A: symmetric, >= 0; the diagonal is not looked at.
+    - `weights` (array of shape (T, T)): A: symmetric, >= 0; the diagonal is not looked at.
     """
 
     def __init__(self, weights: Array) -> None:

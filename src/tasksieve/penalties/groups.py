@@ -329,9 +329,7 @@ class Groups(RowPenalty):
 def read_feature_groups(groups: Any) -> tuple[Array, Array]:
     """The names of the groups, and for each feature the place of its group among them.
 
-    Parameters
-    ----------
-    groups : array of labels, one a feature, or mapping from names to features
+    - `groups`: array of labels, one a feature, or mapping from names to features
     """
     if isinstance(groups, Mapping):
         return _read_mapping(groups)

@@ -30,11 +30,8 @@ _MUCH_WIDER = 10.0  # than the fit's gap: told
 class Answer:
     """One value: strengths, coefficients, and a dual point as the format lists it.
 
-    Attributes
-    ----------
-    rows : array of shape (len(features), Q)
-    goal : float
-        The gap that the fit has claimed; infinite if it has not.
+    - `rows`: array of shape (len(features), Q)
+    - `goal`: The gap that the fit has claimed; infinite if it has not.
     """
 
     alpha: float
@@ -55,14 +52,9 @@ def certify(
 ) -> Certificate:
     """The certificate of some answers.
 
-    Parameters
-    ----------
-    header, arrays
-        The problem; digests, rows and claims are filled in here.
-    tasks : list of verify.Task
-        The data, as the format lists them.
-    better : callable, optional
-        Further dual points for a value whose gap is above its goal, best last.
+    - `header`, `arrays`: The problem; digests, rows and claims are filled in here.
+    - `tasks`: The data, as the format lists them.
+    - `better`: Further dual points for a value whose gap is above its goal, best last.
     """
     shared = header["shared"]
     header = {

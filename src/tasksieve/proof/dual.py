@@ -16,12 +16,7 @@ Array = np.ndarray[Any, Any]
 class DualPoints:
     """Dual points of coefficients on the data of a problem: minus the slopes of the loss at the best intercepts.
 
-    Parameters
-    ----------
-    problem : Problem
-    labels : TaskLabels
-    kept : bool array over the flat sample space
-        The rows that the format lists.
+    - `kept` (bool array over the flat sample space): The rows that the format lists.
     """
 
     def __init__(self, problem: Problem, labels: Any, kept: Array) -> None:

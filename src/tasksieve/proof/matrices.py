@@ -88,14 +88,9 @@ def readable(matrix: Any) -> verify.Matrix:
 def by_task(matrices: list[Any], labels: Any, kept: Array) -> list[verify.Matrix]:
     """A matrix for each task (the same for all where it is shared), rows as the format lists them.
 
-    Parameters
-    ----------
-    matrices : list
-        As they were given: one a task, or a single one.
-    labels : TaskLabels
-        Their `order` brings the rows of a single one into task order.
-    kept : bool array
-        Entries of the flat sample space that count. Rows of a shared matrix all stay.
+    - `matrices`: As they were given: one a task, or a single one.
+    - `labels`: Their `order` brings the rows of a single one into task order.
+    - `kept`: Entries of the flat sample space that count. Rows of a shared matrix all stay.
     """
     read = [readable(matrix) for matrix in matrices]
     if labels.shared:

@@ -26,13 +26,8 @@ MOST_POINTS = 4_000  # of a scatter of coefficients
 def write_compared(found: Mapping[str, Any], contents: Sequence[ReportContent], path: str | os.PathLike[str]) -> Path:
     """Write the comparison of runs as one HTML file that needs nothing else, whole or not at all.
 
-    Parameters
-    ----------
-    found : mapping
-        Of `tasksieve.runs.compared.compare_runs`.
-    contents : sequence of ReportContent
-        Those of the runs, in the same order.
-    path : path
+    - `found`: Of `tasksieve.runs.compared.compare_runs`.
+    - `contents`: Those of the runs, in the same order.
     """
     path = Path(path)
     write_bytes(path, render_compared(found, contents).encode("utf-8", errors="replace"))

@@ -90,13 +90,8 @@ def with_error(value: float, error: float = np.nan) -> str:
 class ExtraTable:
     """A table of its own section.
 
-    Attributes
-    ----------
-    title, note : str
-    columns : names
-    rows : cells as text, the first of each row its name
-    inside : (name, value) pairs of each row, optional
-        What a row opens to.
+    - `rows`: cells as text, the first of each row its name
+    - `inside` ((name, value) pairs of each row): What a row opens to.
     """
 
     title: str
@@ -110,15 +105,9 @@ class ExtraTable:
 class CodeSample:
     """Lines to copy.
 
-    Attributes
-    ----------
-    title : str
-        What they do.
-    language : str
-        "Python", "R", "shell".
-    text : str
-    note : str
-        What they need, what they leave out.
+    - `title`: What they do.
+    - `language`: "Python", "R", "shell".
+    - `note`: What they need, what they leave out.
     """
 
     title: str

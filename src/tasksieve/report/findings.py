@@ -24,16 +24,9 @@ ASSUMPTIONS = {
 class PermutationFinding:
     """Does anything matter?
 
-    Attributes
-    ----------
-    statistic : float
-        The strongest relation of any feature with the labels (alpha_max).
-    null : array
-        The same for shuffled labels.
-    pvalue : float
-    moved : str
-        What was shuffled, in words.
-    approximate : bool
+    - `statistic`: The strongest relation of any feature with the labels (alpha_max).
+    - `null`: The same for shuffled labels.
+    - `moved`: What was shuffled, in words.
     """
 
     statistic: float
@@ -67,38 +60,23 @@ class PermutationFinding:
 class StabilityFinding:
     """Which features would be found again?
 
-    Attributes
-    ----------
-    probabilities : array of shape (d,)
-        Share of the halves on which a feature was selected.
-    stable : bool array of shape (d,)
-    threshold : float
-        The share from which on a feature is called stable.
-    n_pairs : int
-        Pairs of complementary halves.
-    q : int
-        Features selected on each half, at most.
-    n_candidates : int
-        Features (or groups) that compete.
-    assumption : {"none", "unimodal", "r-concave"}
-    bound : float
-        Expected number of false selections, at most, under the assumption.
-    bounds : mapping of assumption to float
-        NaN where a bound does not exist.
-    path : array of shape (K, features kept)
-        Share of the halves that have used a feature by the time they come to ``alphas[k]``.
-    alphas : array of shape (K,)
-        Falling.
-    path_features : int array
-        Columns of the features kept.
-    halves : str
-        How the halves were drawn, in words.
-    noun : str
-        What competes: "feature", or "group".
-    dropped : sequence of str
-        Tasks too small to be halved, which were left out.
-    groups : sequence of str, optional
-        The group of each feature, where groups compete.
+    - `probabilities` (array of shape (d,)): Share of the halves on which a feature was selected.
+    - `stable`: bool array of shape (d,)
+    - `threshold`: The share from which on a feature is called stable.
+    - `n_pairs`: Pairs of complementary halves.
+    - `q`: Features selected on each half, at most.
+    - `n_candidates`: Features (or groups) that compete.
+    - `assumption`: {"none", "unimodal", "r-concave"}
+    - `bound`: Expected number of false selections, at most, under the assumption.
+    - `bounds` (mapping of assumption to float): NaN where a bound does not exist.
+    - `path` (array of shape (K, features kept)): Share of the halves that have used a feature by the time they come to
+      ``alphas[k]``.
+    - `alphas` (array of shape (K,)): Falling.
+    - `path_features`: Columns of the features kept.
+    - `halves`: How the halves were drawn, in words.
+    - `noun`: What competes: "feature", or "group".
+    - `dropped`: Tasks too small to be halved, which were left out.
+    - `groups`: The group of each feature, where groups compete.
     """
 
     probabilities: Array

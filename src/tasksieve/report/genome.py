@@ -11,12 +11,9 @@ from typing import Any
 class Genome:
     """Chromosomes, and places of features on them.
 
-    Attributes
-    ----------
-    chromosomes : sequence of (name, first position, last position)
-        Of all variants looked at, in order.
-    places : mapping of feature name to (chromosome, position)
-        At least of the features selected anywhere; covariates have none.
+    - `chromosomes` (sequence of (name, first position, last position)): Of all variants looked at, in order.
+    - `places` (mapping of feature name to (chromosome, position)): At least of the features selected anywhere;
+      covariates have none.
     """
 
     chromosomes: Sequence[tuple[str, int, int]]

@@ -22,11 +22,8 @@ _MOST_ROWS, _MOST_TASKS, _MOST_INSIDE = 50, 8, 30
 def member_tables(model: Any, features: Sequence[Any], tasks: Sequence[Any]) -> list[ExtraTable]:
     """Tables of a fitted model beside that of its features.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    features : names, one per column of the coefficients
-    tasks : names in the order of ``tasks_``
+    - `features`: names, one per column of the coefficients
+    - `tasks`: names in the order of ``tasks_``
     """
     names = np.asarray([str(name) for name in features], dtype=object)
     labels = [str(name) for name in tasks]

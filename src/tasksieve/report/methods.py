@@ -113,12 +113,8 @@ def model_words(name: str, params: Mapping[str, Any]) -> str:
 def objective_words(name: str, params: Mapping[str, Any]) -> str:
     """The objective as one line of text, with the values of its parameters but for the strength.
 
-    Parameters
-    ----------
-    name : str
-        Of the estimator's class.
-    params : mapping
-        Its parameters; those that are missing or None are left out.
+    - `name`: Of the estimator's class.
+    - `params`: Its parameters; those that are missing or None are left out.
     """
     name = plain(name)
     own = {key: value for key, value in params.items() if value is not None}

@@ -36,19 +36,12 @@ LARGEST = 32_767
 class Packed:
     """What the page needs.
 
-    Attributes
-    ----------
-    data : dict
-        Ready for JSON: no NaN, no arrays.
-    order : int array
-        Columns of the features kept: those of the model shown first, strongest first.
-    strengths : array
-        Strength of each of them in the model shown.
-    coefficients : array of shape (selected and kept, tasks kept)
-    tasks : int array
-        Rows of the tasks kept.
-    left_out : list of str
-        Sentences about what did not fit.
+    - `data`: Ready for JSON: no NaN, no arrays.
+    - `order`: Columns of the features kept: those of the model shown first, strongest first.
+    - `strengths`: Strength of each of them in the model shown.
+    - `coefficients`: array of shape (selected and kept, tasks kept)
+    - `tasks`: Rows of the tasks kept.
+    - `left_out`: Sentences about what did not fit.
     """
 
     data: dict[str, Any]

@@ -36,15 +36,9 @@ _LISTS = {"start": ("feature", "output", "coef"), "open_start": ("open",), "sure
 def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value: int, command: str) -> None:
     """Put a certificate into a report: the file of one value, or why it is left out, and what it proves of features.
 
-    Parameters
-    ----------
-    content : ReportContent
-    source : bytes or path
-        A certificate file.
-    value : int
-        Of a certificate that has several.
-    command : str
-        What checks it without the page.
+    - `source`: A certificate file.
+    - `value`: Of a certificate that has several.
+    - `command`: What checks it without the page.
     """
     alone = one_value(source, value)
     stated = read_certificate(alone)
@@ -61,12 +55,8 @@ def carry(content: ReportContent, source: bytes | str | os.PathLike[str], value:
 def one_value(source: bytes | str | os.PathLike[str], value: int = 0) -> bytes:
     """The certificate of one value of a path.
 
-    Parameters
-    ----------
-    source : bytes or path
-        A certificate file.
-    value : int, default=0
-        Of a certificate that has several.
+    - `source`: A certificate file.
+    - `value`: Of a certificate that has several.
     """
     whole = read_certificate(source)
     arrays, k = whole.arrays, 0 if whole.n_values == 1 else range(whole.n_values)[value]

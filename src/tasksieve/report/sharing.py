@@ -26,24 +26,15 @@ MOST_ROWS = 100  # of the table
 class SharingFinding:
     """A comparison of models by nested cross-validation.
 
-    Attributes
-    ----------
-    tasks : sequence of str
-    models : sequence of str
-        "shared", "own", "pooled", "mean", or some of them.
-    numbers : mapping of str to array of shape (T + 1,)
-        ``rows``, ``loss_...`` and ``score_...`` of each model, ``difference`` (loss of the shared model less that of
-        one model per task), its interval ``low`` and ``high``, ``pvalue``, ``adjusted``; of all tasks together last.
-    loss, score : str
-        What they are: of losses smaller is better, of scores greater.
-    level : float
-        Of the intervals.
-    folds : str
-        How rows were held out, in words.
-    classes : bool
-        Whether classes are predicted.
-    note : str
-        What the figures are about.
+    - `models`: "shared", "own", "pooled", "mean", or some of them.
+    - `numbers` (mapping of str to array of shape (T + 1,)): ``rows``, ``loss_...`` and ``score_...`` of each model,
+      ``difference`` (loss of the shared model less that of one model per task), its interval ``low`` and ``high``,
+      ``pvalue``, ``adjusted``; of all tasks together last.
+    - `loss`, `score`: What they are: of losses smaller is better, of scores greater.
+    - `level`: Of the intervals.
+    - `folds`: How rows were held out, in words.
+    - `classes`: Whether classes are predicted.
+    - `note`: What the figures are about.
     """
 
     tasks: Sequence[str]

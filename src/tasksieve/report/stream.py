@@ -17,21 +17,14 @@ MOST_CURVES = 40  # features drawn along the rows
 class StreamHistory:
     """A stream as it was looked at, after 1, 2, 4, ... rows and at its end.
 
-    Attributes
-    ----------
-    rows : int array of shape (K,)
-    losses : array of shape (K,)
-        Mean loss of the rows so far, each predicted before it was learned.
-    seen : int array of shape (M,), optional
-        Numbers of rows at which the coefficients were looked at.
-    n_selected : int array of shape (M,), optional
-        Features in use then.
-    strengths : array of shape (M, d'), optional
-        Lengths of the coefficients over all tasks then, of the features in `features`.
-    features : int array of shape (d',), optional
-        Those that were in use at any time.
-    loss : str
-        Its name.
+    - `rows`: int array of shape (K,)
+    - `losses` (array of shape (K,)): Mean loss of the rows so far, each predicted before it was learned.
+    - `seen` (int array of shape (M,)): Numbers of rows at which the coefficients were looked at.
+    - `n_selected` (int array of shape (M,)): Features in use then.
+    - `strengths` (array of shape (M, d')): Lengths of the coefficients over all tasks then, of the features in
+      `features`.
+    - `features` (int array of shape (d',)): Those that were in use at any time.
+    - `loss`: Its name.
     """
 
     rows: np.ndarray

@@ -16,12 +16,7 @@ NAMED = 5  # stable features that are named first
 
 @dataclass
 class Trust:
-    """All that was found about the findings.
-
-    Attributes
-    ----------
-    permutation, stability, sharing : optional
-    """
+    """All that was found about the findings."""
 
     permutation: PermutationFinding | None = None
     stability: StabilityFinding | None = None
@@ -34,9 +29,7 @@ class Trust:
     def headline(self, features: Sequence[str]) -> str:
         """What must be read first.
 
-        Parameters
-        ----------
-        features : names of all features
+        - `features`: names of all features
         """
         said = []
         if self.permutation is not None and not self.permutation.found:

@@ -18,13 +18,9 @@ def unseen_quality(
 ) -> list[FitQuality]:
     """All that is known of held-out rows; the first is the headline.
 
-    Parameters
-    ----------
-    quality : HeldOutQuality, optional
-        Of the cross-validation that has chosen alpha.
-    sharing : SharingFinding, optional
-        Of nested cross-validation.
-    tasks : names, in the order of the model's tasks
+    - `quality`: Of the cross-validation that has chosen alpha.
+    - `sharing`: Of nested cross-validation.
+    - `tasks`: names, in the order of the model's tasks
     """
     found = [] if quality is None else out_of_fold(quality)
     if sharing is not None and sorted(sharing.tasks) == sorted(map(str, tasks)):

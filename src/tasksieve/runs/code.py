@@ -26,13 +26,8 @@ UNSEEN = "new.csv"  # a table to predict
 def code_samples(folder: RunFolder, saved: SavedModel, config: dict[str, Any]) -> list[CodeSample]:
     """What can be copied from the report of a run; nothing that would not run.
 
-    Parameters
-    ----------
-    folder : RunFolder
-    saved : SavedModel
-        Its model.
-    config : dict
-        Its configuration.
+    - `saved`: Its model.
+    - `config`: Its configuration.
     """
     if any(config.get(name) for name in ELSEWHERE) or not isinstance(config.get("table"), str):
         return []

@@ -24,12 +24,7 @@ LARGEST = 10  # differences of coefficients that are listed
 class ComparedRun:
     """One run.
 
-    Attributes
-    ----------
-    name : str
-        Its folder.
-    content : ReportContent
-    config, data : dict
+    - `name`: Its folder.
     """
 
     name: str
@@ -55,11 +50,8 @@ class ComparedRun:
 def read_runs(paths: Sequence[str], max_bytes: float | None = None) -> list[ComparedRun]:
     """Finished runs with a model, named by their folders.
 
-    Parameters
-    ----------
-    paths : two or more folders
-    max_bytes : float, optional
-        As in `load_model`.
+    - `paths`: two or more folders
+    - `max_bytes`: As in `load_model`.
     """
     found = []
     names = run_names(paths)
@@ -88,12 +80,9 @@ def run_names(paths: Sequence[str]) -> list[str]:
 def compare_runs(runs: Sequence[ComparedRun]) -> dict[str, Any]:
     """What differs between runs, ready for JSON.
 
-    Returns
-    -------
-    dict
-        ``runs`` (one line of numbers each), ``same_data`` (None where a stream does not say), ``settings`` (those that
-        differ, with the value of each run), ``features`` (``in_all``, ``only`` in one run, ``strengths`` of each),
-        ``coefficients`` (each run against the first) and ``tasks`` (scores).
+    - returns: ``runs`` (one line of numbers each), ``same_data`` (None where a stream does not say), ``settings``
+      (those that differ, with the value of each run), ``features`` (``in_all``, ``only`` in one run, ``strengths`` of
+      each), ``coefficients`` (each run against the first) and ``tasks`` (scores).
     """
     strengths = [run.strengths for run in runs]
     digests = [run.data.get("sha256") for run in runs]

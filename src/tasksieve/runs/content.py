@@ -30,12 +30,8 @@ from .trust_content import run_trust, spent_facts
 def report_content(folder: RunFolder, *, max_bytes: float | None = None) -> ReportContent:
     """Everything a report shows, read from the files of a run.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Of a fit or a path whose results are written.
-    max_bytes : float, optional
-        As in `load_model`.
+    - `folder`: Of a fit or a path whose results are written.
+    - `max_bytes`: As in `load_model`.
     """
     saved = load_model(folder, max_bytes=max_bytes)
     data, certificate = folder.read_json(DATA), folder.read_json("certificate.json")

@@ -40,11 +40,7 @@ CERTIFICATE_WORDS = {
 def inspect_path(path: str, max_bytes: float | None = None) -> dict[str, Any]:
     """What is at a path: a run folder, a certificate, or a saved online model.
 
-    Parameters
-    ----------
-    path : str
-    max_bytes : float, optional
-        As in `load_model`.
+    - `max_bytes`: As in `load_model`.
 
     Raises
     ------

@@ -28,20 +28,14 @@ class MissingModel(ValueError):
 class ModelKind:
     """A model that can be asked for by name.
 
-    Attributes
-    ----------
-    name : str
-        What is typed.
-    estimators : names of classes in `tasksieve`
-        The one whose targets are numbers and the one whose targets are classes, where they differ.
-    about : str
-        One line of help.
-    targets : {"values", "classes", "loss", "column"}
-        What it predicts; "loss": as its parameter ``loss`` says; "column": as the target column suggests.
-    tasks : bool
-        Whether rows may belong to tasks.
-    strength : {"alpha", "C"}
-        Its main parameter. Models with ``alpha`` have paths and cross-validation.
+    - `name`: What is typed.
+    - `estimators` (names of classes in `tasksieve`): The one whose targets are numbers and the one whose targets are
+      classes, where they differ.
+    - `about`: One line of help.
+    - `targets` ({"values", "classes", "loss", "column"}): What it predicts; "loss": as its parameter ``loss`` says;
+      "column": as the target column suggests.
+    - `tasks`: Whether rows may belong to tasks.
+    - `strength` ({"alpha", "C"}): Its main parameter. Models with ``alpha`` have paths and cross-validation.
     """
 
     name: str

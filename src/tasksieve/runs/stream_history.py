@@ -17,11 +17,7 @@ MOST = 10_000  # features of one look that are kept, the strongest: so the file 
 class Looks:
     """Looks at an online model along its stream. They depend on the rows alone, not on chunks or interruptions.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Whose earlier looks are taken over.
-    model : online model
+    - `folder`: Whose earlier looks are taken over.
     """
 
     def __init__(self, folder: RunFolder, model: Any) -> None:

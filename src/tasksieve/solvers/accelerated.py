@@ -29,10 +29,7 @@ _ROUNDING = 1e-15
 class Accelerated:
     """FISTA with restarts; keeps what one solve learned about the curvature for the next.
 
-    Parameters
-    ----------
-    adaptive : bool
-        Let the curvature follow what the steps see, downwards as well: longer steps where the loss is flat.
+    - `adaptive`: Let the curvature follow what the steps see, downwards as well: longer steps where the loss is flat.
     """
 
     name = "apgd"
@@ -66,16 +63,8 @@ def accelerated(
     The step is 1/curvature times the loss's smoothness, the momentum a sequence of its own (the paper uses one
     symbol for both); it starts again where it points uphill and when rows are dropped that were not yet zero.
 
-    Parameters
-    ----------
-    curvature : float
-        Estimate of ``max_t sigma_max(X_t)^2``; raised where a step shows that it is too low.
-    adaptive : bool
-        Let the curvature follow what the steps see, downwards as well: longer steps where the loss is flat.
-
-    Returns
-    -------
-    solution, curvature
+    - `curvature`: Estimate of ``max_t sigma_max(X_t)^2``; raised where a step shows that it is too low.
+    - `adaptive`: Let the curvature follow what the steps see, downwards as well: longer steps where the loss is flat.
     """
     shrink, nuisance = working.shrink, working.nuisance
     working = packed_if_few(working)

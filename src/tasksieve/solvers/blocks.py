@@ -27,12 +27,8 @@ _EMPTY = 1e-14  # of the largest eigenvalue of a block: what is below is roundin
 class TurnedColumns:
     """Columns of blocks in the eigenvectors of their Gram matrices, task by task; each block is turned once.
 
-    Parameters
-    ----------
-    offsets : array
-        Where each task starts.
-    shared : bool
-        All tasks have all rows of the columns.
+    - `offsets`: Where each task starts.
+    - `shared`: All tasks have all rows of the columns.
     """
 
     def __init__(self, offsets: Array, shared: bool) -> None:
@@ -136,25 +132,15 @@ def block_descent(
 ) -> tuple[int, float]:
     """``1/2 ||residual of W||^2 + Omega(W)`` from given rows on, which are overwritten; returns epochs and gap.
 
-    Parameters
-    ----------
-    x : array, (rows, columns)
-        Columns, tasks as in `offsets`; with `shared` all tasks have all of it.
-    places : array of int
-        The columns of the rows of W.
-    squares : array, (len(places), tasks)
-        Squared norms of the columns; 0: the coefficient is known to be 0.
-    residual : array
-        Of the given rows; overwritten. Not looked at where `sums` serve.
-    by_gram : bool
-        Work on inner products of the columns.
-    turned : TurnedColumns, optional
-        What is known of these very columns.
-    target : array, optional
-        What it is the residual of.
-    sums : callable, optional
-        Gives the inner products of all columns, (1, room, room), and their products with the target, (tasks, columns),
-        where all tasks have the same columns.
+    - `x`: Columns, tasks as in `offsets`; with `shared` all tasks have all of it.
+    - `places`: The columns of the rows of W.
+    - `squares`: Squared norms of the columns; 0: the coefficient is known to be 0.
+    - `residual`: Of the given rows; overwritten. Not looked at where `sums` serve.
+    - `by_gram`: Work on inner products of the columns.
+    - `turned`: What is known of these very columns.
+    - `target`: What it is the residual of.
+    - `sums`: Gives the inner products of all columns, (1, room, room), and their products with the target, (tasks,
+      columns), where all tasks have the same columns.
     """
     order = np.argsort(form.block, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(form.block, minlength=len(form.group))))

@@ -27,14 +27,10 @@ _NONE = np.empty(0)
 class PrimalDual:
     """A primal point, a dual point, and the gap between them over the columns at hand.
 
-    Attributes
-    ----------
-    rows : array
-        W.
-    residual, sizes : arrays
-        ``y - XW``, flat, recomputed from W; and its norm in each task.
-    dual, products : arrays
-        u with ``||u_t|| <= 1``, flat, and its correlations c with the columns. The dual point is `scale` times these.
+    - `rows`: W.
+    - `residual`, `sizes`: ``y - XW``, flat, recomputed from W; and its norm in each task.
+    - `dual`, `products`: u with ``||u_t|| <= 1``, flat, and its correlations c with the columns. The dual point is
+      `scale` times these.
     """
 
     rows: Array
@@ -113,16 +109,10 @@ def primal_dual(
 ) -> PrimalDual:
     """The pair (W, u) with its gap: ``y - XW`` is computed afresh, u is brought into the balls and scaled.
 
-    Parameters
-    ----------
-    dual : array
-        Any flat vector; it is scaled down in tasks where its norm exceeds 1.
-    products : array, optional
-        Its correlations with the columns.
-    outside : (sizes, strengths)
-        ``||c_j||`` and ``lam_j`` of further columns, whose rows are zero, that may exceed their thresholds.
-    image : array, optional
-        ``XW``, where it is known.
+    - `dual`: Any flat vector; it is scaled down in tasks where its norm exceeds 1.
+    - `products`: Its correlations with the columns.
+    - `outside`: ``||c_j||`` and ``lam_j`` of further columns, whose rows are zero, that may exceed their thresholds.
+    - `image`: ``XW``, where it is known.
     """
     loss, penalty, packed = problem.loss, problem.penalty, problem.columns
     assert isinstance(loss, TaskNorms)

@@ -44,13 +44,9 @@ def dual_first_order(
 ) -> CalibratedSolution:
     """Maximise the dual until the gap over the working columns is at most `tol`.
 
-    Parameters
-    ----------
-    method : {"d-pg", "d-fista"}
-    rows, dual : arrays
-        Start; the rows matter without a ridge only.
-    record : Record, optional
-        Keeps the best pair, and the history where that is asked for.
+    - `method`: {"d-pg", "d-fista"}
+    - `rows`, `dual`: Start; the rows matter without a ridge only.
+    - `record`: Keeps the best pair, and the history where that is asked for.
     """
     loss, penalty = problem.loss, problem.penalty
     assert isinstance(loss, TaskNorms)

@@ -42,9 +42,7 @@ def smoothed_first_order(
 ) -> CalibratedSolution:
     """Minimise the smoothed model, mu falling, until the gap of the model itself is at most `tol`.
 
-    Parameters
-    ----------
-    method : {"p-spg", "p-sfista"}
+    - `method`: {"p-spg", "p-sfista"}
     """
     loss, penalty = problem.loss, problem.penalty
     assert isinstance(loss, TaskNorms)

@@ -237,11 +237,7 @@ class _Facts:
 class DeviceNewton:
     """Keeps the columns of one path on the device as they come into play.
 
-    Parameters
-    ----------
-    packed : PackedColumns
-        Where they come from.
-    device : torch.device
+    - `packed`: Where they come from.
     """
 
     name = "newton"

@@ -29,14 +29,9 @@ class Smooth:
 class Composite:
     """``f + g``.
 
-    Attributes
-    ----------
-    smooth : callable
-        ``smooth(x)`` gives f, a `Smooth`.
-    prox : callable
-        ``prox(x, eta)`` = argmin_v g(v) + eta/2 ||v - x||^2.
-    simple : callable
-        g.
+    - `smooth`: ``smooth(x)`` gives f, a `Smooth`.
+    - `prox`: ``prox(x, eta)`` = argmin_v g(v) + eta/2 ||v - x||^2.
+    - `simple`: g.
     """
 
     smooth: Callable[[Array], Smooth]
@@ -54,10 +49,7 @@ def sparsa(problem: Composite, start: Array, bound: float, watch: Watch, max_ite
     ``x+ = prox(x - g/al, al)``, accepted when ``F(x+) <= max of the last 10 F - 1e-4/2 al ||x+ - x||^2``, else al
     doubles; the next al is ``<dx, dg>/<dx, dx>`` (Barzilai and Borwein) within ``[1e-6 L, 100 L]``.
 
-    Parameters
-    ----------
-    bound : float
-        L, or an estimate of it: it only fixes the scale of the steps.
+    - `bound`: L, or an estimate of it: it only fixes the scale of the steps.
     """
     at = problem.smooth(start)
     recent = deque([at.value + problem.simple(at.point)], maxlen=10)
@@ -86,10 +78,7 @@ def fista(problem: Composite, start: Array, bound: float, watch: Watch, max_iter
     ``v = x_k + (t_{k-1} - 1)/t_k (x_k - x_{k-1})``, ``x_{k+1} = prox(v - g(v)/eta, eta)``, accepted when
     ``f(x_{k+1}) <= f(v) + <g(v), x_{k+1} - v> + eta/2 ||x_{k+1} - v||^2``, else eta doubles (Gong et al., Algorithm 1).
 
-    Parameters
-    ----------
-    bound : float
-        The first eta; at most twice the Lipschitz constant of the gradient.
+    - `bound`: The first eta; at most twice the Lipschitz constant of the gradient.
     """
     last, now, t_last, t_now, eta = start, start, 1.0, 1.0, bound
     at = problem.smooth(start)

@@ -13,26 +13,15 @@ from ..penalties import RowPenalty
 class Needs:
     """What must hold for a solver.
 
-    Attributes
-    ----------
-    losses : tuple of str
-        Names of losses; empty: any.
-    smooth : bool
-        A loss with a derivative everywhere.
-    curved : bool
-        A loss whose second derivative varies: a quadratic model of it is worth making.
-    row_form : bool
-        A penalty with compiled updates of rows or blocks of rows (`RowPenalty.row_form`, `block_form`).
-    plain : bool
-        The group norm alone, coefficients of any sign.
-    group : bool
-        The group norm alone (`RowPenalty.group_form`).
-    sorted_rows : bool
-        A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
-    packed : bool
-        Columns packed in memory.
-    quadratic : {"none", "ridge", "graph"}
-        How much of a quadratic part beside the norm the solver can deal with.
+    - `losses`: Names of losses; empty: any.
+    - `smooth`: A loss with a derivative everywhere.
+    - `curved`: A loss whose second derivative varies: a quadratic model of it is worth making.
+    - `row_form`: A penalty with compiled updates of rows or blocks of rows (`RowPenalty.row_form`, `block_form`).
+    - `plain`: The group norm alone, coefficients of any sign.
+    - `group`: The group norm alone (`RowPenalty.group_form`).
+    - `sorted_rows`: A sorted norm of rows with a compiled prox (`RowPenalty.sorted_form`).
+    - `packed`: Columns packed in memory.
+    - `quadratic` ({"none", "ridge", "graph"}): How much of a quadratic part beside the norm the solver can deal with.
     """
 
     losses: tuple[str, ...] = ()

@@ -107,11 +107,8 @@ def stochastic(working: WorkingProblem, start: Array, tol: float, max_iter: int,
     Each epoch begins with the gradient over all rows, which also gives the gap and the screening test, and takes n/l
     steps along ``v = (n/l) (grad F_I(W) - grad F_I(W_ref)) + grad F(W_ref)``.
 
-    Parameters
-    ----------
-    curvature : float
-        Estimate of ``max_t sigma_max(X_t)^2``. With the row norms it gives the step: one over (twice) the expected
-        smoothness of a batch drawn without replacement. A step that raises the objective is halved.
+    - `curvature`: Estimate of ``max_t sigma_max(X_t)^2``. With the row norms it gives the step: one over (twice) the
+      expected smoothness of a batch drawn without replacement. A step that raises the objective is halved.
     """
     shrink = working.shrink
     loss = working.loss

@@ -22,20 +22,12 @@ Shrink = Callable[[Array, Evaluation, Array, float, float, float], Array]
 class WorkingProblem:
     """The problem on a few columns.
 
-    Attributes
-    ----------
-    columns : PackedColumns or SparseColumns
-    places : array of int
-        The columns that take part.
-    penalty : RowPenalty
-        Of those rows; of the kind that the solver `needs`.
-    loss : DataLoss
-    zero : boolean array, a row for each of them and a column for each task, optional
-        Coefficients that are known to be zero: a solver may leave them out.
-    nuisance : array, optional
-        A guess of the nuisance coefficients.
-    shrink : callable, optional
-        Dynamic screening, for a solver that works on all rows not yet rejected.
+    - `places`: The columns that take part.
+    - `penalty`: Of those rows; of the kind that the solver `needs`.
+    - `zero` (boolean array, a row for each of them and a column for each task): Coefficients that are known to be zero:
+      a solver may leave them out.
+    - `nuisance`: A guess of the nuisance coefficients.
+    - `shrink`: Dynamic screening, for a solver that works on all rows not yet rejected.
     """
 
     columns: Any
@@ -73,18 +65,12 @@ class WorkingProblem:
 class Solution:
     """Rows of W for the working columns, and how the solver got there.
 
-    Attributes
-    ----------
-    evaluation, products : optional
-        The loss at `rows`, and the correlations of its residual with the working columns, where the solver has them.
-    dual : array, optional
-        A flat vector that is a better dual point than the residual.
-    dual_rows : array, optional
-        Rows whose residual is a better dual point.
-    alive : array of int, optional
-        Rows that dynamic screening left, where there was any: the others are zero for good.
-    steps : list of (iteration, rows left, gap)
-        What was seen at every check.
+    - `evaluation`, `products`: The loss at `rows`, and the correlations of its residual with the working columns, where
+      the solver has them.
+    - `dual`: A flat vector that is a better dual point than the residual.
+    - `dual_rows`: Rows whose residual is a better dual point.
+    - `alive`: Rows that dynamic screening left, where there was any: the others are zero for good.
+    - `steps` (list of (iteration, rows left, gap)): What was seen at every check.
     """
 
     rows: Array
@@ -110,14 +96,9 @@ class Solution:
 class Rounding:
     """What is known of the numbers that a certificate is about.
 
-    Attributes
-    ----------
-    primal : Evaluation
-        The loss at the scores of these very numbers.
-    error : array of shape (n_tasks,)
-        Norms of what the weighted scores may be off.
-    products : array, (rows, tasks)
-        What the correlations of the dual point with the rows' features may be off.
+    - `primal`: The loss at the scores of these very numbers.
+    - `error` (array of shape (n_tasks,)): Norms of what the weighted scores may be off.
+    - `products`: What the correlations of the dual point with the rows' features may be off.
     """
 
     primal: Evaluation
@@ -141,21 +122,12 @@ def duality_gap(
     2.2, 2.9 and 4). Or the dual point of a ridge is the best one for the scaled residual, a distance to the dual ball;
     the smaller gap counts.
 
-    Parameters
-    ----------
-    penalty : RowPenalty
-        Of the rows.
-    products : array
-        Correlations of the residual with the rows' features.
-    whole : (penalty, gauges, features), optional
-        The penalty of all features, their gauges (or upper bounds) for the residual, and which ones the rows are.
-    rounding : Rounding, optional
-        The rows are stored numbers with scores of their own, `at` is only the dual point, and the gap is to be one that
-        no rounding has made too small. Gauges then are upper bounds with all errors in them.
-
-    Returns
-    -------
-    gap, scale
+    - `penalty`: Of the rows.
+    - `products`: Correlations of the residual with the rows' features.
+    - `whole`: The penalty of all features, their gauges (or upper bounds) for the residual, and which ones the rows
+      are.
+    - `rounding`: The rows are stored numbers with scores of their own, `at` is only the dual point, and the gap is to
+      be one that no rounding has made too small. Gauges then are upper bounds with all errors in them.
     """
     ridge, coupling = penalty.ridge, penalty.coupling
     augmented = products - penalty.pull(rows) if penalty.curved else products

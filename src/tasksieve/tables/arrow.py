@@ -14,11 +14,7 @@ from .table import CodedColumn, Column, Table
 def from_arrow(table: Any, source: str) -> Table:
     """As `from_frame` of the same table in pandas.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    source : str
-        Name of the file, for messages.
+    - `source`: Name of the file, for messages.
     """
     types = need("pyarrow.types")
     columns = {name: _column(column, types) for name, column in zip(table.column_names, table.columns, strict=True)}

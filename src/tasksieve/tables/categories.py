@@ -15,12 +15,9 @@ NO_REFERENCE = "none"  # of --reference: every category has an indicator, those 
 class Categories:
     """The categories of a column, fixed when a model is fitted.
 
-    Attributes
-    ----------
-    words : tuple of str
-        All of them, in the order of their indicators.
-    reference : str, optional
-        The one that has no indicator: its rows are zero in those of the others. Without it every category has one.
+    - `words`: All of them, in the order of their indicators.
+    - `reference`: The one that has no indicator: its rows are zero in those of the others. Without it every category
+      has one.
     """
 
     words: tuple[str, ...]

@@ -21,17 +21,8 @@ MOST_KEPT = 1 << 23
 class ChunkFolds:
     """The folds in which rows are held out.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Observed rows of each task.
-    places : sequence of int
-        Of the tasks, in the order of their labels: with the seed, all that a task's folds depend on.
-    n_folds, seed : int
-
-    Attributes
-    ----------
-    words : str
+    - `counts`: Observed rows of each task.
+    - `places`: Of the tasks, in the order of their labels: with the seed, all that a task's folds depend on.
     """
 
     def __init__(self, counts: Sequence[int], places: Sequence[int], n_folds: int, seed: int) -> None:

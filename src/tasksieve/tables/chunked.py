@@ -78,16 +78,9 @@ class _Rows:
 class ChunkedTable:
     """Reads a table in chunks.
 
-    Attributes
-    ----------
-    path : str
-    format, separator : as of `read_table`
-    chunk_rows : int, optional
-        Rows at a time; by default so many that a chunk takes a few dozen megabytes.
-    target, task, weights, id, choice, missing
-        As in `prepare`.
-    largest_chunk : int
-        The most rows that a chunk had; another is read meanwhile where there are threads.
+    - `chunk_rows`: Rows at a time; by default so many that a chunk takes a few dozen megabytes.
+    - `target`, `task`, `weights`, `id`, `choice`, `missing`: As in `prepare`.
+    - `largest_chunk`: The most rows that a chunk had; another is read meanwhile where there are threads.
     """
 
     path: str
@@ -368,12 +361,8 @@ class ChunkedTable:
 class _Counts:
     """Rows so far.
 
-    Attributes
-    ----------
-    by_task : int array
-        Rows in use, by the codes of tasks; of all targets together.
-    observed : int array
-        Those with a label and a weight, by the codes of tasks or by target.
+    - `by_task`: Rows in use, by the codes of tasks; of all targets together.
+    - `observed`: Those with a label and a weight, by the codes of tasks or by target.
     """
 
     used: int = 0

@@ -22,23 +22,14 @@ STREAMED = ("csv", "parquet", "libsvm")
 class ChunkReader:
     """Reads a table in chunks that the online models take.
 
-    Attributes
-    ----------
-    source : path or binary file
-    name : str
-        For messages.
-    format : {"csv", "parquet", "libsvm"}
-    target, task, weights, features, separator
-        As in `prepare`; features are fixed by the first chunk.
-    missing : {"error", "drop"}
-    classes : bool
-    chunk_rows : int
-    n_features : int, optional
-        Of a libsvm file.
-    feature_names : list of str
-        Known once the first chunk is read.
-    n_read, n_dropped : int
-        Rows so far.
+    - `source`: path or binary file
+    - `name`: For messages.
+    - `format`: {"csv", "parquet", "libsvm"}
+    - `target`, `task`, `weights`, `features`, `separator`: As in `prepare`; features are fixed by the first chunk.
+    - `missing`: {"error", "drop"}
+    - `n_features`: Of a libsvm file.
+    - `feature_names`: Known once the first chunk is read.
+    - `n_read`, `n_dropped`: Rows so far.
     """
 
     source: Any

@@ -18,22 +18,13 @@ from .wide import WideColumns
 class FeatureChoice:
     """What the user says about features.
 
-    Attributes
-    ----------
-    features : names or globs
-        Columns to learn from; by default all that are nothing else.
-    drop : names or globs
-        Columns to leave out.
-    keep : names or globs
-        Columns to learn from although they look like an id or a date. Names in `features` or `categorical` are kept,
-        too; globs there are not.
-    categorical : names or globs
-        Columns of numbers that are names of things.
-    date_parts : bool
-        Learn from the parts of dates, instead of leaving dates out.
-    max_categories : int
-    reference : sequence of COLUMN=CATEGORY
-        Categories that have no indicator.
+    - `features`: Columns to learn from; by default all that are nothing else.
+    - `drop`: Columns to leave out.
+    - `keep`: Columns to learn from although they look like an id or a date. Names in `features` or `categorical` are
+      kept, too; globs there are not.
+    - `categorical`: Columns of numbers that are names of things.
+    - `date_parts`: Learn from the parts of dates, instead of leaving dates out.
+    - `reference`: Categories that have no indicator.
     """
 
     features: Sequence[str] = ()
@@ -77,12 +68,7 @@ def choose_features(
 ) -> tuple[Encoding, list[str]]:
     """How the features of a table are encoded, and notes about columns left out and about categories.
 
-    Parameters
-    ----------
-    table : Table
-    roles : dict of column to what it is
-        Columns that are no features: targets, task, weights, id.
-    choice : FeatureChoice
+    - `roles` (dict of column to what it is): Columns that are no features: targets, task, weights, id.
     """
     if table.matrix is not None:
         return _from_matrix(table, choice), []

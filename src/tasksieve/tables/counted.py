@@ -14,13 +14,8 @@ _UNPACKED = 5.0  # times the size of a compressed file
 def counted_size(path: str, format: str, separator: str | None = None) -> tuple[int, int] | None:
     """Rows and columns; None where the file cannot be read: whoever reads it says what is wrong.
 
-    Parameters
-    ----------
-    path : str
-    format : {"csv", "parquet", "arrow"}
-        A Parquet file says how many rows it has. Of an Arrow file the first batch is taken for all of them, of a CSV
-        file the first lines.
-    separator : str, optional
+    - `format` ({"csv", "parquet", "arrow"}): A Parquet file says how many rows it has. Of an Arrow file the first batch
+      is taken for all of them, of a CSV file the first lines.
     """
     try:
         if format == "parquet":

@@ -36,12 +36,9 @@ SAMPLE = 20
 class DateParts:
     """How a column of dates becomes numbers.
 
-    Attributes
-    ----------
-    parts : tuple of str
-        Some of "days" (since 1970-01-01), "year", "month", "day", "weekday" (Monday is 0), "hour" (with its fraction).
-    way : str
-        How the dates were written where the column held words or numbers; "" where it held dates.
+    - `parts`: Some of "days" (since 1970-01-01), "year", "month", "day", "weekday" (Monday is 0), "hour" (with its
+      fraction).
+    - `way`: How the dates were written where the column held words or numbers; "" where it held dates.
     """
 
     parts: tuple[str, ...]

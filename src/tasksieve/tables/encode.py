@@ -30,12 +30,9 @@ Coding = Categories | DateParts | None
 class Encoding:
     """How the columns of a table become features, fixed when a model is fitted and repeated when it predicts.
 
-    Attributes
-    ----------
-    columns : sequence of (name, coding)
-        The coding is None for a number, the categories of a column of words, or the parts of a date.
-    matrix_names : list of names, optional
-        Features taken from the matrix of an npz or libsvm file; then there are no columns.
+    - `columns` (sequence of (name, coding)): The coding is None for a number, the categories of a column of words, or
+      the parts of a date.
+    - `matrix_names`: Features taken from the matrix of an npz or libsvm file; then there are no columns.
     """
 
     columns: Sequence[tuple[str, Coding]]
@@ -53,18 +50,11 @@ class Encoding:
     ) -> Encoding:
         """Decide how to encode the named columns of a table.
 
-        Parameters
-        ----------
-        table : Table
-        names : sequence of str
-        categorical : sequence of str
-            Columns of numbers that are names of things (codes), not quantities.
-        max_categories : int
-            More words than this in one column are an error.
-        dates : dict of column to DateParts, optional
-        references : dict of column to category, optional
-            Categories without an indicator, where others than those of `Categories.of` are wanted. None: every category
-            has an indicator.
+        - `categorical`: Columns of numbers that are names of things (codes), not quantities.
+        - `max_categories`: More words than this in one column are an error.
+        - `dates`: dict of column to DateParts
+        - `references` (dict of column to category): Categories without an indicator, where others than those of
+          `Categories.of` are wanted. None: every category has an indicator.
         """
         unused = dict(references or {})
         places = table.columns.places(names) if isinstance(table.columns, WideColumns) else None
@@ -147,12 +137,8 @@ class Encoding:
     def matrix(self, table: Table, unknown: Literal["error", "zero"] = "error") -> Any:
         """The features of a table, NaN where a value is missing (all indicators of a missing word).
 
-        Parameters
-        ----------
-        table : Table
-        unknown : {"error", "zero"}
-            A word that was not there when the encoding was made: an error, or zero in all indicators, as is the
-            reference of a column that has one.
+        - `unknown` ({"error", "zero"}): A word that was not there when the encoding was made: an error, or zero in all
+          indicators, as is the reference of a column that has one.
         """
         if self.matrix_names is not None:
             return self._from_matrix(table)

@@ -93,20 +93,13 @@ def read_frames(
 ) -> Iterator[Any]:
     """The rows of a file as pandas data frames.
 
-    Parameters
-    ----------
-    source : path, or binary file (CSV)
-    format : {"csv", "parquet", "arrow"}
-    name : str, optional
-        For messages; by default the path.
-    separator : str, optional
-        Of a CSV file: a comma by default, a tab where the name ends in .tsv.
-    chunk_rows : int, optional
-        Rows at a time; by default all.
-    only : names, optional
-        Columns that are wanted: a Parquet file gives no others.
-    text : names
-        Columns of a CSV file whose cells are words, whatever they look like.
+    - `source`: path, or binary file (CSV)
+    - `format`: {"csv", "parquet", "arrow"}
+    - `name`: For messages; by default the path.
+    - `separator`: Of a CSV file: a comma by default, a tab where the name ends in .tsv.
+    - `chunk_rows`: Rows at a time; by default all.
+    - `only`: Columns that are wanted: a Parquet file gives no others.
+    - `text`: Columns of a CSV file whose cells are words, whatever they look like.
     """
     name = str(source) if name is None else name
     if format == "csv":
@@ -206,15 +199,9 @@ def read_libsvm_rows(
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Rows of a libsvm (svmlight) file: CSR matrix, labels, query ids.
 
-    Parameters
-    ----------
-    path : path
-    chunk_rows : int, optional
-        Rows at a time; by default all.
-    n_features : int, optional
-        By default as many as the rows have.
-    zero_based : bool
-        Whether the file counts features from 0.
+    - `chunk_rows`: Rows at a time; by default all.
+    - `n_features`: By default as many as the rows have.
+    - `zero_based`: Whether the file counts features from 0.
     """
     from sklearn.datasets import load_svmlight_file
 

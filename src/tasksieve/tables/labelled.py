@@ -25,13 +25,10 @@ from .table import NAMED_PLACES, Array, Table, TableError, row_words
 class LabelledRows:
     """Rows to be predicted and judged.
 
-    Attributes
-    ----------
-    X : matrix of shape (n, d)
-    y : array of shape (n,), or (n, T) for several targets
-    task, sample_weight, offset, groups : arrays of shape (n,), optional
-    rows : int array of shape (n,)
-        Rows of the table in use.
+    - `X`: matrix of shape (n, d)
+    - `y`: array of shape (n,), or (n, T) for several targets
+    - `task`, `sample_weight`, `offset`, `groups`: arrays of shape (n,)
+    - `rows` (int array of shape (n,)): Rows of the table in use.
     """
 
     X: Any
@@ -103,15 +100,10 @@ def refuse_unknown_labels(
 ) -> None:
     """Refuse labels that the model has not met, and name the first rows that have them.
 
-    Parameters
-    ----------
-    source, name : str
-        Of the table and the column.
-    values, rows : arrays of shape (n,)
-        The labels, and their rows in the table.
-    known : labels of the fit
-    what : str
-        "task" or "class".
+    - `source`, `name`: Of the table and the column.
+    - `values`, `rows` (arrays of shape (n,)): The labels, and their rows in the table.
+    - `known`: labels of the fit
+    - `what`: "task" or "class".
     """
     met = set(known)
     bad = [i for i, value in enumerate(values.tolist()) if value not in met]

@@ -29,16 +29,9 @@ def physical_memory() -> int:
 def read_arrays(file: str | os.PathLike[str] | IO[bytes], *, stored: bool = False) -> dict[str, np.ndarray]:
     """All arrays of an .npz file.
 
-    Parameters
-    ----------
-    file : path or binary file
-    stored : bool
-        Refuse compressed members, as this library writes none: then no array is larger than the file itself.
-
-    Returns
-    -------
-    dict of name to array
-        Booleans, integers, floats and strings only, in native byte order.
+    - `file`: path or binary file
+    - `stored`: Refuse compressed members, as this library writes none: then no array is larger than the file itself.
+    - returns dict of name to array: Booleans, integers, floats and strings only, in native byte order.
 
     Raises
     ------

@@ -21,34 +21,20 @@ Missing = Literal["error", "drop", "mean"]
 class TableProblem:
     """A fit, ready for an estimator.
 
-    Attributes
-    ----------
-    X : matrix of shape (n, d)
-    y : array of shape (n,), or (n, T) for several targets
-    task : array of shape (n,), optional
-    sample_weight : array of shape (n,), optional
-    targets : list of str
-    encoding : Encoding
-    fill : array of shape (d,), optional
-        With ``missing="mean"``, what missing entries were replaced by.
-    rows : int array of shape (n,)
-        Rows of the table in use.
-    n_rows : int
-        Rows of the table.
-    notes : list of str
-        What was left out or filled in.
-    groups : array of shape (n,), optional
-        Labels that related rows share.
-    classes : bool
-        Whether targets are class labels.
-    offset : array of shape (n,), optional
-        What is added to every prediction before anything is learned.
-    ids : (str, list), optional
-        The column that names the rows, and their names.
-    in_file : int array of shape (n,), optional
-        Places of the rows in their files, where the table is several files.
-    lacking : dict of task to columns
-        That the task does not have: their features are zero in its rows.
+    - `X`: matrix of shape (n, d)
+    - `y`: array of shape (n,), or (n, T) for several targets
+    - `task`: array of shape (n,)
+    - `sample_weight`: array of shape (n,)
+    - `fill` (array of shape (d,)): With ``missing="mean"``, what missing entries were replaced by.
+    - `rows` (int array of shape (n,)): Rows of the table in use.
+    - `n_rows`: Rows of the table.
+    - `notes`: What was left out or filled in.
+    - `groups` (array of shape (n,)): Labels that related rows share.
+    - `classes`: Whether targets are class labels.
+    - `offset` (array of shape (n,)): What is added to every prediction before anything is learned.
+    - `ids`: The column that names the rows, and their names.
+    - `in_file` (int array of shape (n,)): Places of the rows in their files, where the table is several files.
+    - `lacking` (dict of task to columns): That the task does not have: their features are zero in its rows.
     """
 
     X: Any
@@ -106,30 +92,18 @@ def prepare(
 ) -> TableProblem:
     """Choose columns, encode them, and deal with missing values as told.
 
-    Parameters
-    ----------
-    table : Table
-    target : names or globs
-        Several: one matrix shared by several targets, each a task; empty cells are labels that were not observed.
-    task, weights, offset, groups, id : names, optional
-    features : names or globs
-        By default all columns that are nothing else and look like neither an id nor a date.
-    drop : names or globs
-        Columns to leave out.
-    keep : names or globs
-        Columns to learn from although they look like an id or a date.
-    categorical : names or globs
-        Features whose numbers are names.
-    date_parts : bool
-        Learn from the parts of dates.
-    missing : {"error", "drop", "mean"}
-        Rows with a missing value: an error that names them, left out, or filled with the mean of each feature. A row
-        without a task, a weight or (of a single target) a label cannot be filled in: it is left out unless "error".
-    max_categories : int
-    reference : sequence of COLUMN=CATEGORY
-        Categories that have no indicator: without it the more frequent of two, and none of more.
-    classes : bool
-        Targets are class labels, so words are welcome.
+    - `target`: Several: one matrix shared by several targets, each a task; empty cells are labels that were not
+      observed.
+    - `features`: By default all columns that are nothing else and look like neither an id nor a date.
+    - `drop`: Columns to leave out.
+    - `keep`: Columns to learn from although they look like an id or a date.
+    - `categorical`: Features whose numbers are names.
+    - `date_parts`: Learn from the parts of dates.
+    - `missing` ({"error", "drop", "mean"}): Rows with a missing value: an error that names them, left out, or filled
+      with the mean of each feature. A row without a task, a weight or (of a single target) a label cannot be filled in:
+      it is left out unless "error".
+    - `reference`: Categories that have no indicator: without it the more frequent of two, and none of more.
+    - `classes`: Targets are class labels, so words are welcome.
     """
     named = list(table.columns)
     targets = table.match(target, "--target", named)

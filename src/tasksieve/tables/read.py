@@ -36,17 +36,9 @@ def read_table(
 ) -> Table:
     """Read a whole file.
 
-    Parameters
-    ----------
-    path : path
-    format : {"csv", "parquet", "arrow", "npz", "libsvm"}, optional
-        By default from the name of the file; CSV may be compressed (.gz, .bz2, .xz).
-    separator : str, optional
-        Of a CSV file: a comma by default, a tab where the name ends in .tsv.
-
-    Returns
-    -------
-    Table
+    - `format` ({"csv", "parquet", "arrow", "npz", "libsvm"}): By default from the name of the file; CSV may be
+      compressed (.gz, .bz2, .xz).
+    - `separator`: Of a CSV file: a comma by default, a tab where the name ends in .tsv.
 
     Raises
     ------

@@ -27,15 +27,8 @@ def table_recipe(
 ) -> dict[str, Any] | None:
     """The header's `table`; None for what the format has no words for: parts of dates, matrices.
 
-    Parameters
-    ----------
-    problem : TableProblem
-    table : path
-        Of a CSV file.
-    task, weights, offset : names of columns, optional
-    drop : bool
-        Whether rows with missing values were left out.
-    separator : str, optional
+    - `table`: Of a CSV file.
+    - `drop`: Whether rows with missing values were left out.
     """
     encoding = problem.encoding
     dates = any(isinstance(coding, DateParts) for _, coding in encoding.columns)

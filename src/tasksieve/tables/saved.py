@@ -56,12 +56,8 @@ def require_room(wanted: int, path: Path, max_bytes: float | None) -> None:
 def rebuild(path: Any, make: Callable[[dict[str, np.ndarray]], Any]) -> Any:
     """What ``make`` builds from the arrays of a file; whatever is wrong with them is a ValueError that names the file.
 
-    Parameters
-    ----------
-    path : path
-        An .npz file without compression: no array is larger than the file. Nothing in it is executed.
-    make : callable
-        From a dict of arrays.
+    - `path`: An .npz file without compression: no array is larger than the file. Nothing in it is executed.
+    - `make`: From a dict of arrays.
     """
     path = Path(path)
     if not path.exists():

@@ -23,16 +23,10 @@ MOST_DAYS = 1 << 17  # more than the calendar has between the first day and the 
 class SeenColumn:
     """One column of a table, chunk after chunk.
 
-    Attributes
-    ----------
-    kinds : set of kinds met, chunks without any value left out
-    n_rows, n_missing : int
-    holes : list of int
-        The first rows without a value.
-    words : Counter
-        The different words, and in how many rows they are; of numbers only where they are names of things.
-    ways : set of str or None
-        Ways in which all values so far are dates.
+    - `kinds`: set of kinds met, chunks without any value left out
+    - `holes`: The first rows without a value.
+    - `words`: The different words, and in how many rows they are; of numbers only where they are names of things.
+    - `ways` (set of str or None): Ways in which all values so far are dates.
     """
 
     coded: bool = False

@@ -26,20 +26,13 @@ FILE_TASK = "file name"
 class Wanted:
     """Columns that are asked for, by name or glob.
 
-    Attributes
-    ----------
-    needed : list of (flag, name or glob)
-        Columns that every file must have: the target, weights, ...
-    features : names or globs
-        Columns to learn from; by default all that are nothing else.
-    drop : names or globs
-        Columns that nobody looks at.
-    rule : {"same", "intersection", "union"}
-        What becomes of a feature that some files lack: an error, left out, or no feature of these files' rows.
-    fitted : bool
-        The features are those of a fitted model: all of them are needed, but for those that a task may lack.
-    lacking : dict of task to names
-        Features that a task had not when the model was fitted.
+    - `needed` (list of (flag, name or glob)): Columns that every file must have: the target, weights, ...
+    - `features`: Columns to learn from; by default all that are nothing else.
+    - `drop`: Columns that nobody looks at.
+    - `rule` ({"same", "intersection", "union"}): What becomes of a feature that some files lack: an error, left out, or
+      no feature of these files' rows.
+    - `fitted`: The features are those of a fitted model: all of them are needed, but for those that a task may lack.
+    - `lacking` (dict of task to names): Features that a task had not when the model was fitted.
     """
 
     needed: Sequence[tuple[str, str]] = ()
@@ -54,12 +47,7 @@ class Wanted:
 class Stacked:
     """Several files as one table.
 
-    Attributes
-    ----------
-    table : Table
-    lacking : dict of file's task to names
-        Features that are not in the file.
-    notes : list of str
+    - `lacking` (dict of file's task to names): Features that are not in the file.
     """
 
     table: Table
@@ -70,12 +58,7 @@ class Stacked:
 def stack(tables: Sequence[Table], tasks: Sequence[str] | None, wanted: Wanted) -> Stacked:
     """Put tables under each other.
 
-    Parameters
-    ----------
-    tables : tables of columns
-    tasks : names, optional
-        One for each table: they become the column `FILE_TASK`.
-    wanted : Wanted
+    - `tasks`: One for each table: they become the column `FILE_TASK`.
 
     Raises
     ------

@@ -21,10 +21,7 @@ MOST_COMPARED = 5000
 class StackedFiles(str):
     """The name of a table that is several files, one after another; it knows in which of them a row is.
 
-    Parameters
-    ----------
-    files : names of the files
-    sizes : rows of each
+    - `files`: names of the files
     """
 
     files: list[str]
@@ -55,12 +52,10 @@ class TableError(ValueError):
 class Column:
     """A named column.
 
-    Attributes
-    ----------
-    kind : {"number", "text", "date", "other"}
-        "other": durations, lists, anything that is neither a number nor a word nor a date.
-    values : array of shape (n,)
-        Numbers (NaN where missing), strings (None where missing), or datetime64[us] (NaT where missing).
+    - `kind` ({"number", "text", "date", "other"}): "other": durations, lists, anything that is neither a number nor a
+      word nor a date.
+    - `values` (array of shape (n,)): Numbers (NaN where missing), strings (None where missing), or datetime64[us] (NaT
+      where missing).
     """
 
     kind: Literal["number", "text", "date", "other"]
@@ -85,11 +80,8 @@ class Column:
 class CodedColumn(Column):
     """A column of words, each row by the place of its word; -1 where it is missing.
 
-    Parameters
-    ----------
-    words : array of str
-        Different ones; some may be in no row.
-    codes : int array of shape (n,)
+    - `words`: Different ones; some may be in no row.
+    - `codes`: int array of shape (n,)
     """
 
     def __init__(self, words: Array, codes: Array) -> None:
@@ -108,22 +100,15 @@ class CodedColumn(Column):
 class Table:
     """A table: named columns, and for npz and libsvm files a matrix of features beside them.
 
-    Attributes
-    ----------
-    source : str
-        Name of the file, for messages.
-    n_rows : int
-    columns : mapping of name to Column
-        In the order of the file; of very many columns a `wide.WideColumns`.
-    matrix : array or CSR matrix of shape (n, d), optional
-        Features that have no columns of their own.
-    matrix_names : sequence of d names
-    groups : dict of name to names
-        A name that stands for several columns (the columns of a 2-D array in an npz file).
-    first : int
-        Rows of the file before these, where this is a chunk of it.
-    absent : dict of column to bool array of shape (n,)
-        Rows of tasks that do not have the column: their features are zero, and nothing is missing there.
+    - `source`: Name of the file, for messages.
+    - `columns` (mapping of name to Column): In the order of the file; of very many columns a `wide.WideColumns`.
+    - `matrix` (array or CSR matrix of shape (n, d)): Features that have no columns of their own.
+    - `matrix_names`: sequence of d names
+    - `groups` (dict of name to names): A name that stands for several columns (the columns of a 2-D array in an npz
+      file).
+    - `first`: Rows of the file before these, where this is a chunk of it.
+    - `absent` (dict of column to bool array of shape (n,)): Rows of tasks that do not have the column: their features
+      are zero, and nothing is missing there.
     """
 
     source: str

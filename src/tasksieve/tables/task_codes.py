@@ -13,12 +13,7 @@ _MOST_APART = 1 << 20  # whole numbers that are looked up in a table, not sorted
 
 
 class TaskCodes:
-    """Labels that have come so far, and their codes.
-
-    Attributes
-    ----------
-    labels : list
-    """
+    """Labels that have come so far, and their codes."""
 
     def __init__(self) -> None:
         self.labels: list[Any] = []

@@ -21,15 +21,10 @@ LARGEST_WHOLE = 2.0**53
 class WideColumns(Mapping[str, Column]):
     """All columns of a wide table, by name, in the order of the file.
 
-    Parameters
-    ----------
-    names : list of str
-    block : array of shape (n, len(names))
-        The numbers, NaN where missing, in Fortran order; what it holds in the places of `others` means nothing.
-    whole : bool array of shape (len(names),)
-        Columns whose numbers were written as whole ones.
-    others : dict of name to Column
-        Columns that hold something else.
+    - `block` (array of shape (n, len(names))): The numbers, NaN where missing, in Fortran order; what it holds in the
+      places of `others` means nothing.
+    - `whole` (bool array of shape (len(names),)): Columns whose numbers were written as whole ones.
+    - `others` (dict of name to Column): Columns that hold something else.
     """
 
     def __init__(self, names: list[str], block: Array, whole: Array, others: Mapping[str, Column]) -> None:
@@ -81,13 +76,8 @@ class WideColumns(Mapping[str, Column]):
     def worth_a_look(self, names: Sequence[str], fewest: int, days: tuple[int, int]) -> list[str]:
         """Columns that may be ids or dates: those that are no numbers, and whole numbers that could all differ.
 
-        Parameters
-        ----------
-        names : sequence of str
-        fewest : int
-            Rows in which whole numbers that all differ are no coincidence.
-        days : (int, int)
-            Numbers between these may be days of the calendar.
+        - `fewest`: Rows in which whole numbers that all differ are no coincidence.
+        - `days`: Numbers between these may be days of the calendar.
         """
         places = self.places(names)
         suspects = places < 0

@@ -30,10 +30,7 @@ def read_wide_arrow(path: Path, format: str) -> Wide | None:
 
     None for a file of few columns, or few columns of numbers.
 
-    Parameters
-    ----------
-    path : Path
-    format : {"parquet", "arrow"}
+    - `format`: {"parquet", "arrow"}
     """
     with broken_file(str(path), format):
         if format == "parquet":

@@ -31,13 +31,9 @@ class NotPlain(TableError):
 def read_wide_csv(path: Path, separator: str, n_columns: int) -> tuple[Array, Array, Array]:
     """The numbers of a file with a header.
 
-    Returns
-    -------
-    block : float64 array of shape (n, n_columns), in Fortran order
-    whole : bool array of shape (n_columns,)
-        Columns of whole numbers, without a missing one.
-    odd : int array
-        Columns for `read_odd_columns`; the block has nothing to say about them.
+    - returns `block` (float64 array of shape (n, n_columns), in Fortran order)
+    - returns `whole` (bool array of shape (n_columns,)): Columns of whole numbers, without a missing one.
+    - returns `odd`: Columns for `read_odd_columns`; the block has nothing to say about them.
 
     Raises
     ------

@@ -14,13 +14,9 @@ from .data import TaskData
 def with_class_weight(data: TaskData, rule: Any) -> TaskData:
     """The data with sample weights multiplied by those of the classes.
 
-    Parameters
-    ----------
-    data : TaskData
-        Of classes.
-    rule : None, "balanced" or dict
-        "balanced": within each task every class that has rows counts alike, and the task as much as before. A dict has
-        the weights of labels, 1 for those not named.
+    - `data`: Of classes.
+    - `rule` (None, "balanced" or dict): "balanced": within each task every class that has rows counts alike, and the
+      task as much as before. A dict has the weights of labels, 1 for those not named.
     """
     if rule is None:
         return data

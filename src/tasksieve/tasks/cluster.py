@@ -20,16 +20,8 @@ _SEARCHED_BYTES = 64 << 20  # looked through together for NaN
 class ClusterMatrix:
     """A matrix of two dimensions that is not here, as `read_matrix` returns it.
 
-    Parameters
-    ----------
-    array : dask.array.Array or zarr.Array
-    name : str
-        What to call it in error messages.
-
-    Attributes
-    ----------
-    lazy : dask.array.Array
-        The same, as a dask array.
+    - `name`: What to call it in error messages.
+    - `lazy`: The same, as a dask array.
     """
 
     ndim = 2

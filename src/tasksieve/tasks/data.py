@@ -27,16 +27,12 @@ SEARCHED_ENTRIES = 1 << 22
 class TaskData(TaskLabels):
     """Labels, weights and the matrix they belong to: all that a problem is made of.
 
-    Attributes
-    ----------
-    X : RowSource, or storage of `tasksieve.design`
-        As it was given, or its columns.
-    n_features : int
-    task_weights : float64 ndarray of shape (T,)
-    unsearched : list of (Source, name)
-        Large matrices in which NaN and infinity have not been looked for: the norms of their columns will tell.
-    class_factors : float64 ndarray of shape (N,), or None
-        What ``class_weight`` has multiplied the sample weights by.
+    - `X` (RowSource, or storage of `tasksieve.design`): As it was given, or its columns.
+    - `task_weights`: float64 ndarray of shape (T,)
+    - `unsearched` (list of (Source, name)): Large matrices in which NaN and infinity have not been looked for: the
+      norms of their columns will tell.
+    - `class_factors` (float64 ndarray of shape (N,), or None): What ``class_weight`` has multiplied the sample weights
+      by.
     """
 
     X: Any = None
@@ -112,18 +108,14 @@ def read_tasks(
 ) -> TaskData:
     """Read X, y, task and weights in any form of the contract.
 
-    Parameters
-    ----------
-    X : matrix, or list of matrices (one per task)
-        Tensors stay on their device; all else that is a tensor is brought to NumPy, once.
-    y : array of shape (n,) or (n, T), or list of 1-D arrays
-        NaN (None, NA) is a label that is not observed.
-    task : array of shape (n,), optional
-        One label per row of a stacked X.
-    sample_weight : scalar, or array or list in the form of y, optional
-    task_weights : array, dict or "balanced", optional
-    targets : {"values", "classes", "many classes"}
-        Numbers, labels of two classes to be read as -1 / +1, or of any number of classes.
+    - `X` (matrix, or list of matrices (one per task)): Tensors stay on their device; all else that is a tensor is
+      brought to NumPy, once.
+    - `y` (array of shape (n,) or (n, T), or list of 1-D arrays): NaN (None, NA) is a label that is not observed.
+    - `task` (array of shape (n,)): One label per row of a stacked X.
+    - `sample_weight`: scalar, or array or list in the form of y
+    - `task_weights`: array, dict or "balanced"
+    - `targets` ({"values", "classes", "many classes"}): Numbers, labels of two classes to be read as -1 / +1, or of any
+      number of classes.
     """
     # The norms of the columns show NaN and infinity too, and are needed anyway: a large matrix is not read twice.
     unsearched: list[tuple[Source, str]] = []

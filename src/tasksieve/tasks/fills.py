@@ -14,11 +14,8 @@ Array = np.ndarray[Any, Any]
 class Fills:
     """Means of features, task by task.
 
-    Attributes
-    ----------
-    features : int array of shape (k,), increasing
-    means : array of shape (k, T)
-        NaN where nothing can be missing.
+    - `features`: int array of shape (k,), increasing
+    - `means` (array of shape (k, T)): NaN where nothing can be missing.
     """
 
     features: Array

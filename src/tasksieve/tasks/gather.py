@@ -40,12 +40,8 @@ def gather_at_once(data: TaskData, shift: bool, n_threads: int) -> Gathered:
 class GatheredFolds:
     """What all rows amount to, and for each fold the rows to learn from and those held out.
 
-    Attributes
-    ----------
-    whole : Gathered
-    folds : list of (Gathered, Gathered)
-    readings : int
-        Of the rows.
+    - `folds`: list of (Gathered, Gathered)
+    - `readings`: Of the rows.
     """
 
     whole: Gathered

@@ -15,11 +15,7 @@ from .tensors import to_numpy
 def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray]:
     """The names of the groups, sorted, and the place among them of the group of each row of X.
 
-    Parameters
-    ----------
-    groups : array of shape (n,), or for a list of matrices a list of such
-        Any labels, none missing.
-    labels : TaskLabels
+    - `groups` (array of shape (n,), or for a list of matrices a list of such): Any labels, none missing.
     """
     groups = to_numpy(groups)
     if labels.form == "list" and isinstance(groups, list | tuple) and all(np.ndim(part) for part in groups):

@@ -16,11 +16,7 @@ from .tensors import to_numpy
 def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
     """One finite number per label, as a flat vector; 0 where the label is not observed or has no weight.
 
-    Parameters
-    ----------
-    offset : float, or array or list in the form of y
-        For a shared matrix also one number per row.
-    labels : TaskLabels
+    - `offset` (float, or array or list in the form of y): For a shared matrix also one number per row.
     """
     total, shape, offset = int(labels.offsets[-1]), _shape(labels), to_numpy(offset)
     if not isinstance(offset, list | tuple) and np.ndim(offset) == 0:

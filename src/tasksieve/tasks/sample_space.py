@@ -17,26 +17,20 @@ Form = Literal["stacked", "list", "shared", "single"]
 class TaskLabels:
     """Targets and weights in the flat sample space.
 
-    Attributes
-    ----------
-    form : {"stacked", "list", "shared", "single"}
-        How the data came; "single" is a 1-D y without ``task``.
-    tasks : ndarray of shape (T,)
-        Task labels in the order of ``coef_``.
-    offsets : int64 ndarray of shape (T + 1,)
-    y : ndarray of shape (N,)
-        Targets: float64 (0 where not observed), -1 / +1 for two classes, codes from 0 for more.
-    weights : float64 ndarray of shape (N,)
-        ``sample_weight``, 0 where the label is not observed; task weights are not in it.
-    order : int64 ndarray or None
-        Permutation that sorts stacked rows by task; None where they are sorted already.
-    n_rows : int
-        Rows of X: N, or N / T for a shared matrix.
-    classes : ndarray of labels, list of such (one per task), or None
-    class_counts : int ndarray of shape (T,), or None
-        Number of classes of each task, where a task has more than two.
-    known : float64 ndarray of shape (N,) or None
-        What is known of each prediction beforehand (``offset``); None: nothing.
+    - `form` ({"stacked", "list", "shared", "single"}): How the data came; "single" is a 1-D y without ``task``.
+    - `tasks` (ndarray of shape (T,)): Task labels in the order of ``coef_``.
+    - `offsets`: int64 ndarray of shape (T + 1,)
+    - `y` (ndarray of shape (N,)): Targets: float64 (0 where not observed), -1 / +1 for two classes, codes from 0 for
+      more.
+    - `weights` (float64 ndarray of shape (N,)): ``sample_weight``, 0 where the label is not observed; task weights are
+      not in it.
+    - `order` (int64 ndarray or None): Permutation that sorts stacked rows by task; None where they are sorted already.
+    - `n_rows`: Rows of X: N, or N / T for a shared matrix.
+    - `classes`: ndarray of labels, list of such (one per task), or None
+    - `class_counts` (int ndarray of shape (T,), or None): Number of classes of each task, where a task has more than
+      two.
+    - `known` (float64 ndarray of shape (N,) or None): What is known of each prediction beforehand (``offset``); None:
+      nothing.
     """
 
     form: Form

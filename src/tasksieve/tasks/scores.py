@@ -20,17 +20,11 @@ def linear_scores(
 
     Only the columns of features with a non-zero coefficient are read, in blocks of rows; those on a device there.
 
-    Parameters
-    ----------
-    matrix : ndarray, CSR/CSC matrix, Storage or ClusterMatrix of shape (n, d), as `read_matrix` returns it
-    coef : ndarray of shape (T, d)
-    intercept : ndarray of shape (T,)
-    codes : int ndarray of shape (n,), optional
-        Row of ``coef`` that each row of ``matrix`` belongs to.
-
-    Returns
-    -------
-    ndarray of shape (n, T), or (n,) with ``codes``; of a matrix in a cluster a dask array
+    - `matrix`: ndarray, CSR/CSC matrix, Storage or ClusterMatrix of shape (n, d), as `read_matrix` returns it
+    - `coef`: ndarray of shape (T, d)
+    - `intercept`: ndarray of shape (T,)
+    - `codes` (int ndarray of shape (n,)): Row of ``coef`` that each row of ``matrix`` belongs to.
+    - returns ndarray of shape (n, T), or (n,) with ``codes``; of a matrix in a cluster a dask array.
     """
     support = np.flatnonzero(coef.any(axis=0))
     packed = coef[:, support]

@@ -24,19 +24,10 @@ _KINDS: list[type[Source]] = []
 class Source:
     """One matrix. The class answers about X as it was given, before anything is read; an instance has read it.
 
-    Parameters
-    ----------
-    matrix : as storages take it
-        Made by `read`.
-
-    Attributes
-    ----------
-    place : {"memory", "file", "device", "cluster"}
-        Where the numbers are.
-    dense : bool
-        Whether it is an array, in memory or mapped from a file, of which blocks of rows can be read.
-    searched : bool
-        Whether NaN and infinity are looked for when X is read. Elsewhere the norms of the columns show them.
+    - `matrix` (as storages take it): Made by `read`.
+    - `place` ({"memory", "file", "device", "cluster"}): Where the numbers are.
+    - `dense`: Whether it is an array, in memory or mapped from a file, of which blocks of rows can be read.
+    - `searched`: Whether NaN and infinity are looked for when X is read. Elsewhere the norms of the columns show them.
     """
 
     place: str = "memory"
@@ -161,13 +152,8 @@ def count_rows(X: Any) -> Any:
 class RowSource:
     """The rows of all tasks: one matrix, or one a task stacked on top of each other.
 
-    Parameters
-    ----------
-    parts : list of Source
-    order : array of int, optional
-        Permutation that brings the rows into task order.
-    offsets : array of int, optional
-        Where each task starts then; by default, and where all tasks see all rows, they are one task.
+    - `order`: Permutation that brings the rows into task order.
+    - `offsets`: Where each task starts then; by default, and where all tasks see all rows, they are one task.
     """
 
     def __init__(self, parts: Sequence[Source], order: Array | None, offsets: Array | None = None) -> None:

@@ -13,14 +13,9 @@ from ..places import row_name
 def refuse_strangers(X: Any, matrix: np.ndarray, name: str) -> None:
     """Raise a ValueError that names the first column of text or dates, if there is one.
 
-    Parameters
-    ----------
-    X : array or data frame
-        As it was given: a data frame knows the names of its columns.
-    matrix : array of shape (n, d)
-        X as an array of objects, strings or dates.
-    name : str
-        What to call X in the message.
+    - `X` (array or data frame): As it was given: a data frame knows the names of its columns.
+    - `matrix` (array of shape (n, d)): X as an array of objects, strings or dates.
+    - `name`: What to call X in the message.
     """
     columns = getattr(X, "columns", None)
     names = [f"{name}[:, {j}]" for j in range(matrix.shape[1])] if columns is None else [repr(own) for own in columns]

@@ -67,14 +67,10 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
 def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph") -> np.ndarray:
     """Weights of the edges between some tasks, in their order.
 
-    Parameters
-    ----------
-    graph : T x T array or sparse matrix, networkx graph or "chain"
-        The rows of a matrix belong to the tasks in their order; nodes of a networkx graph are their labels. "chain":
-        each task beside the next.
-    tasks : array of shape (T,)
-    argument : str
-        What to call the graph in messages.
+    - `graph` (T x T array or sparse matrix, networkx graph or "chain"): The rows of a matrix belong to the tasks in
+      their order; nodes of a networkx graph are their labels. "chain": each task beside the next.
+    - `tasks`: array of shape (T,)
+    - `argument`: What to call the graph in messages.
     """
     found = tasks.tolist()
     if isinstance(graph, str):

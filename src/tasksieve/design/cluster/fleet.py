@@ -39,14 +39,9 @@ _PATIENCE = 60.0  # seconds to wait for a worker where there is none; dask's con
 class Traffic:
     """What has been said, counted at the client.
 
-    Attributes
-    ----------
-    trips : int
-        Messages to all workers at once, each with its answers.
-    sent, received : int
-        Bytes, those to each worker counted.
-    loaded : int
-        Ranges of columns read by a worker, those read again after a loss included.
+    - `trips`: Messages to all workers at once, each with its answers.
+    - `sent`, `received`: Bytes, those to each worker counted.
+    - `loaded`: Ranges of columns read by a worker, those read again after a loss included.
     """
 
     trips: int = 0
@@ -59,12 +54,8 @@ class Traffic:
 class FitLog:
     """One fit on a fleet: what its shards have to be told when they begin again, and where each of them stands.
 
-    Attributes
-    ----------
-    replay : callable
-        ``replay()`` gives the questions that bring a new shard to where all are.
-    at : dict
-        By shard: epoch and version, where it has begun.
+    - `replay`: ``replay()`` gives the questions that bring a new shard to where all are.
+    - `at`: By shard: epoch and version, where it has begun.
     """
 
     start: Start
@@ -76,21 +67,10 @@ class FitLog:
 class Fleet:
     """Ranges of the columns of a source, on the workers of the active client.
 
-    Parameters
-    ----------
-    source : Source
-    order : array of int, optional
-        Permutation that brings its rows into task order.
-    whole : callable, optional
-        ``whole(features)``: these and all others that must be in the same range.
-
-    Attributes
-    ----------
-    starts : array of int
-        Where each range begins, and the number of features.
-    traffic : Traffic
-    note : str
-        What a user should know about how the columns are read; empty if there is nothing.
+    - `order`: Permutation that brings its rows into task order.
+    - `whole`: ``whole(features)``: these and all others that must be in the same range.
+    - `starts`: Where each range begins, and the number of features.
+    - `note`: What a user should know about how the columns are read; empty if there is nothing.
     """
 
     def __init__(self, source: Source, order: Array | None, whole: Callable[[Array], Array] | None = None) -> None:

@@ -22,13 +22,8 @@ class ClusterLedger:
     What will be asked next comes along where it can be told: the rejections at the next strength with the judgement of
     this one (`Ahead`), columns with both.
 
-    Parameters
-    ----------
-    shard : ClusterShard
-    penalty : RowPenalty
-        Of all features, at unit strength.
-    largest, least : float
-        The largest gauge for the residual of W = 0, and the least ratio of column norm to threshold.
+    - `penalty`: Of all features, at unit strength.
+    - `largest`, `least`: The largest gauge for the residual of W = 0, and the least ratio of column norm to threshold.
     """
 
     foresees = True

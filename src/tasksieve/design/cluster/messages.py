@@ -33,14 +33,9 @@ class PenaltyName(NamedTuple):
 class Question(NamedTuple):
     """Something asked of shards.
 
-    Attributes
-    ----------
-    verb : str
-        A method of `worker.Resident`.
-    common : tuple
-        Arguments that are the same for all shards.
-    own : dict, optional
-        Further ones by shard; shards that are missing are not asked.
+    - `verb`: A method of `worker.Resident`.
+    - `common`: Arguments that are the same for all shards.
+    - `own`: Further ones by shard; shards that are missing are not asked.
     """
 
     verb: str
@@ -57,14 +52,8 @@ class Question(NamedTuple):
 class Sent(NamedTuple):
     """Columns that come with an answer, or were asked for.
 
-    Attributes
-    ----------
-    features : array of int
-        As the shard counts them.
-    columns : Centred
-    norms : array, (features, tasks)
-    scale : array, (features, tasks), optional
-        What they were divided by.
+    - `features`: As the shard counts them.
+    - `scale`: What they were divided by.
     """
 
     features: Array
@@ -76,18 +65,12 @@ class Sent(NamedTuple):
 class Judged(NamedTuple):
     """What a shard says of the gauges of its features at a vector.
 
-    Attributes
-    ----------
-    n_open : int
-        Features that bounds leave open.
-    measured : bool
-        They have been measured, and are open no more.
-    kept, hidden : float
-        The largest gauge outside the working set, of features that are not and of those that are rejected.
-    leading, levels : arrays
-        Features that stand in the way, worst first, and their levels.
-    sent : Sent
-        Columns of theirs.
+    - `n_open`: Features that bounds leave open.
+    - `measured`: They have been measured, and are open no more.
+    - `kept`, `hidden`: The largest gauge outside the working set, of features that are not and of those that are
+      rejected.
+    - `leading`, `levels`: Features that stand in the way, worst first, and their levels.
+    - `sent`: Columns of theirs.
     """
 
     n_open: int
@@ -102,18 +85,11 @@ class Judged(NamedTuple):
 class Rejected(NamedTuple):
     """What a shard says when it has rejected features.
 
-    Attributes
-    ----------
-    proven, fresh : int
-        As of `Ledger.reject`.
-    gone : array of bool
-        Of the features asked about: whether they are rejected.
-    chosen, levels : arrays
-        Features for the next working set, or that stand in the way of this one, and their levels.
-    sent : Sent
-        Columns of theirs.
-    mask : bytes, optional
-        All that are rejected, packed, where that was asked for.
+    - `proven`, `fresh`: As of `Ledger.reject`.
+    - `gone`: Of the features asked about: whether they are rejected.
+    - `chosen`, `levels`: Features for the next working set, or that stand in the way of this one, and their levels.
+    - `sent`: Columns of theirs.
+    - `mask`: All that are rejected, packed, where that was asked for.
     """
 
     proven: int
@@ -129,13 +105,7 @@ class Rejected(NamedTuple):
 class Start:
     """What a shard needs to know to begin a fit, or to begin again.
 
-    Attributes
-    ----------
-    samples : Samples
-    standardize : bool
-    wrappers : list of callables
-        What the storage is wrapped in, innermost first.
-    n_threads, unpenalised : dicts by shard
+    - `wrappers`: What the storage is wrapped in, innermost first.
     """
 
     samples: Samples
@@ -149,10 +119,7 @@ class Start:
 class Message:
     """Questions for some shards, in order; with a `start` they begin a fit there.
 
-    Attributes
-    ----------
-    replayed : int
-        So many of them have been answered before: nobody wants to hear that again.
+    - `replayed`: So many of them have been answered before: nobody wants to hear that again.
     """
 
     data: str

@@ -16,10 +16,7 @@ _LONG = 24  # questions after which it is worth writing down where the shards ar
 class Replay:
     """The questions that bring a new shard to where all are.
 
-    Attributes
-    ----------
-    anchors : list of Question
-        Vectors that are remembered at the moment.
+    - `anchors`: Vectors that are remembered at the moment.
     """
 
     def __init__(self) -> None:

@@ -23,11 +23,8 @@ _MOST_UNASKED = 2048  # columns that are kept for those who may ask
 class ClusterShard:
     """Features in the workers of a cluster: one message goes to all of them, and what they say is put together.
 
-    Parameters
-    ----------
-    storage : ClusterStorage, or a storage around one
-    samples, standardize, unpenalised, n_threads
-        As of `LocalShard`; workers use their own threads.
+    - `storage`: ClusterStorage, or a storage around one
+    - `samples`, `standardize`, `unpenalised`, `n_threads`: As of `LocalShard`; workers use their own threads.
     """
 
     lean = False
@@ -298,13 +295,8 @@ class ClusterShard:
 class FarGauges:
     """Gauges of a vector that the shards have remembered: an array only for those who ask for it.
 
-    Parameters
-    ----------
-    shard : ClusterShard
-    largest : dict by shard
-        The largest gauge, whose it is, and the least ratio of column norm to threshold.
-    first : bool
-        The first vector of all; another one is the last while no other has been remembered.
+    - `largest`: The largest gauge, whose it is, and the least ratio of column norm to threshold.
+    - `first`: The first vector of all; another one is the last while no other has been remembered.
     """
 
     def __init__(self, shard: ClusterShard, largest: dict[int, tuple[float, int, float]], first: bool) -> None:

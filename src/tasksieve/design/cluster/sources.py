@@ -18,13 +18,8 @@ Array = np.ndarray[Any, Any]
 class Source(Protocol):
     """Columns of one matrix, or of several stacked on top of each other.
 
-    Attributes
-    ----------
-    shape : (int, int)
-    dtype : numpy dtype
-        As it is kept there.
-    edges : sequence of int
-        Where blocks of columns begin, and the number of columns: a range that ends there reads no block in vain.
+    - `dtype`: As it is kept there.
+    - `edges`: Where blocks of columns begin, and the number of columns: a range that ends there reads no block in vain.
     """
 
     shape: tuple[int, int]
@@ -43,10 +38,7 @@ class Source(Protocol):
 class ZarrSource(Source):
     """A Zarr array of two dimensions, rows x features.
 
-    Parameters
-    ----------
-    array : zarr.Array
-        Opened by anybody; workers open its store again, so it has to be where they reach it.
+    - `array`: Opened by anybody; workers open its store again, so it has to be where they reach it.
     """
 
     def __init__(self, array: Any) -> None:
@@ -61,12 +53,7 @@ class ZarrSource(Source):
 
 
 class DaskSource(Source):
-    """A dask array of two dimensions, rows x features.
-
-    Parameters
-    ----------
-    array : dask.array.Array
-    """
+    """A dask array of two dimensions, rows x features."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -86,10 +73,7 @@ class DaskSource(Source):
 class StackedSource(Source):
     """Sources on top of each other, one a task.
 
-    Parameters
-    ----------
-    parts : list of Source
-        With the same columns.
+    - `parts`: With the same columns.
     """
 
     def __init__(self, parts: Sequence[Source]) -> None:

@@ -21,11 +21,7 @@ Array = np.ndarray[Any, Any]
 class ClusterStorage(ColumnStorage):
     """Columns of a source, held by the workers of the active client from the first time that somebody asks.
 
-    Parameters
-    ----------
-    source : Source
-    order : array of int, optional
-        Permutation that brings its rows into task order.
+    - `order`: Permutation that brings its rows into task order.
     """
 
     home = ClusterShard

@@ -19,13 +19,8 @@ _BLOCK_BYTES = 128 << 20  # of columns in memory at a time
 class StreamedStorage(ColumnStorage):
     """A range of a source's columns, of which a block is in memory while it is worked with.
 
-    Parameters
-    ----------
-    source : Source
-    low, high : int
-        The range.
-    order : array of int, optional
-        Permutation that brings the rows into task order.
+    - `low`, `high`: The range.
+    - `order`: Permutation that brings the rows into task order.
     """
 
     dear = True

@@ -84,10 +84,7 @@ class Home:
 class Resident:
     """A shard of one fit, and its ledger: the verbs of both, for penalties that are known by name.
 
-    Attributes
-    ----------
-    version : int
-        How often it has been changed.
+    - `version`: How often it has been changed.
     """
 
     def __init__(self, data: str, epoch: int, storage: Any, start: Any, shard: int) -> None:

@@ -28,14 +28,9 @@ def on_the_device(asked: Sequence[Asked], device: Any) -> list[Any]:
 def block_products(block: Any, asked: Sequence[Asked], vectors: Sequence[Any]) -> list[Any]:
     """`ColumnStorage.products` for several vectors, as tensors (columns, tasks).
 
-    Parameters
-    ----------
-    block : tensor of shape (columns, rows)
-        Of any of the kept types; it is not changed.
-    asked : sequence of Asked
-        Their ``columns`` do not matter: it is about those of the block.
-    vectors : list of tensors
-        Theirs, on the device.
+    - `block` (tensor of shape (columns, rows)): Of any of the kept types; it is not changed.
+    - `asked`: Their ``columns`` do not matter: it is about those of the block.
+    - `vectors`: Theirs, on the device.
     """
     import torch
 

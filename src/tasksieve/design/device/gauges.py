@@ -15,11 +15,7 @@ _HALVINGS = 60  # of the bracket of a gauge that is a root
 class Thresholds:
     """``||soft(m, l1)|| < group`` of a penalty, beside the columns.
 
-    Parameters
-    ----------
-    penalty : RowPenalty
-        One that has `thresholds`, at any strength.
-    device : torch.device
+    - `penalty`: One that has `thresholds`, at any strength.
     """
 
     def __init__(self, penalty: Any, device: torch.device) -> None:

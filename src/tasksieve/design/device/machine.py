@@ -24,12 +24,8 @@ def the_torch(asker: str) -> Any:
 def read_device(device: Any, name: str = "device") -> Any:
     """A `torch.device` that exists here and computes in double precision, with its number.
 
-    Parameters
-    ----------
-    device : str or torch.device
-        "cuda", "cuda:1", "cpu".
-    name : str
-        What to call it in error messages.
+    - `device`: "cuda", "cuda:1", "cpu".
+    - `name`: What to call it in error messages.
     """
     torch = the_torch(f"{name}={str(device)!r}")
     try:

@@ -16,12 +16,7 @@ _PACKED_ENTRIES = 1 << 23  # rows times features turned to double precision at a
 class OnDevice(Storage):
     """What `on_device` gives: a matrix whose products are made on a device.
 
-    Attributes
-    ----------
-    n_rows, n_features : int
-    dtype : numpy dtype
-        Of the numbers as they are kept.
-    device : torch.device
+    - `dtype`: Of the numbers as they are kept.
     """
 
     device: Any
@@ -63,12 +58,9 @@ class OnDevice(Storage):
 class DeviceMatrix(OnDevice):
     """A tensor of shape (rows, features); it is never changed.
 
-    Parameters
-    ----------
-    tensor : torch.Tensor
-        float64, float32, int8 or uint8.
-    columns : torch.Tensor of shape (features, padded rows), optional
-        The same numbers, where they lie feature by feature as a `DeviceStorage` has them.
+    - `tensor`: float64, float32, int8 or uint8.
+    - `columns` (torch.Tensor of shape (features, padded rows)): The same numbers, where they lie feature by feature as
+      a `DeviceStorage` has them.
     """
 
     def __init__(self, tensor: Any, columns: Any = None) -> None:
@@ -151,13 +143,8 @@ class DeviceMatrix(OnDevice):
 class StreamedMatrix(OnDevice):
     """An array, in memory or mapped from a file, that is larger than the room there is on a device.
 
-    Parameters
-    ----------
-    array : ndarray of shape (rows, features)
-        float64, float32, int8 or uint8.
-    device : torch.device
-    room : float
-        Bytes that it may use there.
+    - `array` (ndarray of shape (rows, features)): float64, float32, int8 or uint8.
+    - `room`: Bytes that it may use there.
     """
 
     def __init__(self, array: Array, device: Any, room: float) -> None:

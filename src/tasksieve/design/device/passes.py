@@ -30,13 +30,9 @@ def segment_products(
 ) -> torch.Tensor:
     """``out[v, j, t] = sum_i x[columns[j], i]^p vectors[v, i]`` over the rows of task ``t``; p = 2 with `squares`.
 
-    Parameters
-    ----------
-    x : tensor, (features, padded rows)
-    vectors : tensor of float64, (V, n_rows)
-    offsets, cut : array and tensor of int64
-        Where each task starts, here and on the device.
-    columns : tensor of int64, optional
+    - `x`: tensor, (features, padded rows)
+    - `vectors`: tensor of float64, (V, n_rows)
+    - `offsets`, `cut` (array and tensor of int64): Where each task starts, here and on the device.
     """
     if triton_kernels.usable(x):
         return triton_kernels.segment_products(x, vectors, offsets, cut, columns, squares)

@@ -22,11 +22,7 @@ _GAUGE_ENTRIES = 1 << 25  # features x tasks looked at together
 class DeviceShard(LocalShard):
     """`LocalShard` on a device; what is a few columns, or of the size of the samples, is done as there.
 
-    Parameters
-    ----------
-    storage : DeviceStorage
-    samples, standardize, unpenalised, n_threads
-        As of `LocalShard`.
+    - `samples`, `standardize`, `unpenalised`, `n_threads`: As of `LocalShard`.
     """
 
     #: a pass is cheap enough to be made at every value

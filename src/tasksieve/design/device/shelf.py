@@ -28,10 +28,7 @@ def _unit_of(values: torch.Tensor) -> float:
 class DeviceShelf:
     """Products of the anchors with the features of a shard, in single precision.
 
-    Parameters
-    ----------
-    norms : tensor, (features, tasks), or (features, 1) where all tasks agree
-    n_tasks : int
+    - `norms`: tensor, (features, tasks), or (features, 1) where all tasks agree
     """
 
     def __init__(self, norms: torch.Tensor, n_tasks: int) -> None:

@@ -21,11 +21,7 @@ _BLOCK_BYTES = 256 << 20  # moved at a time
 class DeviceStorage(ColumnStorage):
     """One column after another, rows in task order, each column padded to whole groups of 16 entries.
 
-    Parameters
-    ----------
-    x : tensor, (features, padded rows)
-        float64, float32, int8 or uint8; never written to.
-    n_rows : int
+    - `x` (tensor, (features, padded rows)): float64, float32, int8 or uint8; never written to.
     """
 
     sparse = False
@@ -42,12 +38,8 @@ class DeviceStorage(ColumnStorage):
         """Matrices on a device, (rows, features) each, stacked on top of each other: a copy, unless a single one lies
         there feature by feature already.
 
-        Parameters
-        ----------
-        parts : list of tensors, on any device
-        row_order : array of int, optional
-            Permutation that brings the stacked rows into task order.
-        device : torch.device
+        - `parts`: list of tensors, on any device
+        - `row_order`: Permutation that brings the stacked rows into task order.
         """
         kind = parts[0].dtype
         for part in parts[1:]:

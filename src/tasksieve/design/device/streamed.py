@@ -25,16 +25,8 @@ class StreamedStorage(ColumnStorage):
 
     While the device works on a block, the next one is copied to pinned memory, from where it travels by itself.
 
-    Parameters
-    ----------
-    parts : sequence of `StreamedMatrix`
-    row_order : array of int, optional
-        Permutation that brings their rows into task order.
-
-    Attributes
-    ----------
-    tell : callable, optional
-        ``tell(done, total, detail)`` is told once, after the first pass over all columns, what a pass takes.
+    - `row_order`: Permutation that brings their rows into task order.
+    - `tell`: ``tell(done, total, detail)`` is told once, after the first pass over all columns, what a pass takes.
     """
 
     dear = True

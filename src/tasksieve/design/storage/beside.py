@@ -15,12 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 class BesideStorage(ColumnStorage):
-    """One storage of the features of several, which have the same rows.
-
-    Parameters
-    ----------
-    parts : list of ColumnStorage
-    """
+    """One storage of the features of several, which have the same rows."""
 
     sparse = False
 

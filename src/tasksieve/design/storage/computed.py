@@ -16,13 +16,8 @@ Array = np.ndarray[Any, Any]
 class ComputedStorage(ColumnStorage):
     """Products of the columns that `take` computes from those of another storage.
 
-    Parameters
-    ----------
-    storage : ColumnStorage
-    n_features : int, optional
-        As many as the storage has by default.
-    compute : callable, optional
-        ``compute(storage, features)`` gives the columns; a subclass may have a `take` of its own instead.
+    - `n_features`: As many as the storage has by default.
+    - `compute`: ``compute(storage, features)`` gives the columns; a subclass may have a `take` of its own instead.
     """
 
     sparse = False

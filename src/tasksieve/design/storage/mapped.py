@@ -16,12 +16,8 @@ Array = np.ndarray[Any, Any]
 class MappedRowStorage(ColumnStorage):
     """Arrays whose rows are contiguous or out of task order, usually memory maps: read in bounded blocks.
 
-    Parameters
-    ----------
-    blocks : list of arrays
-        Stacked on top of each other; never copied as a whole.
-    order : array or None
-        ``order[i]`` is the row of the stacked blocks that stands at place ``i`` in task order.
+    - `blocks`: Stacked on top of each other; never copied as a whole.
+    - `order`: ``order[i]`` is the row of the stacked blocks that stands at place ``i`` in task order.
     """
 
     dear = True

@@ -112,11 +112,7 @@ class Storage:
 class OwnStorage(ColumnStorage):
     """A `Storage` as shards see it.
 
-    Parameters
-    ----------
-    storage : Storage
-    row_order : array of int, optional
-        Permutation that brings its rows into task order.
+    - `row_order`: Permutation that brings its rows into task order.
     """
 
     dear = True

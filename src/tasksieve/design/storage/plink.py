@@ -26,17 +26,11 @@ class PlinkStorage(ColumnStorage):
     without decoding: a product is A + m_jt B, with A over called rows and B over the others. Where a task has no call
     at all, m_jt is the mean over all rows; where no row has one it is 0.
 
-    Parameters
-    ----------
-    packed : uint8 array of shape (variants, bytes), C order
-        In memory or mapped from a file: (n_rows + 3) / 4 bytes of each variant, rows in task order.
-    n_rows : int
-    offsets : array of int, shape (T + 1,)
-        Where each task starts.
-    columns : array of int, optional
-        The features, in their order: which variants they are. By default all.
-    threads : int
-        For the one reading that looks for missing calls.
+    - `packed` (uint8 array of shape (variants, bytes), C order): In memory or mapped from a file: (n_rows + 3) / 4
+      bytes of each variant, rows in task order.
+    - `offsets` (array of int, shape (T + 1,)): Where each task starts.
+    - `columns`: The features, in their order: which variants they are. By default all.
+    - `threads`: For the one reading that looks for missing calls.
     """
 
     sparse = False

@@ -19,13 +19,8 @@ class RepeatedStorage(ColumnStorage):
 
     Products with the copies of a task are products of its rows with several vectors: one reading of the data.
 
-    Parameters
-    ----------
-    storage : ColumnStorage
-    offsets : array of int, shape (T + 1,)
-        Where each task starts among its rows.
-    times : array of int, shape (T,)
-        How often each task comes, at least once.
+    - `offsets` (array of int, shape (T + 1,)): Where each task starts among its rows.
+    - `times` (array of int, shape (T,)): How often each task comes, at least once.
     """
 
     sparse = False

@@ -14,13 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ScaledStorage(ComputedStorage):
-    """``2^-exponent X``.
-
-    Parameters
-    ----------
-    storage : ColumnStorage
-    exponent : int
-    """
+    """``2^-exponent X``."""
 
     def __init__(self, storage: ColumnStorage, exponent: int) -> None:
         super().__init__(storage)

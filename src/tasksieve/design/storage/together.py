@@ -23,18 +23,9 @@ class SharedReading:
 
     Passes over all columns wait for company (`meet`); columns that anybody has read are kept for a while.
 
-    Parameters
-    ----------
-    storage : ColumnStorage
-    threads : int
-        For readings that several wait for: none of them needs its own meanwhile.
-
-    Attributes
-    ----------
-    meet : callable, optional
-        How requests find company: ``meet(request)`` gives the answer that `serve` has for it. None: served alone.
-    spent : float
-        Readings of the data by all of them, in equivalents.
+    - `threads`: For readings that several wait for: none of them needs its own meanwhile.
+    - `meet`: How requests find company: ``meet(request)`` gives the answer that `serve` has for it. None: served alone.
+    - `spent`: Readings of the data by all of them, in equivalents.
     """
 
     def __init__(self, storage: ColumnStorage, threads: int = 1) -> None:
