@@ -23,7 +23,7 @@ from tasksieve.solvers import WorkingProblem, duality_gap
 VARIANTS = (
     "Huber, narrow",
     "quantile, one-sided",
-    "squared hinge",
+    "squared_hinge",
     "dirty, near L1,1",
     "sparse group, mostly entries",
     "groups, not side by side",

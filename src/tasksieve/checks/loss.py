@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses import Loss, RowLoss
+from ..losses import Loss, RowLoss, as_loss
 from .data_loss import check_on_data
 from .loss_cases import FITTED, LABELS, Labels, data_cases
 from .row_loss import check_rows
@@ -12,7 +12,7 @@ from .small_fit import fit_loss
 
 
 def check_loss(
-    loss: Loss | type[Loss],
+    loss: Loss | type[Loss] | str,
     *,
     labels: Labels | None = None,
     on_data: bool | None = None,
@@ -39,7 +39,7 @@ def check_loss(
     Parameters
     ----------
     loss : Loss
-        An instance, or a class whose constructor needs no arguments.
+        An instance, a class whose constructor needs no arguments, or a name.
     labels : {"values", "signs", "counts", "one-hot"} or callable, optional
         What y looks like: any numbers, -1 and +1, numbers from 0, or a column for each class; or ``labels(rng, n)``
         draws n labels that the loss accepts, from a `numpy.random.Generator`. By default what the loss says
@@ -68,7 +68,7 @@ def check_loss(
         ...
     AssertionError: L5: ...
     """
-    made = loss() if isinstance(loss, type) else loss
+    made = as_loss(loss)
     kind = made.labels if labels is None else labels
     if not callable(kind) and kind not in LABELS:
         raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))}, or a function; got {kind!r}.")

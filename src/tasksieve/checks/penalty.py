@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels import kernels
-from ..penalties import RowPenalty, row_norms
+from ..penalties import RowPenalty, as_penalty, row_norms
 from .claims import at_most, claim, close, unchanged
 from .penalty_cases import Case, bind, cases, ranges
 from .small_fit import fit_penalty
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def check_penalty(
-    penalty: RowPenalty | type[RowPenalty], *, n_features: int | None = None, draws: int = 30, seed: int = 0
+    penalty: RowPenalty | type[RowPenalty] | str, *, n_features: int | None = None, draws: int = 30, seed: int = 0
 ) -> None:
     """Check that a penalty is what its certificates need it to be.
 
@@ -42,7 +42,7 @@ def check_penalty(
     Parameters
     ----------
     penalty : RowPenalty
-        An instance, without data, or a class whose constructor needs no arguments.
+        An instance, without data, a class whose constructor needs no arguments, or a name.
     n_features : int, optional
         For a penalty that fits one number of features only and does not say it (`RowPenalty.size`).
     draws : int, default=30
@@ -67,7 +67,7 @@ def check_penalty(
         ...
     AssertionError: P4: ...
     """
-    made = penalty() if isinstance(penalty, type) else penalty
+    made = as_penalty(penalty)
     size = made.size() if n_features is None else n_features
     for case in cases(made, draws, size, seed):
         for check in CHECKS:

@@ -1,4 +1,4 @@
-"""Everything the package has, ready to be checked: a new member is added here, and the batteries find it.
+"""Everything the package has, ready to be checked: losses and penalties by their names, the others one by one.
 
 Each dictionary has a name for every instance; a class may have several. What is public and stands nowhere here is
 found by the tests.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .. import losses, penalties
 from ..design import (
     BesideStorage,
     DenseStorage,
@@ -51,22 +52,9 @@ from ..linear import (
     MultiTaskSparseGroupLasso,
     MultiTaskSparseGroupLassoCV,
 )
-from ..losses import (
-    Huber,
-    Logistic,
-    Loss,
-    Multinomial,
-    Poisson,
-    Quantile,
-    SmoothedHinge,
-    Squared,
-    SquaredHinge,
-    SquareRoot,
-)
-from ..losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
-from ..losses.hinge import Hinge
+from ..losses import Huber, Logistic, Loss, Poisson, Quantile, Squared, SquareRoot
 from ..online import OnlineMultiTaskClassifier, OnlineMultiTaskRegressor
-from ..penalties import L11, L21, Dirty, Groups, LInf, RowPenalty, Sorted, SparseGroup
+from ..penalties import L21, Dirty, Groups, LInf, RowPenalty, Sorted, SparseGroup
 from ..solvers import (
     Accelerated,
     CoordinateDescent,
@@ -79,38 +67,24 @@ from ..solvers import (
 
 Array = np.ndarray[Any, Any]
 
+#: every penalty that has a name, other packages' too, and some with other parameters
 PENALTIES: dict[str, RowPenalty] = {
-    "L2,1": L21(),
-    "L1,1": L11(),
-    "sparse group": SparseGroup(0.2),
+    **{name: penalties.BY_NAME[name]() for name in penalties.BY_NAME.offered()},
+    "sparse_group": SparseGroup(0.2),
     "sparse group, mostly entries": SparseGroup(1.0, 0.3),
-    "L1,inf": LInf(),
-    "dirty": Dirty(),
     "dirty, near L1,1": Dirty(1.35),
     "groups": Groups([0, 0, 1, 2, 2, 2]),
     "groups, not side by side": Groups(["a", "b", "a", "c", "b", "a", "d"], weights=None),
     "groups, rows inside": Groups([0, 0, 1, 1, 1, 2], "rows"),
     "groups, entries inside": Groups({"x": [0, 3], "y": [1, 2, 4]}, "entries", mix=0.3, weights={"x": 1.0, "y": 2.0}),
-    "sorted, OSCAR": Sorted(),
     "sorted, SLOPE": Sorted("slope", fdr=0.3),
     "sorted, Bao's test": Sorted(test="bao"),
 }
 
 LOSSES: dict[str, Loss] = {
-    "squared": Squared(),
-    "square-root": SquareRoot(),
-    "logistic": Logistic(),
-    "multinomial": Multinomial(),
-    "hinge": Hinge(),
-    "smoothed hinge": SmoothedHinge(),
-    "squared hinge": SquaredHinge(),
-    "Huber": Huber(),
+    **{name: kind() for name, kind in losses.BY_NAME.items()},
     "Huber, narrow": Huber(0.2),
-    "quantile": Quantile(),
     "quantile, one-sided": Quantile(0.9, 0.5),
-    "Poisson": Poisson(),
-    "epsilon-insensitive": EpsilonInsensitive(),
-    "squared epsilon-insensitive": SquaredEpsilonInsensitive(),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from .exits import State, UsageError, guarded
+from .members import MemberCommand
 from .options import command
 
 app = typer.Typer(
@@ -37,10 +38,6 @@ TaskName = Annotated[
     typer.Option(help="Where files are tasks: a pattern with {} for the part of the path that names it, or a name for "
                  "each file."),
 ]  # fmt: skip
-GradedLoss = Literal[
-    "squared", "huber", "quantile", "poisson", "square-root", "logistic", "squared_hinge", "smoothed_hinge"
-]
-GradedPenalty = Literal["l21", "l11", "sparse_group", "linf", "dirty", "owl"]
 
 
 MaxMemory = Annotated[
@@ -61,8 +58,8 @@ FIT = (
     "Exit codes: 0 done, 1 wrong input, 2 wrong options, 3 not converged (the answer is written, its gap is true), "
     "4 cannot write, 130 interrupted (--resume goes on)."
 )
-app.command("fit")(guarded(command("fit", FIT, fit_or_path)))
-app.command("path")(
+app.command("fit", cls=MemberCommand)(guarded(command("fit", FIT, fit_or_path)))
+app.command("path", cls=MemberCommand)(
     guarded(
         command(
             "path",
@@ -89,8 +86,8 @@ COMPARE = (
     "The shared model is compared with one model per task, one model for all rows and the mean, by nested "
     "cross-validation: no row judges a model that it helped to choose."
 )
-app.command("stability")(guarded(command("stability", STABILITY, findings)))
-app.command("compare")(guarded(command("compare", COMPARE, findings)))
+app.command("stability", cls=MemberCommand)(guarded(command("stability", STABILITY, findings)))
+app.command("compare", cls=MemberCommand)(guarded(command("compare", COMPARE, findings)))
 
 
 @app.command()
@@ -248,7 +245,7 @@ def verify(
     return run_verify(run, data, value, every, exact, quiet)
 
 
-@app.command()
+@app.command(cls=MemberCommand)
 @guarded
 def grade(
     coefficients: Annotated[
@@ -263,8 +260,8 @@ def grade(
     task_name: TaskName = None,
     columns: Annotated[Rule | None, typer.Option(help="Columns that not all files have: an error, left out, or no "
                                                  "features of the tasks that lack them. (default: same)")] = None,
-    loss: Annotated[GradedLoss, typer.Option(help="Loss.")] = "squared",
-    penalty: Annotated[GradedPenalty, typer.Option(help="Penalty.")] = "l21",
+    loss: Annotated[str, typer.Option(help="Loss: {names}.")] = "squared",
+    penalty: Annotated[str, typer.Option(help="Penalty: {names}.")] = "l21",
     ridge: Annotated[float, typer.Option(help="Strength of a ridge beside it.")] = 0.0,
     features: Annotated[
         list[str] | None, typer.Option("--features", "-x", help="Columns of features; by default all others.")

@@ -24,6 +24,7 @@ from .files import check_files, task_column
 from .folders import refuse_other_options
 from .folds import check_folds
 from .genotypes import decide_genotypes
+from .members import check_members
 from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
 from .trust import check_trust, left_out, trust_defaults, without_findings
 
@@ -96,6 +97,7 @@ def check_config(config: dict[str, Any]) -> ModelKind:
     kind = MODELS[config["model"]]
     if not config.get("target"):
         raise UsageError("--target: name the column to predict")
+    check_members(config, "penalty")
     if config["command"] != "fit" and not kind.has_path:
         raise UsageError(f"--model {kind.name} has no path; use fit with --{kind.strength}")
     check_files(config)

@@ -13,6 +13,7 @@ from ..tables import Table, TableError, TableProblem, prepare, read_table
 from .data import row_arguments
 from .exits import OK, say
 from .files import check_files, expand_tables, read_content, task_column
+from .members import check_members
 from .progress import working
 
 INTERCEPTS = ("(intercept)", "intercept", "(Intercept)", "Intercept")
@@ -29,7 +30,8 @@ def run_grade(
     - `words`: Options about the data.
     - `asked`: Options of `grade`.
     """
-    classes = as_loss(asked["loss"]).labels in ("signs", "one-hot")
+    check_members(asked, "loss", "penalty")
+    classes = as_loss(asked["loss"]).of_classes()
     with working("reading", quiet):
         problem = _read(tables, words, classes)
         labels = _row_labels(problem)

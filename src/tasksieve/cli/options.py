@@ -117,11 +117,9 @@ OPTIONS = [
     Option("l1", "--l1", float, "Sparse group: cost of a single coefficient.", "Model", "param"),
     Option("group", "--group", float, "Sparse group: cost of a feature.", "Model", "param"),
     Option("l2", "--l2", str, "Calibrated: ridge penalty (with --cv several, 0,0.1).", "Model", "param"),
-    Option("loss", "--loss", str, "Loss, for models that have several: squared, huber, quantile, poisson, square-root, "
-           "logistic, squared_hinge, smoothed_hinge with --model any, which is the model where --loss or --penalty is "
-           "given and no other.", "Model", "param"),
-    Option("penalty", "--penalty", Literal["l21", "l11", "linf", "dirty", "sparse_group", "owl"],
-           "Penalty, with --model any.", "Model", "param"),
+    Option("loss", "--loss", str, "Loss, for models that have several: {names} with --model any, which is the model "
+           "where --loss or --penalty is given and no other.", "Model", "param"),
+    Option("penalty", "--penalty", str, "Penalty, with --model any: {names}.", "Model", "param"),
     Option("ridge", "--ridge", float, "Strength of a ridge beside the penalty.", "Model", "param"),
     Option("task_graph", "--task-graph", str, "Neighbouring tasks have similar coefficients: 'chain' (tasks in "
            "order), 'complete', or a CSV file as for --graph.", "Model"),

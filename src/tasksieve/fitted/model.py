@@ -41,7 +41,6 @@ from .state import LinearState, read_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LossName = Literal["squared", "square-root", "logistic", "multinomial"]
 
 
 class FittedModel(Shown, BaseEstimator):
@@ -244,7 +243,7 @@ class SelectingModel(FeatureSelector):
 class TaskLinearModel(SelectingModel):
     """Model fitted to all rows at once, by a solver that answers with a solution point."""
 
-    _loss: ClassVar[LossName | Loss]
+    _loss: ClassVar[str | Loss]
     _joint: ClassVar[bool] = True
 
     @property

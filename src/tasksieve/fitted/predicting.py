@@ -11,7 +11,6 @@ from ..tasks import TaskData, like
 from ..tasks.named import takes_named_tasks
 from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
-from .model import LossName
 
 
 def gives_probabilities(model: Any) -> bool:
@@ -25,7 +24,7 @@ def gives_probabilities(model: Any) -> bool:
 class TaskRegression(RegressorMixin):
     """Numbers as targets: squared loss, R²."""
 
-    _loss: ClassVar[LossName | Loss] = "squared"
+    _loss: ClassVar[str | Loss] = "squared"
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     @takes_named_tasks
@@ -73,7 +72,7 @@ class TaskRegression(RegressorMixin):
 class TaskClassification(ClassifierMixin):
     """Classes as targets, by default two per task: logistic loss, accuracy."""
 
-    _loss: ClassVar[LossName | Loss] = "logistic"
+    _loss: ClassVar[str | Loss] = "logistic"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     classes_: Any

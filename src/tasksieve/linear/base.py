@@ -27,7 +27,7 @@ from ..fitted.arguments import (
     warn_one_class,
 )
 from ..fitted.documented import FITTED
-from ..fitted.model import LossName, TaskLinearModel
+from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PARAMETERS, Parameter, check_common
 from ..fitted.path import RegularizationPath, Scale
 from ..fitted.progress import reporter, told_from
@@ -50,7 +50,6 @@ from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 __all__ = [
     "SCREENING",
-    "LossName",
     "PathEstimator",
     "TaskClassification",
     "TaskLinearModel",

@@ -16,7 +16,7 @@ from ..losses import Loss
 from ..path.calibrated import PUBLISHED
 from ..path.problem import Problem
 from ..tasks import TaskData
-from .base import LossName, PathEstimator, TaskRegression, check_number
+from .base import PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
 
 _SOLVERS = ("auto", *PUBLISHED)
@@ -27,7 +27,7 @@ _LEVEL = 0.05  # of the universal alpha: chance that pure noise selects anything
 class _CalibratedRegression(TaskRegression):
     """What the model and its cross-validated sibling share: the loss and its units."""
 
-    _loss: ClassVar[LossName | Loss] = "square-root"
+    _loss: ClassVar[str | Loss] = "square-root"
 
     def _set_solution(self, data: TaskData, point: Any) -> None:
         super()._set_solution(data, point)

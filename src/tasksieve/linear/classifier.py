@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
-from ..losses import BY_NAME, Loss
+from ..losses import Loss
 from ..penalties import RowPenalty
 from .base import PathEstimator, TaskClassification
 from .cross_validation import PathEstimatorCV
@@ -20,8 +20,8 @@ class AnyClassification(TaskClassification, AnyMembers):
 
     class_weight: Any
 
-    def _named_losses(self) -> tuple[str, ...]:
-        return tuple(name for name, kind in BY_NAME.items() if kind.labels == "signs")
+    def _takes(self, loss: type[Loss]) -> bool:
+        return loss.labels == "signs"
 
     def _check_members(self) -> None:
         super()._check_members()
@@ -33,8 +33,7 @@ class AnyClassification(TaskClassification, AnyMembers):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        known = isinstance(self.loss, Loss) or self.loss in self._named_losses()
-        tags.classifier_tags.multi_class = known and self._member.with_classes() is not None
+        tags.classifier_tags.multi_class = self._knows_loss() and self._member.with_classes() is not None
         # no standardised feature enters a task at alpha >= 1/2, so at the default nothing may be learned
         tags.classifier_tags.poor_score = getattr(self, "alpha", 0.0) >= 0.5
         return tags

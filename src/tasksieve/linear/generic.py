@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Unpack
 
 import numpy as np
@@ -9,20 +10,11 @@ import numpy as np
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, as_loss
-from ..penalties import L11, L21, Dirty, LInf, RowPenalty, Sorted, SparseGroup
+from ..members import LOSSES, PENALTIES, Registry
+from ..penalties import RowPenalty, as_penalty
 from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
 from .linked import LinkedRegression
-
-LOSSES = ("squared", "huber", "quantile", "poisson", "square-root")
-PENALTIES: dict[str, type[RowPenalty]] = {
-    "l21": L21,
-    "l11": L11,
-    "sparse_group": SparseGroup,
-    "linf": LInf,
-    "dirty": Dirty,
-    "owl": Sorted,
-}
 
 
 class AnyMembers(TaskLinearModel):
@@ -34,8 +26,13 @@ class AnyMembers(TaskLinearModel):
     task_graph: Any = None
     graph_strength: float = 1.0
 
-    def _named_losses(self) -> tuple[str, ...]:
-        return LOSSES
+    def _takes(self, loss: type[Loss]) -> bool:
+        """Whether the labels of a loss are those of the model."""
+        return not loss.of_classes()
+
+    def _knows_loss(self) -> bool:
+        """Whether the loss is one, or the name of one that the model takes."""
+        return isinstance(self.loss, Loss) or (LOSSES.offers(self.loss) and self._takes(LOSSES[self.loss]))
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
@@ -47,7 +44,7 @@ class AnyMembers(TaskLinearModel):
     @property
     def _norm(self) -> RowPenalty:
         """The penalty, without data."""
-        return PENALTIES[self.penalty]() if isinstance(self.penalty, str) else self.penalty
+        return as_penalty(self.penalty)
 
     @property
     def shared_coef_(self) -> Any:
@@ -86,19 +83,16 @@ class AnyMembers(TaskLinearModel):
     def _check_members(self) -> None:
         check_number(self.ridge, "ridge", low=0, closed=True)
         check_number(self.graph_strength, "graph_strength", low=0, closed=True)
-        names = self._named_losses()
-        if not isinstance(self.loss, Loss) and not (isinstance(self.loss, str) and self.loss in names):
-            raise ValueError(
-                f"The 'loss' parameter must be one of {', '.join(map(repr, names))} or a tasksieve.losses.Loss; "
-                f"got {self.loss!r}."
-            )
-        if not isinstance(self.penalty, RowPenalty) and not (
-            isinstance(self.penalty, str) and self.penalty in PENALTIES
-        ):
-            raise ValueError(
-                f"The 'penalty' parameter must be one of {', '.join(map(repr, PENALTIES))} or a "
-                f"tasksieve.penalties.RowPenalty; got {self.penalty!r}."
-            )
+        if not self._knows_loss():
+            names = (name for name in LOSSES.offered() if self._takes(LOSSES[name]))
+            raise _unknown(LOSSES, "a tasksieve.losses.Loss", self.loss, names)
+        if not isinstance(self.penalty, RowPenalty) and not PENALTIES.offers(self.penalty):
+            raise _unknown(PENALTIES, "a tasksieve.penalties.RowPenalty", self.penalty, PENALTIES.offered())
+
+
+def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ValueError:
+    listed = ", ".join(map(repr, names))
+    return ValueError(f"The {registry.word!r} parameter must be one of {listed} or {other}; got {given!r}.")
 
 
 class _AnyRegression(LinkedRegression, AnyMembers):

@@ -176,7 +176,7 @@ def grade(
         "positive": positive, "feature_weights": feature_weights, "task_weights": task_weights,
         "task_graph": task_graph, "graph_strength": graph_strength, "tol": tol,
     }  # fmt: skip
-    classes = as_loss(loss).labels in ("signs", "one-hot")
+    classes = as_loss(loss).of_classes()
     if class_weight is not None and not classes:
         raise ValueError("class_weight is for losses of classes; this one is of numbers.")
     model: Any = (

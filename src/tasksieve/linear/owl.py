@@ -39,7 +39,6 @@ from ..tasks import (
     with_class_weight,
 )
 from .base import (
-    LossName,
     PathEstimator,
     TaskLinearModel,
     TaskRegression,
@@ -256,7 +255,7 @@ class ManyClasses(ClassifierMixin):
     One task of many classes: every storage and the whole engine serve.
     """
 
-    _loss: ClassVar[LossName | Loss] = "multinomial"
+    _loss: ClassVar[str | Loss] = "multinomial"
     _targets: ClassVar[Literal["values", "classes"]] = "classes"
 
     #: what `checks.check_estimator` leaves out, and why

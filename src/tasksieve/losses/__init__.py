@@ -3,6 +3,9 @@
 `RowLoss` is the base of a loss of your own.
 """
 
+from collections.abc import Callable
+
+from ..members import LOSSES, Registry
 from .base import DataLoss, Evaluation, Loss, gamma
 from .clipped import Huber, Quantile
 from .hinge import SmoothedHinge, SquaredHinge
@@ -13,27 +16,42 @@ from .rowwise import RowLoss
 from .square_root import SquareRoot, TaskNorms
 from .squared import Squared, TargetLoss
 
-#: losses by the names that estimators take
-BY_NAME: dict[str, type[Loss]] = {
-    "squared": Squared,
-    "square-root": SquareRoot,
-    "logistic": Logistic,
-    "multinomial": Multinomial,
-    "huber": Huber,
-    "quantile": Quantile,
-    "poisson": Poisson,
-    "squared_hinge": SquaredHinge,
-    "smoothed_hinge": SmoothedHinge,
-}
+#: losses by name (`members.LOSSES`); a name of your own is one line, or an entry point of your package
+BY_NAME: Registry[Loss] = LOSSES
 
 
-def as_loss(loss: str | Loss) -> Loss:
-    """A loss, or the one of a name."""
-    if isinstance(loss, Loss):
-        return loss
-    if loss not in BY_NAME:
-        raise ValueError(f"loss must be one of {sorted(BY_NAME)} or a tasksieve.losses.Loss; got {loss!r}")
-    return BY_NAME[loss]()
+def as_loss(loss: str | Loss | type[Loss]) -> Loss:
+    """A loss as it is, or that of a name or class with its defaults."""
+    return BY_NAME.make(loss)
+
+
+def register(name: str) -> Callable[[type[Loss]], type[Loss]]:
+    """Give a loss of your own a name, by which `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it.
+
+    For this process. An entry point of your package, ``name = "module:Class"`` in the group ``tasksieve.losses``, is
+    for every process of an installation, the command line among them. A name stands for the class with its defaults.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    decorator
+        Of a class derived from `Loss`.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> @ts.losses.register("upper_decile")
+    ... class UpperDecile(ts.losses.Quantile):
+    ...     def __init__(self):
+    ...         super().__init__(q=0.9)
+    >>> ts.losses.as_loss("upper_decile").q
+    0.9
+    >>> del ts.losses.BY_NAME["upper_decile"]
+    """
+    return BY_NAME.register(name)
 
 
 __all__ = [
@@ -55,6 +73,7 @@ __all__ = [
     "TaskNorms",
     "as_loss",
     "gamma",
+    "register",
 ]
 
 

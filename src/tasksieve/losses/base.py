@@ -67,6 +67,8 @@ class Loss(Described):
 
     #: what a held-out score of this loss is, in words
     label = "loss"
+    #: the loss of all rows as a report writes it, "1/n̄ Σ_t Σ_i ..."; each class says its own
+    formula: str
     #: what labels are: "values" (any numbers), "signs" (-1 and +1), "counts" (from 0), "one-hot" (a column a class)
     labels = "values"
     #: a held-out score is the root of the mean `deviance`
@@ -77,6 +79,11 @@ class Loss(Described):
     degree = 0
     #: without a penalty its coefficients estimate those of a regression, errors of which are known
     estimates = False
+
+    @classmethod
+    def of_classes(cls) -> bool:
+        """Whether labels are classes, not numbers."""
+        return cls.labels in ("signs", "one-hot")
 
     def deviance(self, y: Array, z: Array) -> Array:
         """What a held-out row counts in cross-validation."""

@@ -227,6 +227,7 @@ class Huber(Clipped):
     """
 
     label = "Huber loss"
+    formula = "1/n̄ Σ_t Σ_i h(y_i − x_i·w_t − b_t), h Huber's loss,"
     estimates = True
     translates = True
 
@@ -270,6 +271,7 @@ class Quantile(Clipped):
     """
 
     label = "pinball loss"
+    formula = "1/n̄ Σ_t Σ_i ρ(y_i − x_i·w_t − b_t), ρ the smoothed pinball loss,"
     translates = True
 
     q: float = 0.5

@@ -50,6 +50,7 @@ class SmoothedHinge(Hinge):
     """
 
     label = "smoothed hinge loss"
+    formula = "1/n̄ Σ_t Σ_i h(y_i (x_i·w_t + b_t)), h the smoothed hinge loss,"
 
     kappa: float = 0.5
 
@@ -82,6 +83,7 @@ class SquaredHinge(Clipped):
     """
 
     label = "squared hinge loss"
+    formula = "1/(2n̄) Σ_t Σ_i max(0, 1 − y_i (x_i·w_t + b_t))²"
     labels = "signs"
     vanishing = True
 

@@ -22,6 +22,7 @@ class Logistic(RowLoss):
     """
 
     label = "logistic loss"
+    formula = "1/n̄ Σ_t Σ_i log(1 + exp(−y_i (x_i·w_t + b_t)))"
     estimates = True
     labels = "signs"
     smoothness = 0.25

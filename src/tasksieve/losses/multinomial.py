@@ -29,6 +29,7 @@ class Multinomial(Loss):
     """
 
     label = "multinomial logistic loss"
+    formula = "1/n Σ_i (log Σ_k exp(x_i·w_k + b_k) − (x_i·w_y + b_y))"
     labels = "one-hot"
     probabilities = True
 

@@ -51,6 +51,7 @@ class Poisson(RowLoss):
     """
 
     label = "Poisson deviance"
+    formula = "1/n̄ Σ_t Σ_i (exp(x_i·w_t + b_t) − y_i (x_i·w_t + b_t))"
     estimates = True
     labels = "counts"
     smoothness = np.inf

@@ -41,6 +41,7 @@ class SquareRoot(Loss):
     """
 
     label = "root mean squared error"
+    formula = "1/√n̄ Σ_t ‖y_t − X_t w_t − b_t‖₂"
     estimates = True
     degree = 1
     rooted = True

@@ -67,6 +67,7 @@ class Squared(Loss):
     """``1/2 sum_i s_i (y_i - z_i)^2``; conjugate ``v^2/2 + v y``; smoothness 1."""
 
     label = "squared error"
+    formula = "1/(2n̄) Σ_t Σ_i (y_i − x_i·w_t − b_t)²"
     estimates = True
     degree = 2
 

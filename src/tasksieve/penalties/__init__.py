@@ -3,6 +3,9 @@
 `RowPenalty` is the base of a penalty of your own.
 """
 
+from collections.abc import Callable
+
+from ..members import PENALTIES, Registry
 from .base import BlockForm, RowForm, RowPenalty, live_rows, row_norms
 from .dirty import Dirty
 from .groups import Groups
@@ -10,7 +13,46 @@ from .linf import LInf
 from .sorted import Sorted, oscar_weights, slope_weights, tied_rows
 from .sparse_group import L11, L21, SparseGroup
 
+#: penalties by name (`members.PENALTIES`); a name of your own is one line, or an entry point of your package
+BY_NAME: Registry[RowPenalty] = PENALTIES
+
+
+def as_penalty(penalty: str | RowPenalty | type[RowPenalty]) -> RowPenalty:
+    """A penalty as it is, or that of a name or class with its defaults."""
+    return BY_NAME.make(penalty)
+
+
+def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
+    """Give a penalty of your own a name, by which `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it.
+
+    For this process. An entry point of your package, ``name = "module:Class"`` in the group ``tasksieve.penalties``, is
+    for every process of an installation, the command line among them. A name stands for the class with its defaults.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    decorator
+        Of a class derived from `RowPenalty`.
+
+    Examples
+    --------
+    >>> import tasksieve as ts
+    >>> @ts.penalties.register("mostly_entries")
+    ... class MostlyEntries(ts.penalties.SparseGroup):
+    ...     def __init__(self):
+    ...         super().__init__(l1=1.0, group=0.3)
+    >>> ts.penalties.as_penalty("mostly_entries").l1_ratio
+    1.0
+    >>> del ts.penalties.BY_NAME["mostly_entries"]
+    """
+    return BY_NAME.register(name)
+
+
 __all__ = [
+    "BY_NAME",
     "L11",
     "L21",
     "BlockForm",
@@ -21,8 +63,10 @@ __all__ = [
     "RowPenalty",
     "Sorted",
     "SparseGroup",
+    "as_penalty",
     "live_rows",
     "oscar_weights",
+    "register",
     "row_norms",
     "slope_weights",
     "tied_rows",

@@ -22,6 +22,8 @@ class RowNorm(Described):
 
     #: words for reports
     label = "rows"
+    #: the penalty as a report writes it, "α Σ_j ..."; each class says its own
+    formula: str
     weights: Array
     positive: bool = False
     ridge: float = 0.0

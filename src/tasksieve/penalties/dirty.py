@@ -50,6 +50,7 @@ class Dirty(RowPenalty):
     """
 
     label = "dirty"
+    formula = "α (shared Σ_j ‖P_j‖₂ + specific Σ_j ‖Q_j‖₁), W = P + Q,"
     has_entries = True
 
     def __init__(self, shared: float | None = None, specific: float = 1.0) -> None:

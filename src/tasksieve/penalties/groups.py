@@ -57,6 +57,7 @@ class Groups(RowPenalty):
     """
 
     label = "groups"
+    formula = "α Σ_G u_G ‖W_G‖₂, G a group of features,"
     _code: Array
     _sizes: Array
 

@@ -36,6 +36,7 @@ class LInf(RowPenalty):
     """
 
     label = "L1,inf"
+    formula = "α Σ_j max_t |W_jt|"
     _n_tasks = 1
 
     def parameters(self) -> dict[str, Any]:

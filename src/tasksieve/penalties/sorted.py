@@ -97,6 +97,7 @@ class Sorted(RowPenalty):
     """
 
     label = "sorted rows"
+    formula = "α Σ_k ω_k ‖W_[k]‖₂, rows sorted by norm and ω falling,"
     separable = False
     tests = tuple(SORTED_TESTS)
     _kernel: Any

@@ -29,6 +29,7 @@ class SparseGroup(RowPenalty):
     """
 
     label = "sparse group"
+    formula = "α Σ_j (l1 ‖W_j‖₁ + group ‖W_j‖₂)"
 
     def __init__(self, l1: float | Array = 0.01, group: float = 1.0) -> None:
         self.l1_ratio = l1
@@ -140,6 +141,7 @@ class L21(SparseGroup):
     """``sum_j u_j ||W_j||_2``: a feature is in for all tasks or out for all."""
 
     label = "L2,1"
+    formula = "α Σ_j ‖W_j‖₂"
 
     def parameters(self) -> dict[str, Any]:
         return {}
@@ -154,6 +156,7 @@ class L11(SparseGroup):
     """``sum_j u_j ||W_j||_1``: independent Lassos under one strength."""
 
     label = "L1,1"
+    formula = "α Σ_j ‖W_j‖₁"
 
     def parameters(self) -> dict[str, Any]:
         return {}

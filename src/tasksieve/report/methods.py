@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..members import LOSSES, PENALTIES, formula, options
+
 WANG = "J. Wang, J. Ye (2015). Safe screening for multi-task feature learning with multiple data matrices. ICML."
 BAO = "R. Bao, Q. Lu, Y. Zhang (2025). Safe screening rules for group OWL models."
 GONG = "P. Gong, J. Zhou, W. Fan, J. Ye (2014). Efficient multi-task feature learning with calibration. KDD."
@@ -59,27 +61,6 @@ PENALTY = {
     "MultiTaskOWL": "owl",
     "MultinomialOWL": "owl",
 }
-RESIDUAL = "y_i − x_i·w_t − b_t"
-LOSSES = {
-    "squared": f"1/(2n̄) Σ_t Σ_i ({RESIDUAL})²",
-    "logistic": "1/n̄ Σ_t Σ_i log(1 + exp(−y_i (x_i·w_t + b_t)))",
-    "multinomial": "1/n Σ_i (log Σ_k exp(x_i·w_k + b_k) − (x_i·w_y + b_y))",
-    "huber": f"1/n̄ Σ_t Σ_i h({RESIDUAL}), h Huber's loss,",
-    "quantile": f"1/n̄ Σ_t Σ_i ρ({RESIDUAL}), ρ the smoothed pinball loss,",
-    "poisson": "1/n̄ Σ_t Σ_i (exp(x_i·w_t + b_t) − y_i (x_i·w_t + b_t))",
-    "square-root": "1/√n̄ Σ_t ‖y_t − X_t w_t − b_t‖₂",
-    "squared_hinge": "1/(2n̄) Σ_t Σ_i max(0, 1 − y_i (x_i·w_t + b_t))²",
-    "smoothed_hinge": "1/n̄ Σ_t Σ_i h(y_i (x_i·w_t + b_t)), h the smoothed hinge loss,",
-}
-PENALTIES = {
-    "l21": "α Σ_j ‖W_j‖₂",
-    "l11": "α Σ_j ‖W_j‖₁",
-    "linf": "α Σ_j max_t |W_jt|",
-    "dirty": "α (shared Σ_j ‖P_j‖₂ + specific Σ_j ‖Q_j‖₁), W = P + Q,",
-    "sparse_group": "α Σ_j (l1 ‖W_j‖₁ + group ‖W_j‖₂)",
-    "groups": "α Σ_G u_G ‖W_G‖₂, G a group of features,",
-    "owl": "α Σ_k ω_k ‖W_[k]‖₂, rows sorted by norm and ω falling,",
-}
 # parameters that are part of an objective, and are told with their value
 TOLD = ("l1_ratio", "l1", "group", "delta", "q", "smoothing", "ridge", "l2", "graph_strength", "epsilon")
 
@@ -131,11 +112,10 @@ def objective_words(name: str, params: Mapping[str, Any]) -> str:
         terms = "½ Σ_t ‖w_t‖² + ½ Σ_st L_st w_s·w_t + C Σ_i loss_i"
         return f"{terms}, with the {loss} loss and L the graph's Laplacian{_values(own, used)}"
     loss, penalty = _loss(name, own), _penalty(name, own)
-    first = LOSSES.get(loss, f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},")
-    second = PENALTIES.get(penalty, f"α Ω(W), Ω the penalty {penalty},")
-    used = [key for key in ("delta", "q", "smoothing") if loss in ("huber", "quantile")]
-    if penalty == "sparse_group":
-        used += ["l1", "group"]
+    members = LOSSES.get(loss), PENALTIES.get(penalty)
+    first = formula(members[0]) or f"1/n̄ Σ_t Σ_i f(y_i, x_i·w_t + b_t), f the loss {loss},"
+    second = formula(members[1]) or f"α Ω(W), Ω the penalty {penalty},"
+    used = [option.name for kind in members if kind is not None for option in options(kind)]
     more = ""
     if name == "MultiTaskElasticNet":
         second, used = "α (l1_ratio Σ_j ‖W_j‖₂ + (1 − l1_ratio)/2 ‖W‖²)", ["l1_ratio"]

@@ -12,12 +12,10 @@ from typing import Any, Literal
 
 import tasksieve
 
+from ..members import LOSSES
+
 # Parameters that are no business of a fit from a table.
 HIDDEN = ("warm_start", "verbose", "copy_X", "selection", "random_state", "n_jobs", "hasher", "graph_tasks")
-
-
-# Losses by name whose targets are classes.
-CLASSIFICATION = ("logistic", "hinge", "squared_hinge", "smoothed_hinge")
 
 
 class MissingModel(ValueError):
@@ -52,9 +50,9 @@ class ModelKind:
     def wants_classes(self, loss: str | None, words: bool) -> bool:
         """Whether targets are class labels, given the parameter ``loss`` and whether the target holds words."""
         if self.targets == "loss":
-            return loss in CLASSIFICATION
+            return _of_classes(loss)
         if self.targets == "column":
-            return words if loss is None else loss in CLASSIFICATION
+            return words if loss is None else _of_classes(loss)
         return self.targets == "classes"
 
     def estimator(self, classes: bool, cv: bool = False) -> Any:
@@ -75,6 +73,11 @@ class ModelKind:
                 if name != "self" and name not in HIDDEN:
                     names[name] = None
         return list(names)
+
+
+def _of_classes(loss: str | None) -> bool:
+    """Whether the targets of a loss are classes; a name that is not known is refused later, by the model."""
+    return loss is not None and loss in LOSSES and LOSSES[loss].of_classes()
 
 
 MODELS = {
