@@ -235,12 +235,12 @@ def test_too_little_memory_says_how_much(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_memory_that_runs_out_in_a_fit(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    import tasksieve.linear.base as base
+    from tasksieve.path.walks import PathWalk
 
     def runs_out(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. See documentation for more.")
 
-    monkeypatch.setattr(base, "solve_path", runs_out)
+    monkeypatch.setattr(PathWalk, "values", runs_out)
     with pytest.raises(MemoryError, match=r"free there \(CUDA out of memory. Tried to allocate 20.*GiB"):
         ts.MultiTaskLasso(0.1).fit(tensor(data[0]), *data[1:])
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import MultiTaskLassoCV as ScikitMultiTaskLassoCV
 from sklearn.model_selection import GroupKFold, KFold, LeavePOut, ShuffleSplit, StratifiedKFold
 
 import tasksieve as ts
-from tasksieve.linear import base, held_out, training_walk
+from tasksieve.linear import base, held_out, row_folds
 
 
 @pytest.fixture
@@ -184,14 +184,14 @@ def test_folds_from_moments_score_as_folds_on_their_rows(regression, monkeypatch
     elif form == "groups":
         arguments["groups"] = np.arange(len(y)) // 3
     walked = []
-    plain = training_walk.FoldSums.walk
+    plain = row_folds.FoldSums.on_sums
 
     def spy(*given):
         walk = plain(*given)
         walked.append(walk is not None)
         return walk
 
-    monkeypatch.setattr(training_walk.FoldSums, "walk", spy)
+    monkeypatch.setattr(row_folds.FoldSums, "on_sums", spy)
     found = clone(model).fit(X, **arguments)
     engine = clone(model).set_params(screening="gap").fit(X, **arguments)
     assert walked == [True] * 5 + [False] * 5

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import tasksieve as ts
-from tasksieve.linear import base
+from tasksieve.linear import base, path_solver
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -439,12 +439,11 @@ def test_interrupt_leaves_a_usable_path(regression):
 def test_interrupt_before_anything_is_solved(regression, monkeypatch):
     X, y, task = regression
 
-    def interrupted(*args, **kwargs):
-        from tasksieve.path.solve import PathSolution
+    def interrupted(*_):
+        raise KeyboardInterrupt
 
-        return PathSolution(1.0, interrupted=True)
-
-    monkeypatch.setattr(base, "solve_path", interrupted)
+    for solver in (path_solver.SumSolver, path_solver.RowSolver):
+        monkeypatch.setattr(solver, "values", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ts.MultiTaskLasso(0.1).fit(X, y, task=task)
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import tasksieve as ts
-from tasksieve.linear import cross_validation
+from tasksieve.linear import fold_paths, row_folds
 from tasksieve.linear.early_stopping import MeanCurve
 from tasksieve.path import policy
 
@@ -46,7 +46,7 @@ class Columns(ts.Storage):
 def alone(monkeypatch, model, *args, **rows):
     """What the model is if every fold is solved on its own."""
     with monkeypatch.context() as patched:
-        patched.setattr(cross_validation, "walk_in_step", lambda data, n_walks: False)
+        patched.setattr(row_folds, "share_readings", lambda data, n_paths: False)
         model.fit(*args, **rows)
     return {name: np.copy(getattr(model, name)) for name in ATTRIBUTES}, model.passes_
 
@@ -120,7 +120,7 @@ def test_a_file_is_read_a_few_times(rng, tmp_path, monkeypatch):
 
 def test_data_in_memory_are_not_walked_in_step(rng, monkeypatch):
     X, y, task = problem(rng)
-    monkeypatch.setattr(cross_validation, "Lockstep", None)
+    monkeypatch.setattr(fold_paths, "Lockstep", None)
     before = threading.active_count()
     ts.MultiTaskLassoCV(n_alphas=5, cv=3).fit(X, y, task=task)
     assert threading.active_count() == before
@@ -129,7 +129,7 @@ def test_data_in_memory_are_not_walked_in_step(rng, monkeypatch):
 def test_folds_whose_anchors_would_fill_memory_are_walked_alone(rng, tmp_path, monkeypatch):
     X, y, task = problem(rng)
     monkeypatch.setattr(policy, "SHARED_BYTES", 0)
-    monkeypatch.setattr(cross_validation, "Lockstep", None)
+    monkeypatch.setattr(fold_paths, "Lockstep", None)
     ts.MultiTaskLassoCV(n_alphas=3, cv=3).fit(mapped(tmp_path, X), y, task=task)
 
 

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import tasksieve as ts
 from tasksieve.design import sums
-from tasksieve.linear import tall
+from tasksieve.linear import path_solver
+from tasksieve.linear import sums as model_sums
 from tasksieve.path import policy
 from tasksieve.tasks import read_tasks
 from tasksieve.tasks.source import RowSource
@@ -211,21 +212,20 @@ def test_what_takes_too_long_goes_on_with_residuals(monkeypatch: pytest.MonkeyPa
     X[:, 4:] = X[:, :5] + 0.02 * X[:, 4:]
     model = ts.MultiTaskLasso(**OPTIONS[name])
     grid = model.path(X, y, task=task, n_alphas=12).alphas
-    monkeypatch.setattr(tall, "PATIENCE", 4)
-    whole, guesses = [], []
-    solve, guess = tall.Tall.solve, ts.MultiTaskLasso._guess
+    monkeypatch.setattr(model_sums, "PATIENCE", 4)
+    on_sums: list[Any] = []
+    values = path_solver.SumSolver.values
 
-    def noted(self: Any, *given: Any, **options: Any) -> Any:
-        whole.append(solve(self, *given, **options))
-        return whole[-1]
+    def noted(self: Any, alphas: Any) -> Any:
+        found = values(self, alphas)
+        on_sums.extend(found)
+        return found
 
-    monkeypatch.setattr(tall.Tall, "solve", noted)
-    monkeypatch.setattr(
-        ts.MultiTaskLasso, "_guess", lambda self, *given: guesses.append(guess(self, *given)) or guesses[-1]
-    )
+    monkeypatch.setattr(path_solver.SumSolver, "values", noted)
     path = model.path(X, y, task=task, alphas=grid)
-    assert 0 < len(whole[0].points) < len(grid)
-    assert len(guesses) == 1
+    assert 0 < len(on_sums) < len(grid)
+    assert path.choice.kind == "rows"
+    assert "sums came to their end" in path.choice.reason
     assert len(path) == len(grid)
     same_paths(path, ordinarily(monkeypatch, lambda: model.path(X, y, task=task, alphas=grid)))
     fitted = model.set_params(alpha=float(grid[-1])).fit(X, y, task=task)

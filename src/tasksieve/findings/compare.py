@@ -21,7 +21,7 @@ from ..fitted.checkpoint import keeping, kept, unkept
 from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
-from ..linear.cross_validation import IDLE, sketch
+from ..linear.row_folds import IDLE, sketch
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences

@@ -25,13 +25,13 @@ import numpy as np
 from ..design import SharedReading, one_blas_thread
 from ..fitted.checkpoint import keeping, kept
 from ..linear.base import PathEstimator
-from ..linear.cross_validation import IDLE, sketch
-from ..linear.training_walk import TrainingWalk
-from ..path.follow import Pace, PathSolution, follow
+from ..linear.path_solver import RowSolver, solve_along
+from ..linear.row_folds import IDLE, sketch
+from ..path.follow import Pace
 from ..path.lockstep import Lockstep
 from ..path.policy import sums_pay_on_halves, walks_that_fit
 from ..path.problem import Problem
-from ..path.solve import Value
+from ..path.values import Value
 from ..path.walks import problem_facts
 from ..tasks import TaskData
 from .halves import Halves
@@ -224,25 +224,21 @@ class HalfPaths:
         entering = _UntilUsed(own, problem, self._q)
         if largest > 0.0:
             entering.alphas = grid_of(largest, own.levels(problem.null_levels()), self._q)
-            walk, alphas = self._walk_on(problem, training, threads), entering.alphas
-            found = follow(
-                PathSolution(np.nan), lambda k: walk.values(alphas[k:][:_AT_ONCE]), len(alphas), pace=entering
-            )
-            found.raise_interrupt()
+            solve_along(self._solver(problem, training), entering.alphas, pace=entering).raise_interrupt()
         if training.make_storage().home is not None:
             self._elsewhere += problem.design.passes
         return entering.entries()
 
-    def _walk_on(self, problem: Problem, training: TaskData, threads: int) -> TrainingWalk:
-        """By the Gram way or with the engine, whichever is less work."""
-        model, n_values = self._model, _USUAL
-        by_sums = sums_pay_on_halves(problem_facts(problem, n_values, by_device=False))
+    def _solver(self, problem: Problem, training: TaskData) -> RowSolver:
+        """On sums or with the engine, whichever is less work."""
+        model = self._model
+        by_sums = sums_pay_on_halves(problem_facts(problem, _USUAL, by_device=False))
         if model.screening == "auto" and not by_sums:
             model = copy(model)
             # So few values, so near the top, need no safe rule: working sets keep the columns few, and certificates
             # look at all of them.
             model.screening = None
-        return TrainingWalk(model, training, n_values, threads, problem)
+        return RowSolver(model, training, problem, _USUAL)
 
 
 class _UntilUsed(Pace):

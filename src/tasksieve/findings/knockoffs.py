@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,9 @@ from ..fitted.deal import read_seed
 from ..fitted.model import FeatureSelector
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
-from ..path.walks import PathWalk
+from ..linear.path_solver import RowSolver, solve_along
+from ..path.follow import Pace
+from ..path.values import Value
 from ..tasks import TaskData, read_feature_weights
 from ..tasks.named import takes_named_tasks
 from .canonical import canonical
@@ -190,15 +193,11 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
         with one_blas_thread():
             problem = model._problem(data)
             alphas = default_grid(model._alpha_max(problem, data), _VALUES, _EPS)
-            lams = model._strengths(data, problem, alphas)
-            goal = model.tol * problem.loss.null.value
-            walk = PathWalk(problem, len(lams), max_iter=model.max_iter, **model._engine_options())
-            done, point = 0, None
-            while done < len(lams) and (point is None or len(point.features) < self.n_used_):
-                found = walk.values(lams[done : done + 1], [goal])
-                point, done = found[-1], done + len(found)
-            assert point is not None
-            sizes, scale = problem.design.norms(point.features), problem.design.scale
+            pace = _UntilUsed(self.n_used_)
+            solution = solve_along(RowSolver(model, data, problem, len(alphas)), alphas, pace=pace)
+            solution.raise_interrupt()
+            point = solution.points[-1]
+            sizes, scale = np.ldexp(problem.design.norms(point.features), problem.units.x), problem.design.scale
         if scale is not None:
             sizes = sizes * scale[point.features]
         # each by its own column, so that a feature and its copy are measured alike
@@ -262,6 +261,21 @@ class KnockoffSelection(MetaEstimatorMixin, FeatureSelector):
             f"Nothing selected: at fdr={self.fdr:g} at least {math.ceil(1.0 / self.fdr)} features have to be found "
             "together, and these were not. That does not say that nothing matters (permutation_test asks that)."
         )
+
+
+class _UntilUsed(Pace):
+    """Down a path, value by value, until so many features have coefficients."""
+
+    most = 1
+
+    def __init__(self, n_wanted: int) -> None:
+        self._n_wanted, self._n_used = n_wanted, 0
+
+    def goes_on(self, k: int) -> bool:
+        return k == 0 or self._n_used < self._n_wanted
+
+    def reached(self, first: int, values: Sequence[Value]) -> None:
+        self._n_used = len(values[-1].features)
 
 
 def knockoff_threshold(w: Array, fdr: float) -> float:

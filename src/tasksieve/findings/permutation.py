@@ -11,7 +11,7 @@ import numpy as np
 from ..fitted.arguments import check_number
 from ..fitted.deal import read_seed
 from ..fitted.progress import reporter
-from ..linear.tall import alpha_of
+from ..linear.path_solver import alpha_of
 from ..tasks import TaskData, read_groups, some_of
 from ..tasks.named import takes_named_tasks
 from .canonical import Canonical, canonical

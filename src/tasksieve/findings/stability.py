@@ -19,6 +19,7 @@ from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
+from ..linear.path_solver import RowSolver
 from ..plotting import stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -224,7 +225,7 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
             assumption=self.assumption,
         )
         names = feature_names(X)
-        model._warn_scales(data, problem, names)
+        RowSolver(model, data, problem, 1).warn_scales(names)
         paths = HalfPaths(model, data, selectable, levels.q)
         spent = problem.design.passes
         del problem

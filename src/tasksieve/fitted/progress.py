@@ -163,8 +163,3 @@ def carried(function: Callable[..., Any]) -> Callable[..., Any]:
         return context.copy().run(function, *args, **options)
 
     return run
-
-
-def told_from(tell: Callable[[int, int, Any], None], first: int, n_values: int, k: int, _: int, point: Any) -> None:
-    """Tells of a value of what is only the rest of a path, of which so many were there first."""
-    tell(first + k, n_values, point)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,15 +28,12 @@ from ..fitted.arguments import (
 from ..fitted.documented import FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PARAMETERS, Parameter, check_common
-from ..fitted.path import RegularizationPath, Scale
-from ..fitted.progress import reporter, told_from
+from ..fitted.path import RegularizationPath
+from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
-from ..fitted.scales import warn_scales
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
-from ..path.choose import fastest
-from ..path.policy import handed_over
+from ..path.follow import PathSolution
 from ..path.problem import Problem
-from ..path.solve import solve_path
 from ..proof.certificate import Certificate
 from ..proof.prove import Proof, prove
 from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
@@ -45,7 +41,8 @@ from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, certificate_of
 from .offsets import TaskClassification, TaskRegression
-from .tall import alpha_of, tall_fit
+from .path_solver import PathSolver, RowSolver, SumsThenRows, solve_along
+from .sums import sums_of_rows
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
 
 __all__ = [
@@ -149,30 +146,22 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
         with one_blas_thread():  # for problem and solution together: for a small fit, asking for it takes time
-            tall = tall_fit(self, data, 1, feature_names(X))
-            if tall is not None and tall.fit(exact=True):
-                self._set_features(X, data)
-                return self
-            problem = self._problem(data)
-            solution = self._solve(
-                data,
-                problem,
-                np.array([self._chosen_alpha(data, problem)], dtype=np.float64),
-                start=self._last_solution(problem) if self.warm_start else None,
-                progress=self._progress(),
-                by_gram=tall is None,
-            )
-        if tall is not None:
-            solution.choice = handed_over(tall.choice)
+            solver = self._path_solver(data, 1, warm=self.warm_start)
+            alphas = np.array([self._chosen_alpha(data, solver.problem)], dtype=np.float64)
+            solution = solve_along(solver, alphas, self._progress())
         if not len(solution.points):
             raise solution.reason or KeyboardInterrupt
-        point = solution.points[0]
         self._set_features(X, data)
+        return self._set_fit(data, solver, solution)
+
+    def _set_fit(self, data: Any, solver: PathSolver, solution: PathSolution) -> Self:
+        """Attributes of a model whose features are known, and warnings."""
+        point = solution.points[0]
         self._set_solution(data, point)
         self.choice_ = solution.choice
         self.null_objective_ = float(solution.null_objective) / self._unit(data)
-        self._set_scale(problem.design.scale, problem.units.x)
-        self._warn_scales(data, problem, getattr(self, "feature_names_in_", None))
+        self._set_scale(*solver.scale)
+        solver.warn_scales(getattr(self, "feature_names_in_", None))
         if not point.converged:
             self._warn_not_converged(solution, data)
         return self
@@ -211,25 +200,12 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
-        names = feature_names(X)
         chosen = None if alphas is None else given_grid(alphas)
         with one_blas_thread():
-            tall = tall_fit(self, data, n_alphas if chosen is None else len(chosen), names)
-            begun = None
-            if tall is not None:
-                grid = default_grid(tall.alpha_max(), n_alphas, eps) if chosen is None else chosen
-                begun = tall.solve(grid, exact=True, progress=self._progress())
-                if begun.interrupted or len(begun.points) == len(grid):
-                    return tall.as_path(begun, grid)
-            problem = self._problem(data)
-            if begun is None:
-                grid = default_grid(self._alpha_max(problem, data), n_alphas, eps) if chosen is None else chosen
-                solution = self._solve(data, problem, grid, progress=self._progress())
-            else:
-                solution = self._go_on(data, problem, grid, begun)
-        if not solution.interrupted:
-            self._warn_scales(data, problem, names)
-        return self._as_path(data, (problem.design.scale, problem.units.x), solution, grid, names)
+            solver = self._path_solver(data, n_alphas if chosen is None else len(chosen))
+            grid = default_grid(solver.alpha_max(), n_alphas, eps) if chosen is None else chosen
+            solution = solve_along(solver, grid, self._progress())
+        return self._as_path(data, solver, solution, grid, feature_names(X))
 
     @takes_named_tasks
     def alpha_max(
@@ -248,8 +224,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         """
         self._check_parameters()
         data = self._read_with(X, y, task, sample_weight, offset)
-        tall = tall_fit(self, data, 1)
-        return self._alpha_max(self._problem(data), data) if tall is None else tall.alpha_max()
+        return self._path_solver(data, 1).alpha_max()
 
     def _check_parameters(self) -> None:
         check_common(self)
@@ -268,6 +243,18 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             tell(k + 1, n_values, f"{selected} features selected" + (f", {_account(point)}" if closely else ""))
 
         return report
+
+    def _path_solver(self, data: TaskData, n_values: int, *, warm: bool = False) -> PathSolver:
+        """What follows the path of this model on some data: sums over the rows where these are less work, then rows."""
+        sums = sums_of_rows(self, data, n_values)
+        if sums is not None:
+            return SumsThenRows(
+                sums,
+                lambda after: RowSolver(self, data, self._problem(data), n_values, after=after, by_sums=False),
+            )
+        problem = self._problem(data)
+        start = self._last_solution(problem) if warm else None
+        return RowSolver(self, data, problem, n_values, start=start, note=True)
 
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
@@ -369,61 +356,14 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
                 UserWarning,
             )
 
-    def _strengths(self, data: TaskData, problem: Problem, alphas: np.ndarray) -> np.ndarray:
-        """Penalty strengths of a problem, in its units."""
-        return self._inward(data, problem.units, alphas)
-
     def _inward(self, data: TaskData, units: Units, alphas: np.ndarray) -> np.ndarray:
         """Penalty strengths on some rows, in some units."""
         with np.errstate(over="ignore"):
             return units.inward(alphas * (self._strength() * self._unit(data)))
 
-    def _go_on(self, data: TaskData, problem: Problem, alphas: np.ndarray, begun: Any) -> Any:
-        """The solution of a path from where sums over the rows have left it."""
-        done, tell = len(begun.points), self._progress()
-        last = begun.points[-1] if done else None
-        solution = self._solve(
-            data,
-            problem,
-            alphas[done:],
-            start=None if last is None else self._guess(problem, last.features, last.rows),
-            progress=None if tell is None else partial(told_from, tell, done, len(alphas)),
-            by_gram=False,
-        )
-        solution.points = [*begun.points, *solution.points]
-        solution.passes += begun.passes
-        solution.choice = handed_over(begun.choice)
-        return solution
-
-    def _solve(
-        self,
-        data: TaskData,
-        problem: Problem,
-        alphas: np.ndarray,
-        *,
-        start: Any = None,
-        progress: Any = None,
-        by_gram: bool = True,
-    ) -> Any:
-        units = problem.units
-        tell = reporter(type(self).__name__, "value", self.verbose) if problem.design.note else None
-        if tell is not None:
-            tell(0, len(alphas), problem.design.note)
-        with memory_in_words():
-            solution = solve_path(
-                problem,
-                self._strengths(data, problem, alphas),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                **self._engine_options(),
-                start=start,
-                progress=progress,
-                by_gram=by_gram,
-            )
-        if units != Units():
-            solution.points = [units.value(point) for point in solution.points]
-            solution.null_objective = float(np.ldexp(solution.null_objective, units.f))
-        return solution
+    def _solve(self, data: TaskData, problem: Problem, alphas: np.ndarray) -> PathSolution:
+        """Values on the rows of a problem that is known."""
+        return solve_along(RowSolver(self, data, problem, len(alphas), note=True), alphas)
 
     def _proof_of(self, data: TaskData, coef: np.ndarray, intercept: np.ndarray) -> Proof:
         """What is certain about any coefficients and intercepts, in sum units; a row for each class of each task where
@@ -459,35 +399,32 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         coef = self._learned().rows
         if coef.shape != (design.n_tasks, design.n_features) or not np.all(np.isfinite(coef)):
             return None
-        features = np.flatnonzero(coef.any(axis=0))
-        return self._guess(problem, features, coef[:, features].T)
-
-    def _guess(
-        self, problem: Problem, features: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Features and rows of coefficients, in the units of the solver and without those that are not penalised."""
-        design = problem.design
-        penalised = ~np.isin(features, design.unpenalised)
-        features, rows = features[penalised], problem.units.rows(np.ascontiguousarray(rows[penalised]))
+        features = np.setdiff1d(np.flatnonzero(coef.any(axis=0)), design.unpenalised)
+        rows = problem.units.rows(np.ascontiguousarray(coef[:, features].T))
         if self.standardize:
             design.norms()  # measures the scales
             rows /= design.original_units(features, np.ones_like(rows))
         return features, np.maximum(rows, 0.0) if self.positive else rows
 
     def _alpha_max(self, problem: Problem, data: TaskData) -> float:
-        fastest(problem)  # a loss that cannot be solved is refused here as well
-        largest = problem.units.outward(problem.lambda_max())
-        return alpha_of(largest, self._strength() * self._unit(data))
+        return RowSolver(self, data, problem, 1).alpha_max()
 
     def _path_rows(self, data: TaskData) -> dict[str, Any]:
         """What a path's rows of coefficients belong to."""
         return {"tasks": data.tasks, "classes": None if data.class_counts is None else data.classes}
 
     def _as_path(
-        self, data: TaskData, scale: Scale, solution: Any, alphas: np.ndarray, names: np.ndarray | None
+        self,
+        data: Any,
+        solver: PathSolver,
+        solution: PathSolution,
+        alphas: np.ndarray,
+        names: np.ndarray | None,
     ) -> RegularizationPath:
-        """A solution as a path; `scale` as in `_set_scale`."""
+        """A solution as a path."""
         n_solved = len(solution.points)
+        if not solution.interrupted:
+            solver.warn_scales(names)
         path = RegularizationPath(
             solution.points,
             alphas=alphas[:n_solved],
@@ -500,7 +437,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             interrupted=solution.interrupted,
             estimator=self,
             facts=DataFacts.of(data, (point.features for point in solution.points)),
-            scale=scale,
+            scale=solver.scale,
             choice=solution.choice,
         )
         if solution.interrupted:
@@ -510,13 +447,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
             self._warn_not_converged(solution, data)
         return path
 
-    def _warn_scales(self, data: TaskData, problem: Problem, names: np.ndarray | None) -> None:
-        """Once a fit, never in its folds."""
-        if not self.standardize:
-            weights = read_feature_weights(self.feature_weights, data.n_features)
-            warn_scales(problem.design, data.make_storage(), weights, names)
-
-    def _warn_not_converged(self, solution: Any, data: TaskData) -> None:
+    def _warn_not_converged(self, solution: PathSolution, data: Any) -> None:
         open_points = [point for point in solution.points if not point.converged]
         worst = max(point.dual_gap for point in open_points)
         several = (

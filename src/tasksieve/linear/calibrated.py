@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,10 +14,12 @@ from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss
 from ..path.calibrated import PUBLISHED
+from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..tasks import TaskData
 from .base import PathEstimator, TaskRegression, check_number
 from .cross_validation import PathEstimatorCV
+from .path_solver import PathSolver
 
 _SOLVERS = ("auto", *PUBLISHED)
 _SCREENING = ("auto", "gap", None)
@@ -187,18 +189,17 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         self.alpha_ = self._universal(data, problem) if isinstance(self.alpha, str) else float(self.alpha)
         return self.alpha_
 
-    def _solve(self, data: TaskData, problem: Problem, alphas: np.ndarray, **options: Any) -> Any:
-        solution = super()._solve(data, problem, alphas, **options)
-        if solution.history is not None and len(alphas) == 1:
+    def _set_fit(self, data: Any, solver: PathSolver, solution: PathSolution) -> Self:
+        history = solution.history
+        if history is not None:
             unit = self._unit(data)
-            history = solution.history
             self.history_ = {
                 "objective": np.array(history.objective) / unit,
                 "dual": np.array(history.dual) / unit,
                 "gap": np.array(history.gap) / unit,
                 "seconds": np.array(history.seconds),
             }
-        return solution
+        return super()._set_fit(data, solver, solution)
 
     def _penalty(self) -> dict[str, Any]:
         return {"fixed_ridge": self.l2}

@@ -2,67 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from ..design import one_blas_thread
 from ..design.sums import Gathered
-from ..fitted.arguments import default_grid, feature_names, given_grid, kernel_threads
+from ..fitted.arguments import default_grid, given_grid, kernel_threads
 from ..fitted.assess import Cells, Part, spread_of_folds
 from ..fitted.checkpoint import keeping
-from ..fitted.choosing import select
-from ..fitted.folds import ShuffledFolds, Weights, make_folds
+from ..fitted.folds import Folds, ShuffledFolds, Weights
 from ..fitted.path import RegularizationPath
-from ..fitted.progress import told_from
 from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
 from ..path.policy import Kind, choose_for_data
-from ..path.tall import Unusable
+from ..path.sums import Unusable
 from ..tasks import (
     GatheredFolds,
     TaskData,
     TaskMoments,
-    first_matrix,
     gather_folds,
-    kind_of,
     read_task_weights,
 )
-from ..user_warnings import warn
 from .base import PathEstimator
 from .cross_validation import PathEstimatorCV
-from .early_stopping import MeanCurve
+from .fold_paths import Fold, FoldResult, FoldSource
 from .held_out import Solved
 from .null_model import as_null, null_of_sums
-from .tall import Tall, facts_of_data, may_be_tall, say_where
+from .path_solver import SumSolver, solve_along
+from .sums import facts_of_data, say_where, sum_solver
 
 _ENTRIES = 1 << 22  # coefficients of so many values at a time when held-out rows are scored
-_TOGETHER = 8  # values of all folds, before they decide whether to go on
-_UNSURE = 0.01  # of a held-out error: where rounding may have done more, it is said
 
 
 def _refuse_device(model: Any) -> None:
     if model.device is not None:
         named = f"device={str(model.device)!r}"
         raise ValueError(f"{named}: sums of rows are worked on by the processor. Leave device out.")
-
-
-@dataclass
-class _Compared:
-    """Held-out errors, (values, folds), NaN past an early stop; how many values count; how many did not converge; what
-    share of the smallest error may be rounding; the values of each fold."""
-
-    scores: np.ndarray
-    n_scored: int
-    n_open: int
-    unsure: float
-    points: list[list[Solved]]
 
 
 class FitsMoments(PathEstimator):
@@ -84,10 +64,12 @@ class FitsMoments(PathEstimator):
         self._check_alpha()
         self._check_parameters()
         _refuse_device(self)
-        tall = tall_of(self, moments)
-        tall.fit()
+        solver = moments_solver(self, moments)
+        solution = solve_along(solver, np.array([self.alpha], dtype=np.float64), self._progress())
+        if not len(solution.points):
+            raise solution.reason or KeyboardInterrupt
         remember_features(self, moments)
-        return self
+        return self._set_fit(solver.facts, solver, solution)
 
     def path_moments(
         self, moments: TaskMoments, *, alphas: Any = None, n_alphas: int = 100, eps: float = 1e-2
@@ -106,63 +88,48 @@ class FitsMoments(PathEstimator):
         """
         self._check_parameters()
         _refuse_device(self)
-        tall = tall_of(self, moments)
-        grid = default_grid(tall.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
-        return tall.as_path(tall.solve(grid, exact=False, progress=self._progress()), grid)
+        solver = moments_solver(self, moments)
+        grid = default_grid(solver.alpha_max(), n_alphas, eps) if alphas is None else given_grid(alphas)
+        solution = solve_along(solver, grid, self._progress())
+        return self._as_path(solver.facts, solver, solution, grid, getattr(moments, "feature_names_in_", None))
 
 
 class ComparesMoments(PathEstimatorCV):
     """A model whose alpha may be chosen by cross-validation on the moments of folds."""
 
-    def _fit_tall(self, X: Any, y: Any, task: Any, sample_weight: Any, groups: Any) -> bool:
-        """Tall data are read once, for all folds; False where they are better left where they are."""
-        elsewhere = self.device is not None or kind_of(first_matrix(X)).place == "device"
-        if elsewhere or not may_be_tall(X) or keeping() or self.scoring is not None:
-            return False
-        models = self._candidates()
-        data = self._read(X, y, task, sample_weight)
-        if data.source is None:
-            return False
+    def _sum_folds(
+        self, models: list[PathEstimator], data: TaskData, folds: Folds, names: np.ndarray | None
+    ) -> SumFolds | None:
+        source = data.source
+        if source is None or source.place == "device" or data.known is not None:
+            return None
+        if self.device is not None or keeping() or self.scoring is not None:
+            return None
         choices = [choose_for_data(facts_of_data(model, data, 2), folds=True) for model in models]
         if any(choice.kind is not Kind.SUMS_IN_BLOCKS for choice in choices):
-            return False
-        found = make_folds(
-            self.cv,
-            y,
-            data,
-            groups=groups,
-            random_state=self.random_state,
-            like_scikit_learn=self._folds_of_scikit_learn,
-        )
-        fold = fold_of_samples(data, found.weights)
+            return None
+        fold = fold_of_samples(data, folds.weights)
         if fold is None:
-            return False
+            return None
         say_where(self, data)
+        n_folds, threads = len(folds.weights), kernel_threads(self.n_jobs)
         with one_blas_thread():
-            gathered = gather_folds(
-                data, fold, len(found.weights), models[0].fit_intercept, kernel_threads(self.n_jobs)
-            )
-        names = feature_names(X)
-        assert data.source is not None
-        small = data.source.dtype.type in SMALL_TYPES
+            gathered = gather_folds(data, fold, n_folds, models[0].fit_intercept, threads)
+        small = source.dtype.type in SMALL_TYPES
         try:
-            talls = [
-                Tall(model, gathered.whole, data, names, small=small, readings=gathered.readings, choice=choice)
+            solvers = [
+                sum_solver(
+                    model, gathered.whole, data, small=small, readings=gathered.readings, choice=choice, settle=False
+                )
                 for model, choice in zip(models, choices, strict=True)
             ]
         except Unusable:
-            return False
-        if not all(tall.problem.finite for tall in talls):
+            return None
+        if not all(solver.problem.finite for solver in solvers):
             data.refuse_not_finite()
-        if not all(tall.serves for tall in talls):
-            return False
-        chosen = self._choose(talls, gathered, data.form, data.tasks, found.words, exact=True)
-        if chosen is None:
-            return False
-        points, n_tried = chosen
-        self._set_held_out(data, found, points, groups, n_tried)
-        self._set_features(X, data)
-        return True
+        if not all(solver.problem.serves for solver in solvers):
+            return None
+        return SumFolds(solvers, gathered, data.form, folds.words, names, exact=True)
 
     def fit_moments(self, moments: TaskMoments) -> Self:
         """Choose alpha by cross-validation and fit, given the sums of products of each fold.
@@ -182,7 +149,7 @@ class ComparesMoments(PathEstimatorCV):
         if moments.n_folds is None:
             raise ValueError("moments have no folds to choose alpha by: gather them with TaskMoments(n_folds=5).")
         self._check_folds(moments)
-        talls = [tall_of(model, moments) for model in self._candidates()]
+        solvers = [moments_solver(model, moments) for model in self._candidates()]
         gathered = GatheredFolds.of(moments.parts())
         for f, (training, held) in enumerate(gathered.folds):
             if np.any(training.totals <= 0.0):
@@ -192,7 +159,8 @@ class ComparesMoments(PathEstimatorCV):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
         if self.scoring is not None:
             raise ValueError("The 'scoring' parameter needs rows: moments know squared errors only.")
-        chosen = self._choose(talls, gathered, str(moments.form), moments.tasks_, moments.folds_in_words)
+        names = getattr(moments, "feature_names_in_", None)
+        chosen = self._choose(SumFolds(solvers, gathered, str(moments.form), moments.folds_in_words, names))
         assert chosen is not None
         points, n_tried = chosen
         nulls = [null_of_sums(self._model(), training) for training, _ in gathered.folds]
@@ -202,100 +170,6 @@ class ComparesMoments(PathEstimatorCV):
             self.__dict__.pop(name, None)
         remember_features(self, moments)
         return self
-
-    def _choose(
-        self,
-        talls: list[Tall],
-        gathered: GatheredFolds,
-        form: str,
-        tasks: np.ndarray,
-        words: str,
-        exact: bool = False,
-    ) -> tuple[list[Solved], int] | None:
-        """Compares the models and keeps the best; None where statistics do not prove what is asked (`exact`), else the
-        value of each fold that was chosen, and among how many."""
-        grids = [self._grid_of(tall) for tall in talls]
-        models = [tall.model for tall in talls]
-        found = [
-            self._compare(self._fold_model(model), grid, gathered.folds, form, tasks)
-            for model, grid in zip(models, grids, strict=True)
-        ]
-        if exact and (any(one.n_open for one in found) or max(one.unsure for one in found) > _UNSURE):
-            return None
-        scores, n_scored = np.stack([one.scores for one in found]), [one.n_scored for one in found]
-        self._warn_of_folds(found, models)
-        best, k = select(scores, self.selection_rule)
-        model, tall, grid = models[best], talls[best], grids[best][: n_scored[best]]
-        progress = model._progress(f"{type(self).__name__}, all rows")
-        solution = tall.solve(grid, exact=exact, progress=progress)
-        if solution.interrupted:
-            raise KeyboardInterrupt
-        if len(solution.points) < len(grid):
-            return None
-        self.path_ = tall.as_path(solution, grid)
-        self.alpha_ = float(grid[k])
-        self._set_solution(tall.facts, solution.points[k])
-        self.choice_ = self.path_.choice
-        tall.set_measures(self, solution)
-        self.n_scored_ = n_scored[best]
-        self.path_scores_ = scores[best][: self.n_scored_]
-        self.passes_ = float(gathered.readings)
-        self.cv_folds_ = words
-        self._set_scores(best, models, grids, scores)
-        return [points[k] for points in found[best].points], sum(n_scored)
-
-    def _compare(
-        self,
-        model: PathEstimator,
-        grid: np.ndarray,
-        folds: list[tuple[Gathered, Gathered]],
-        form: str,
-        tasks: np.ndarray,
-    ) -> _Compared:
-        """Held-out errors of a model along its path; with early stopping a few values of all folds at a time."""
-        walks = [Tall(model, training, facts_of(model, training, form, tasks)) for training, _ in folds]
-        scores = np.full((len(grid), len(folds)), np.nan)
-        open_, unsure = np.zeros(scores.shape, dtype=bool), 0.0
-        points: list[list[Solved]] = [[] for _ in folds]
-        curve = MeanCurve(len(grid), len(folds)) if self.early_stopping and self._automatic else None
-        step = len(grid) if curve is None else _TOGETHER
-        for low in range(0, len(grid), step):
-            if curve is not None and curve.ended(low):
-                break
-            values = slice(low, low + step)
-            for f, (walk, (_, held)) in enumerate(zip(walks, folds, strict=True)):
-                tell = model._progress(f"{type(self).__name__}, fold {f + 1}")
-                progress = None
-                if tell is not None:
-                    progress = partial(told_from, tell, low, len(grid))
-                solution = walk.solve(grid[values], exact=False, progress=progress)
-                if solution.interrupted:
-                    raise KeyboardInterrupt
-                open_[values, f] = [not point.converged for point in solution.points]
-                points[f] += [Solved(point.features, point.rows, point.intercept) for point in solution.points]
-                scores[values, f], doubt = held_out_errors(held, solution.points)
-                unsure = max(unsure, doubt)
-                if curve is not None:
-                    curve.add(f, low, scores[values, f])
-        n_scored = len(grid) if curve is None else curve.n_scored
-        scores[n_scored:], open_[n_scored:] = np.nan, False
-        return _Compared(scores, n_scored, int(np.count_nonzero(open_)), unsure, points)
-
-    def _warn_of_folds(self, found: list[_Compared], models: list[PathEstimator]) -> None:
-        n_open, total = sum(one.n_open for one in found), sum(one.n_scored * one.scores.shape[1] for one in found)
-        if n_open:
-            warn(
-                f"{n_open} of {total} solutions in the folds did not reach fold_tol="
-                f"{self._fold_model(models[0]).tol:g}: raise max_iter or fold_tol.",
-                ConvergenceWarning,
-            )
-        unsure = max(one.unsure for one in found)
-        if unsure > _UNSURE:
-            warn(
-                f"Held-out errors are so small beside y that sums of products know them to {unsure:.0%} only: fit the "
-                "rows themselves where the choice of alpha matters.",
-                UserWarning,
-            )
 
     def _check_folds(self, moments: TaskMoments) -> None:
         cv = self.cv.n_splits if isinstance(self.cv, ShuffledFolds) else self.cv
@@ -307,11 +181,49 @@ class ComparesMoments(PathEstimatorCV):
                 f"{moments.random_state!r}: leave it out, or give it to TaskMoments."
             )
 
-    def _grid_of(self, tall: Tall) -> np.ndarray:
-        if self._automatic:
-            n_alphas = self.n_alphas if self.alphas is None else int(self.alphas)
-            return default_grid(tall.alpha_max(), n_alphas, self.eps)
-        return given_grid(self.alphas)
+
+class SumFolds(FoldSource):
+    """Sums over the rows of each fold.
+
+    - `solvers`: Of the models that are compared, over all rows.
+    - `form`: Of the data.
+    - `words`: Which folds these are.
+    - `names`: Of the features.
+    - `exact`: Whether the rows are at hand.
+    """
+
+    def __init__(
+        self,
+        solvers: list[SumSolver],
+        gathered: GatheredFolds,
+        form: str,
+        words: str,
+        names: np.ndarray | None,
+        exact: bool = False,
+    ) -> None:
+        self._solvers, self._gathered, self._form = solvers, gathered, form
+        self.models, self.facts = [solver.model for solver in solvers], solvers[0].facts
+        self.words, self.names, self.exact = words, names, exact
+        self.n_folds = len(gathered.folds)
+
+    def whole(self, m: int, n_values: int) -> SumSolver:
+        return self._solvers[m]
+
+    def prepare(self, models: list[PathEstimator], n_values: int) -> None:
+        self._fold_models = models
+
+    def fold(self, m: int, f: int, alone: bool) -> Fold:
+        model, (training, held) = self._fold_models[m], self._gathered.folds[f]
+
+        def score(points: Sequence[Any]) -> np.ndarray:
+            losses, unsure = held_out_errors(held, points)
+            self.unsure = max(self.unsure, unsure)
+            return losses
+
+        return Fold(sum_solver(model, training, facts_of(model, training, self._form, self.facts.tasks)), score)
+
+    def readings(self, results: Sequence[FoldResult]) -> float:
+        return float(self._gathered.readings)
 
 
 def facts_of(model: Any, gathered: Gathered, form: str, tasks: np.ndarray) -> DataFacts:
@@ -323,7 +235,7 @@ def facts_of(model: Any, gathered: Gathered, form: str, tasks: np.ndarray) -> Da
     return DataFacts(len(per_task), n_features, tasks, n_bar, form, None, per_task, weights)
 
 
-def tall_of(model: Any, moments: TaskMoments) -> Tall:
+def moments_solver(model: Any, moments: TaskMoments) -> SumSolver:
     """A model on moments; a ValueError where they do not serve it."""
     if not isinstance(moments, TaskMoments):
         raise TypeError(f"moments must be a TaskMoments; got {type(moments).__name__}. `fit` takes rows.")
@@ -335,8 +247,7 @@ def tall_of(model: Any, moments: TaskMoments) -> Tall:
     if model.screening != "auto" or getattr(model, "warm_start", False):
         raise ValueError("screening and warm_start are for rows: from moments, models have screening='auto'.")
     whole = moments.whole()
-    names = getattr(moments, "feature_names_in_", None)
-    found = Tall(model, whole, facts_of(model, whole, str(moments.form), moments.tasks_), names)
+    found = sum_solver(model, whole, facts_of(model, whole, str(moments.form), moments.tasks_))
     if not found.problem.ordinary:
         raise ValueError(
             "X, y: entries are so large or so small that their squares leave the range of double precision. Multiply "
@@ -379,7 +290,7 @@ def remember_features(model: Any, moments: TaskMoments) -> None:
         del model.feature_names_in_
 
 
-def held_out_errors(held: Gathered, points: list[Any]) -> tuple[np.ndarray, float]:
+def held_out_errors(held: Gathered, points: Sequence[Any]) -> tuple[np.ndarray, float]:
     """Mean over tasks of the mean squared error on held-out rows, for each point of a path; and what share of the
     smallest may be rounding."""
     kept = np.flatnonzero(held.totals > 0.0)

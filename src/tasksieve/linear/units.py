@@ -77,6 +77,10 @@ class Units:
         """Coefficients in these units."""
         return np.ldexp(rows, self.x - self.y)
 
+    def values(self, points: Any) -> Any:
+        """Values of a path in the units of the data."""
+        return points if self == Units() else [self.value(point) for point in points]
+
     def value(self, point: Any) -> Any:
         """A value of a path in the units of the data."""
         with np.errstate(over="ignore", under="ignore"):

@@ -3,12 +3,12 @@
 One value: ``problem.py``, ``pair.py`` (a primal and a dual point), ``anchors.py``, ``sieve.py`` (screening without a
 pass), ``strategies.py``, ``engine.py``, ``certificate.py`` (the numbers as they are stored, with all rounding). Many
 values: ``policy.py`` chooses what follows the path, ``walks.py`` makes it, ``follow.py`` is the loop, ``solve.py`` the
-call; ``gram.py``, ``gram_folds.py`` and ``tall.py`` work on sums over rows, ``lockstep.py`` on several paths that
+call; ``gram.py``, ``gram_folds.py`` and ``sums.py`` work on sums over rows, ``lockstep.py`` on several paths that
 share readings.
 """
 
-from .engine import Value
 from .problem import Problem
 from .solve import PathSolution, solve_path
+from .values import Value
 
 __all__ = ["PathSolution", "Problem", "Value", "solve_path"]

@@ -36,6 +36,7 @@ from .problem import Problem
 from .sieve import Sieve
 from .status import Status
 from .strategies import Strategy
+from .values import Value
 
 Array = np.ndarray[Any, Any]
 
@@ -44,55 +45,6 @@ _TOUCH_FRACTION = 0.08  # more open bounds than this part of the features: make 
 _ROUNDING = 1e-14  # of the target's size
 _ENOUGH = 0.95  # of the goal: where solving stops, so that what storing the numbers adds still fits
 _MAX_ROUNDS = 200  # of growing the working set at one value; a dozen is usual at a cold start
-
-
-@dataclass
-class Value:
-    """One value of the path, in sum units; rows are coefficients of the raw columns.
-
-    - `n_rejected`, `n_rejected_dynamic`: Rows rejected before and during the solve.
-    - `n_rejected_entries`: Coefficients of the rows solved for, proven zero before the last solve.
-    - `residual_norms`: Of each task, where the loss is made of them.
-    - `clusters`: Features with tied row norms, where the penalty ties them.
-    - `steps` (list of (iteration, rows left, gap)): What the solver saw.
-    - `limit`: Not converged, and no more iterations would help: what stands in the way.
-    - `unmet`: How it ended, where not converged.
-    - `way`: Which algorithm solved it.
-    - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
-      were left open, so that their columns were read.
-    - `passes`: Over the data, in equivalents.
-    - `dual` (array over the samples): The dual point of the gap, where the loss is made of norms: a task that is fitted
-      exactly has a residual of 0, which says nothing about it.
-    """
-
-    lam: float
-    features: Array
-    rows: Array
-    intercept: Array
-    objective: float
-    dual_gap: float
-    n_iter: int
-    n_rejected: int
-    n_rejected_dynamic: int
-    seconds: float
-    converged: bool
-    n_rejected_entries: int = 0
-    residual_norms: Array | None = None
-    clusters: list[Array] | None = None
-    steps: list[tuple[int, int, float]] = field(default_factory=list)
-    limit: str | None = None
-    unmet: Status = Status.ITERATIONS
-    way: str = "sums over rows"
-    n_rounds: int = 1
-    n_working: int = 0
-    n_open: int = 0
-    passes: float = 0.0
-    dual: Array | None = None
-
-    @property
-    def status(self) -> Status:
-        """How the solution ended."""
-        return Status.CONVERGED if self.converged else self.unmet
 
 
 @dataclass

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..design import DataLost
-from .engine import Value
 from .policy import Choice
+from .values import Value
 
 Progress = Callable[[int, int, Value], None]
 

@@ -32,10 +32,9 @@ from ..design.moments import (
 )
 from ..losses import TargetLoss, gamma
 from ..penalties.sparse_group import SparseGroup, is_sparse_group
-from .engine import Value
 from .policy import features_in_play
 from .problem import Problem
-from .values import Values
+from .values import Value, Values
 
 Array = np.ndarray[Any, Any]
 

@@ -16,10 +16,11 @@ import numpy as np
 from ..penalties import RowPenalty
 from ..solvers import Solution, VariationalNewton, WorkingProblem, duality_gap
 from .certificate import pass_errors
-from .engine import Engine, Value, rows_of
+from .engine import Engine, rows_of
 from .pair import Pair, merged
 from .problem import Problem
 from .strategies import CoordinateOrNewton
+from .values import Value
 
 Array = np.ndarray[Any, Any]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..design import one_blas_thread
 from ..screening.rules import Rule
-from .engine import Value
 from .follow import PathSolution, Progress, follow
 from .problem import Problem
+from .values import Value
 from .walks import PathWalk
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +32,6 @@ def solve_path(
     tol_scaling: str = "fixed",
     start: tuple[Array, Array] | None = None,
     progress: Progress | None = None,
-    by_gram: bool = True,
 ) -> PathSolution:
     """Solve a problem at decreasing strengths, each to a certified duality gap.
 
@@ -52,7 +51,6 @@ def solve_path(
       screening sharp (mathematics 2.6).
     - `start`: A first guess, in units of the scaled columns.
     - `progress`: ``progress(k, K, value)`` after each value.
-    - `by_gram`: False: not by the Gram way, even where that serves.
     - returns: after a KeyboardInterrupt: the finished values, marked `interrupted`.
     """
     if tol_scaling not in ("fixed", "quadratic"):
@@ -72,7 +70,6 @@ def solve_path(
             working_set=working_set,
             lazy=lazy,
             start=start,
-            by_gram=by_gram,
         )
         follow(solution, lambda k: walk.values(lams[k:], goals[k:]), len(lams), progress)
     solution.passes = problem.design.passes

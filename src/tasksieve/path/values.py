@@ -1,15 +1,65 @@
-"""Many values of a path at once, as columns."""
+"""A value of a path, and many at once as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
 
-from .engine import Value
+from .status import Status
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Value:
+    """One value of the path, in sum units; rows are coefficients of the raw columns.
+
+    - `n_rejected`, `n_rejected_dynamic`: Rows rejected before and during the solve.
+    - `n_rejected_entries`: Coefficients of the rows solved for, proven zero before the last solve.
+    - `residual_norms`: Of each task, where the loss is made of them.
+    - `clusters`: Features with tied row norms, where the penalty ties them.
+    - `steps`: What the solver saw.
+    - `limit`: Not converged, and no more iterations would help: what stands in the way.
+    - `unmet`: How it ended, where not converged.
+    - `way`: Which algorithm solved it.
+    - `n_rounds`, `n_working`, `n_open`: Solves on a working set, the size of the last one, and features whose bounds
+      were left open, so that their columns were read.
+    - `passes`: Over the data, in equivalents.
+    - `dual`: The dual point of the gap, where the loss is made of norms: a task that is fitted exactly has a residual
+      of 0, which says nothing about it.
+    """
+
+    lam: float
+    features: Array
+    rows: Array
+    intercept: Array
+    objective: float
+    dual_gap: float
+    n_iter: int
+    n_rejected: int
+    n_rejected_dynamic: int
+    seconds: float
+    converged: bool
+    n_rejected_entries: int = 0
+    residual_norms: Array | None = None
+    clusters: list[Array] | None = None
+    steps: list[tuple[int, int, float]] = field(default_factory=list)
+    limit: str | None = None
+    unmet: Status = Status.ITERATIONS
+    way: str = "sums over rows"
+    n_rounds: int = 1
+    n_working: int = 0
+    n_open: int = 0
+    passes: float = 0.0
+    dual: Array | None = None
+
+    @property
+    def status(self) -> Status:
+        """How the solution ended."""
+        return Status.CONVERGED if self.converged else self.unmet
 
 
 class Values(Sequence[Value]):

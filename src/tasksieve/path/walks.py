@@ -10,9 +10,10 @@ import numpy as np
 from ..screening.rules import DPC, Midpoint, NoScreening, Rule, get_rule
 from . import gram, lean
 from .choose import choose_strategy
-from .engine import Engine, Value
+from .engine import Engine
 from .policy import Facts, Kind, choose_for_problem, handed_over
 from .problem import Problem
+from .values import Value
 
 Array = np.ndarray[Any, Any]
 

@@ -2,7 +2,7 @@
 
 Where rows outnumber features by far they are read once, in blocks (`design.sums`), and may be gone when the path
 begins. Without rows there is no engine to fall back to: a value that the statistics cannot prove to `tol` is certified
-as far as they go, and says so. Whoever has the rows asks for the values before it, and goes on with these.
+as far as they go, and says so. Where the rows are at hand, values before it are asked for, and the rows go on.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..design import one_blas_thread
 from ..design.sums import Gathered
 from ..losses import gamma
 from ..penalties import SparseGroup
-from .engine import Value
-from .follow import PathSolution, Progress, follow
 from .gram import Frame, GramWalk
 from .status import Status
+from .values import Value
 
 Array = np.ndarray[Any, Any]
 
@@ -34,13 +32,14 @@ class Unusable(ValueError):
     """The statistics do not determine the problem."""
 
 
-class TallProblem:
+class SumProblem:
     """``1/2 sum_i s_i (y_i - x_i w - b)^2 + lam Omega(W) + ridge/2 ||W||_F^2``, known by moments alone, in sum units.
 
     - `gathered`: Not changed.
     - `penalty`: Of all features, at unit strength (`SparseGroup.on`).
     - `fit_intercept`, `standardize`: Without intercepts the moments must be about 0.
     - `patience`: As of `GramWalk`.
+    - `settle`: False: the path ends before a value that the statistics cannot prove to its goal.
     - `scale`: What columns are divided by.
     - `spread`: Sums of squares of the columns about their means; without intercepts, about 0.
     """
@@ -54,8 +53,10 @@ class TallProblem:
         standardize: bool,
         n_threads: int,
         patience: int | None = None,
+        settle: bool = True,
     ) -> None:
-        self._gathered = gathered
+        self._gathered, self._settle = gathered, settle
+        self._loose = 1.0  # by what goals are multiplied, where the statistics have too few digits for them
         columns, labels, by_means, _ = gathered.squares()
         self.spread = np.maximum(columns - by_means, 0.0) if fit_intercept else columns
         penalised = penalty.penalised
@@ -97,6 +98,11 @@ class TallProblem:
         self.usable = self._walk.usable or self.null_value == 0.0
         self._label_squares = float(np.sum(gathered.moments.labels))
 
+    @property
+    def serves(self) -> bool:
+        """Whether the statistics tell what the rows would."""
+        return self.ordinary and self.dependent is None and self.usable
+
     def lambda_max(self) -> float:
         """The smallest strength whose solution is zero."""
         return self._walk.lambda_max()
@@ -109,40 +115,26 @@ class TallProblem:
         scale[scale == 0.0] = 1.0
         return scale
 
-    def solve(
-        self,
-        lams: Array,
-        *,
-        tol: float,
-        max_iter: int,
-        progress: Progress | None = None,
-        settle: bool = True,
-    ) -> PathSolution:
-        """The path; where the statistics have too few digits for `tol` as near as they come, or without `settle`
-        only the values before."""
-        goals, loose = np.full(len(lams), tol * self.null_value), 1.0
-
-        def solve(k: int) -> Sequence[Value]:
-            nonlocal loose
-            if self.null_value == 0.0:
-                return self._nothing(lams, goals)
-            tried = False
-            while True:
-                eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
-                values = self._walk.values(lams[k:], eased[k:], max_iter)
-                if loose > 1.0:
-                    values = [_limited(value, goal) for value, goal in zip(values, goals[k:], strict=False)]
-                if len(values) or not settle:
-                    return values
-                if tried:
-                    loose *= 10.0
-                    if eased[k] > 1e3 * self.null_value:
-                        raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
-                self._walk.again()
-                tried = True
-
-        with one_blas_thread():
-            return follow(PathSolution(self.null_value), solve, len(lams), progress)
+    def values(self, lams: Array, goals: Array, max_iter: int) -> Sequence[Value]:
+        """The first of these strengths, as many as one call solves; where the statistics have too few digits for a goal
+        as near as they come, or without `settle` none."""
+        if self.null_value == 0.0:
+            return self._nothing(lams, goals)
+        tried = False
+        while True:
+            loose = self._loose
+            eased = np.maximum(goals, 1e-16 * self.null_value) * loose if loose > 1.0 else goals
+            values = self._walk.values(lams, eased, max_iter)
+            if loose > 1.0:
+                values = [_limited(value, goal) for value, goal in zip(values, goals, strict=False)]
+            if len(values) or not self._settle:
+                return values
+            if tried:
+                self._loose *= 10.0
+                if eased[0] > 1e3 * self.null_value:
+                    raise Unusable("sums over the rows have lost all digits: columns are far larger than they vary")
+            self._walk.again()
+            tried = True
 
     def _nothing(self, lams: Array, goals: Array) -> list[Value]:
         """Labels that intercepts and unpenalised features explain without a penalised one: W = 0 at every strength."""
