@@ -38,6 +38,7 @@ def same(a: Any, b: Any) -> bool:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_comes_back_with_its_parameters(name: str, tmp_path: Path) -> None:
     model, X = ESTIMATORS[name], np.arange(12.0).reshape(6, 2)

@@ -38,6 +38,7 @@ south,new,12,0.2,70
 """
 
 
+@pytest.mark.slow
 def test_from_a_csv_file_to_a_report_in_the_browser(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(TABLE)
     command = [

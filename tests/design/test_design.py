@@ -351,6 +351,7 @@ def test_the_data_are_never_changed(rng, tmp_path):
 # --- packed columns --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
 def test_packed_columns(rng, shared, options):

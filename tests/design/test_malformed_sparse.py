@@ -130,6 +130,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(5)
 @every_flaw
 @pytest.mark.parametrize("name", MODELS)
 def test_models_refuse(name, form, spoil):
@@ -145,6 +146,7 @@ def test_models_refuse(name, form, spoil):
             model.partial_fit(matrix, y, TASK)
 
 
+@pytest.mark.sampled(4)
 @every_flaw
 def test_multinomial_refuses(form, spoil):
     model = MultinomialOWL(alpha=0.01)

@@ -16,17 +16,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tasksieve as ts
 
-# One of each kind in the quick run; variants, and models that differ from these by their loss or by the choice of alpha
-# alone, in the slow one.
+# All checks of these in the quick run, some of those of `SOME`; in the slow one variants, and models that differ from
+# these by their loss or by the choice of alpha alone.
 QUICK = [
-    ts.CalibratedMultiTaskLasso(),
     ts.MultiTaskLasso(),
-    ts.MultiTaskPoisson(alpha=0.1),
     ts.MultiTaskLogisticRegression(),
-    ts.MultiTaskSparseGroupLasso(),
-    ts.OnlineMultiTaskRegressor(),
     ts.OnlineMultiTaskClassifier(),
     ts.MultiTaskLassoCV(n_alphas=10),
+]
+SOME = [
+    ts.CalibratedMultiTaskLasso(),
+    ts.MultiTaskPoisson(alpha=0.1),
+    ts.MultiTaskSparseGroupLasso(),
+    ts.OnlineMultiTaskRegressor(),
     ts.MultiTaskClassifier(alpha=0.01, penalty="l11", class_weight="balanced"),
     ts.MultiTaskOWL(),
     ts.MultinomialOWL(alpha=0.01),
@@ -75,6 +77,12 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(QUICK, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.sampled(4)
+@parametrize_with_checks(SOME, expected_failed_checks=expected_failures)
+def test_some_scikit_learn_checks(estimator, check):
     check(estimator)
 
 

@@ -122,6 +122,7 @@ def test_chunks_change_nothing_in_auto(form, rule, penalty):
     assert np.any(whole.coef_)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [0, 1, 2])
 @pytest.mark.parametrize("rule", [0, 1, 2])
 @pytest.mark.parametrize("penalty", [0, 1, 2])
@@ -239,6 +240,7 @@ def test_progressive_accuracy():
 # --- rows that nothing can be learned from -------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
 @pytest.mark.parametrize("gamma", ["auto", 20.0])
 @pytest.mark.parametrize("rule", RULES)

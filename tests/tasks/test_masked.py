@@ -46,6 +46,7 @@ def forms(fill):
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", forms(masked))
 def test_masked_labels_are_not_observed(form):
     (given, more), (expected, _) = forms(masked)[form], forms(holes)[form]

@@ -30,32 +30,28 @@ def test_fits_import_no_torch() -> None:
     assert done.stdout.split() == ["False"]
 
 
-def test_a_device_needs_torch() -> None:
-    words = run(
-        "import numpy as np, tasksieve as ts\n"
-        "X = np.eye(4)\n"
-        "for call in (lambda: ts.on_device(X), lambda: ts.MultiTaskLasso(device='cuda').fit(X, X[:, 0])):\n"
-        "    try:\n"
-        "        call()\n"
-        "    except ImportError as error:\n"
-        "        print(error)\n"
-        "print(ts.MultiTaskLasso(0.1).fit(X, X[:, 0]).predict(X).shape)\n"
-    )
-    assert words == ["device='cuda' needs torch, which is not installed: pip install 'tasksieve[gpu]'"] * 2 + ["(4,)"]
-
-
-def test_arrays_on_a_gpu_need_torch() -> None:
+def test_devices_and_arrays_on_a_gpu_need_torch() -> None:
     words = run(
         "import numpy as np, tasksieve as ts\n"
         "class Theirs:\n"
         "    shape = (4, 4)\n"
         "    def __dlpack__(self, **options): raise AssertionError\n"
         "    def __dlpack_device__(self): return (2, 0)\n"
-        "try:\n"
-        "    ts.MultiTaskLasso().fit(Theirs(), np.zeros(4))\n"
-        "except ImportError as error:\n"
-        "    print(error)\n"
+        "X = np.eye(4)\n"
+        "for call in (\n"
+        "    lambda: ts.on_device(X),\n"
+        "    lambda: ts.MultiTaskLasso(device='cuda').fit(X, X[:, 0]),\n"
+        "    lambda: ts.MultiTaskLasso().fit(Theirs(), np.zeros(4)),\n"
+        "):\n"
+        "    try:\n"
+        "        call()\n"
+        "    except ImportError as error:\n"
+        "        print(error)\n"
+        "print(ts.MultiTaskLasso(0.1).fit(X, X[:, 0]).predict(X).shape)\n"
     )
     assert words == [
-        "X of type Theirs, which lies on a GPU, needs torch, which is not installed: pip install 'tasksieve[gpu]'"
+        "device='cuda' needs torch, which is not installed: pip install 'tasksieve[gpu]'",
+        "device='cuda' needs torch, which is not installed: pip install 'tasksieve[gpu]'",
+        "X of type Theirs, which lies on a GPU, needs torch, which is not installed: pip install 'tasksieve[gpu]'",
+        "(4,)",
     ]
