@@ -29,6 +29,8 @@ def marked(page: Path) -> object:
     return pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem == "cluster" else ())
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES if blocks(page)])
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page share one namespace, as if typed one after the other."""

@@ -149,6 +149,7 @@ def _nest(depth: int) -> Any:
     return {"list": [_nest(depth - 1)]} if depth else 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_content_is_refused(file: Path, name: str) -> None:
     rewrite(file, HOSTILE[name])

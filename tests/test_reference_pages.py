@@ -79,6 +79,7 @@ def test_bars_are_as_high_as_letters_and_signs_stand_before_numbers(mathml: Call
     assert "form" not in mathml("a - b", False)
 
 
+@pytest.mark.slow
 def test_every_formula_becomes_mathml(mathml: Callable[[str, bool], str]) -> None:
     given = formulas()
     assert len(given) > 1000

@@ -624,6 +624,7 @@ def test_wrong_losses_are_caught(loss, names):
         check_loss(loss)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", [Huber(), Huber(0.2), Quantile(), Quantile(0.5, 0.1)], ids=lambda loss: loss.label)
 def test_right_losses_of_ones_own_pass(loss):
     check_loss(loss)

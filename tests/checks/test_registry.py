@@ -27,6 +27,8 @@ VARIANTS = (
     "dirty, near L1,1",
     "sparse group, mostly entries",
     "groups, not side by side",
+    "smoothed hinge",
+    "groups, rows inside",
     "sorted, SLOPE",
     "sorted, Bao's test",
 )
@@ -66,6 +68,7 @@ def slow_where_alpha_is_chosen(name):
     return pytest.param(name, marks=pytest.mark.slow) if chosen else name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [slow_where_alpha_is_chosen(name) for name in registry.ESTIMATORS])
 def test_estimators(name):
     check_estimator(registry.ESTIMATORS[name], quick=True)

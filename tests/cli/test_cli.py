@@ -438,6 +438,7 @@ def test_datasets_are_listed_and_written(cli: CommandLine, tmp_path: Path) -> No
     assert "--set" in cli("datasets", "make-wang-synthetic", "-o", file, "--set", "rows=5", code=2).err
 
 
+@pytest.mark.slow
 def test_demo(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
     result = cli("demo", "--out", tmp_path / "demo")
     assert "10 tasks, 64 features" in result.out
@@ -514,6 +515,7 @@ OPTIONS_IN_DOCS = (
 # --- mistakes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -694,6 +696,7 @@ def test_without_its_libraries_the_command_says_what_to_install(tmp_path: Path) 
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_output_to_a_closed_pipe_is_quiet(cli: CommandLine, tmp_path: Path) -> None:
     table, run = regression_csv(tmp_path / "t.csv", n=4000), tmp_path / "run"
     cli("fit", table, "-y", "y", "-t", "region", "--alpha", 0.1, "--out", run, "--no-report")

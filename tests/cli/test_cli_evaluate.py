@@ -158,6 +158,7 @@ def test_a_stream_and_a_value_of_a_path(cli: CommandLine, tmp_path: Path) -> Non
     assert strong != weak
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "words", "code", "said"),
     [

@@ -254,6 +254,7 @@ def test_every_file_needs_the_target(cli: CommandLine, tmp_path: Path) -> None:
         assert "--target: column 'y' is not in south.csv" in said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

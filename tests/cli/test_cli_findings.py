@@ -169,6 +169,7 @@ def test_a_fit_with_everything(cli: CommandLine, reports: Reports, tmp_path: Pat
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes(), name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("command", "words", "code", "said"),
     [
@@ -232,6 +233,7 @@ with ts.watch(send):
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_stability_goes_on(cli: CommandLine, tmp_path: Path) -> None:
     table_csv(tmp_path / "t.csv")
     levels = ("--pairs", 6, "--permutations", 10, "--threads", 1)
@@ -303,6 +305,7 @@ def test_a_comparison_that_fails_leaves_the_model(
     assert (run / "coefficients.csv").read_bytes() == (tmp_path / "plain" / "coefficients.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_goes_on_or_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
     table_csv(tmp_path / "t.csv")
     fit = ("fit", tmp_path / "t.csv", *DATA, *COMPARED)

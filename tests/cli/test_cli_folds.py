@@ -116,6 +116,7 @@ def test_groups_of_rows(cli: CommandLine, reports: Reports, tmp_path: Path) -> N
     assert read(tmp_path / "two", "data.json")["rows"] == len(frame) - 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -162,6 +162,7 @@ def test_other_kinds_of_files_give_the_same_run(cli, toy, tmp_path):
     assert "--bfile and --pfile: do not go together" in told.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

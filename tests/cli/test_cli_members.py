@@ -120,6 +120,7 @@ def test_groups_of_features(cli: CommandLine, reports: Reports, table: Path, tmp
     assert [str(label) for label in by_column.feature_groups][-2:] == ["city", "city"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -160,6 +160,7 @@ def test_libsvm(cli: CommandLine, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -296,6 +297,7 @@ def test_looks_along_the_stream(cli: CommandLine, tmp_path: Path) -> None:
     assert not (tmp_path / "bare" / "report.html").exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["rows", "start", "feature", "strength"])
 def test_a_spoilt_history_is_named(cli: CommandLine, tmp_path: Path, name: str) -> None:
     table, run = regression_csv(tmp_path / "t.csv", n=60), tmp_path / "run"

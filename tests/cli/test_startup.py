@@ -30,6 +30,7 @@ def loaded_by(*words: str) -> list[str]:
     return last.split()[1:]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [("--version",), ("--help",), ("fit", "--help"), ("predict", "--help")])
 def test_words_about_the_command_line_load_no_numbers(words: tuple[str, ...]) -> None:
     assert loaded_by(*words) == []

@@ -64,6 +64,7 @@ def test_cross_validation(client: Any, early_stopping: bool) -> None:
     assert there.passes_ > 0
 
 
+@pytest.mark.slow
 def test_stability(client: Any) -> None:
     X, y, task = stacked(25, d=600)
     options = {"n_pairs": 3, "q": 4, "assumption": "none"}

@@ -272,6 +272,7 @@ def test_splitters_that_take_groups_get_them(rng):
 # --- folds that are no folds -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", [np.repeat([0, 1], 20), np.arange(40) % 2], ids=["sorted", "mixed"])
 @pytest.mark.parametrize("model", MODELS[:2] + MODELS[4:8], ids=lambda model: type(model).__name__)
 def test_wrong_folds_are_named(model, task, rng):

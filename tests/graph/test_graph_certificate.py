@@ -129,6 +129,7 @@ def test_what_the_fuzzer_found(number, monkeypatch):
     assert not tally.violations, "\n".join(map(str, tally.violations))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("storage", ["C", "CSR", "float32"])
 @pytest.mark.parametrize("loss", SVC + SVR)
 def test_objective_and_gap_of_the_stored_numbers(loss, storage, rng):

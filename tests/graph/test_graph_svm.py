@@ -167,6 +167,7 @@ def test_one_task_is_liblinear_regression(loss, rng):
 # --- two solvers, one answer -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 @pytest.mark.parametrize("n_tasks", [1, 3])
 def test_newton_and_descent_agree(loss, n_tasks, rng):
@@ -233,6 +234,7 @@ def mostly_empty(rng: np.random.Generator, n: int = 60, d: int = 97) -> np.ndarr
     return X
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_packed_rows_against_interior_point(loss, rng):
     X, task = mostly_empty(rng), rng.integers(3, size=60)
@@ -342,6 +344,7 @@ def test_class_weight(rng):
         ts.GraphSVC(class_weight={5: 1.0}).fit(X, y, task=task)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_warm_start_over_a_grid(loss, rng):
     X, y, task = draw(3, rng, loss in NUMBERS, n=200)
@@ -523,6 +526,7 @@ def test_helpers():
 # --- certificates ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_gap_is_true_without_convergence(loss, max_iter, rng):

@@ -113,6 +113,7 @@ def test_passes(kind, threads, rng):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_measured_rows(kind, threads, rng):

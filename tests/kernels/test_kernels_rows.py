@@ -86,6 +86,7 @@ def test_solve_rows_of_other_kinds(rng, tasks, kind, group, l1, ridge, positive)
     np.testing.assert_allclose(np.sum(slope * ours, axis=1), norm_of(kind, ours, group, l1), atol=1e-9)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("use_gram", [False, True])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(

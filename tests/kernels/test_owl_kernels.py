@@ -30,6 +30,7 @@ def sorted_penalty(weights, positive=False):
     return Sorted(weights).on(np.ones(len(weights)), 2, positive=positive)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("positive", [False, True])
 def test_prox_is_the_minimiser(seed, positive):

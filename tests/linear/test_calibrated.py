@@ -318,6 +318,7 @@ def test_tasks_fitted_exactly_and_rescaled(l2, scale):
             assert np.all(cold.noise_ < 1e-3 * np.array([v.std() for v in y]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_tall_tasks_are_solved_in_their_span(l2, shared, monkeypatch):

@@ -130,6 +130,7 @@ def test_multinomial_against_cvxpy(seed):
     assert model.objective_ == pytest.approx(loss + penalty, rel=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", ["shared", "list", "one task", "sparse"])
 def test_equal_weights_are_the_multi_task_lasso(solver, form):

@@ -130,6 +130,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("x", "y", "s"), [(200, 0, 0), (-660, 0, 0), (0, 400, 0), (0, -450, 900), (600, 300, -1000)])
 def test_powers_of_two_in_the_units_change_no_bit(rng, monkeypatch, name, x, y, s):

@@ -75,6 +75,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_paths_of_arrays(monkeypatch: pytest.MonkeyPatch, gathered: list[Any], name: str, order: str) -> None:

@@ -97,6 +97,7 @@ def test_fenchel_young(loss, rng):
     np.testing.assert_allclose(loss.excess(y, z, inside)[0], terms, atol=1e-12, rtol=1e-9)
 
 
+@pytest.mark.sampled(3)
 @every
 def test_conjugate_is_the_supremum(loss, rng):
     y, _ = samples(loss, rng, 20)

@@ -108,6 +108,7 @@ def test_bad_requests(rng):
     assert model.certify(X[part], y[part], task=task[part], needed=False).tasks.tolist() == ["b", "c"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("online", "batch"),
     [

@@ -92,6 +92,7 @@ def test_no_row_overshoots_its_target(rule, loss, curvature):
     assert loss or sum(shortened[200::10]) >= 8  # classes of large rows are mostly right already
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["dense", "sparse", "dicts"])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -188,6 +189,7 @@ def test_a_task_that_joins_late_disturbs_nobody():
 # --- progressive loss ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("gamma", ["auto", 30.0])
 def test_progressive_loss_is_that_of_rows_before_they_are_learned(rule, gamma):

@@ -93,7 +93,7 @@ def test_no_feature_is_left_infeasible(data):
         assert np.abs(correlations).sum(axis=1).max() <= 20 * alpha * (1.0 + 1e-2)
 
 
-@pytest.mark.parametrize("loss", ["squared", Huber(1.0)], ids=str)
+@pytest.mark.parametrize("loss", ["squared", pytest.param(Huber(1.0), marks=pytest.mark.slow)], ids=str)
 def test_screening_along_a_path_changes_nothing_but_work(data, loss):
     x, y, task = data
     eps, tol = (0.1, 1e-8) if loss == "squared" else (0.4, 1e-6)
@@ -238,6 +238,7 @@ def test_unpenalised_features_in_any_shard(data):
 # --- a storage of one's own ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["sorted", "unsorted", "shared", "one task"])
 def test_own_storage(rng, form):
     x = rng.integers(0, 3, (60, 80)).astype(np.float32)
@@ -283,6 +284,7 @@ def test_bad_storages_get_clear_errors(rng):
 # --- the examples of the documentation -------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OWN)
 def test_examples_of_own_members_run(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["example"])

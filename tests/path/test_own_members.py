@@ -132,6 +132,7 @@ def test_the_three_members_of_the_example_together(intercept: bool) -> None:
     np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=close)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("seed", "d", "share", "huber"),
     [(0, 12, 0.5, None), (1, 12, 0.1, None), (2, 40, 0.3, None), (3, 12, 0.3, 0.5)],
@@ -148,6 +149,7 @@ def test_a_norm_that_joins_all_rows_is_solved(seed: int, d: int, share: float, h
     np.testing.assert_allclose(model.coef_.T, rows, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_path_of_such_a_norm_is_screened_safely() -> None:
     x, y = tasks_of(4, 300)
     found = ts.MultiTaskRegressor("squared", KSupport(3), tol=1e-10, max_iter=100_000).path(x, y, n_alphas=6, eps=0.2)

@@ -132,8 +132,10 @@ def solvers_for(case: Case) -> list[str]:
     "options",
     [
         {"shared": True},
-        {"loss": "logistic"},
-        *(pytest.param(options, marks=pytest.mark.slow) for options in ({}, {"ridge_ratio": 0.5}, {"l1": 0.4})),
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in ({}, {"loss": "logistic"}, {"ridge_ratio": 0.5}, {"l1": 0.4})
+        ),
     ],
 )
 def test_every_solver_and_rule(rng, options):
@@ -303,6 +305,7 @@ def test_no_labels_at_all_in_one_task(rng):
         assert all(np.isfinite(point.intercept).all() for point in solution.points)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"loss": "logistic"}, {"l1": 0.5}, {"tasks": 1, "rows": 50}]
 )

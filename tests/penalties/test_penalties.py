@@ -39,6 +39,7 @@ def test_value(rng, kind):
     np.testing.assert_allclose(row_norms(w), np.linalg.norm(w, axis=1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("tasks", [1, 4])
@@ -61,6 +62,7 @@ def test_gauges_are_the_dual_norms(rng, tasks, kind, positive):
         assert np.all(np.sum(m * w, axis=1)[:-1] <= gauges[:-1] * size[:-1] * (1 + 1e-12) + 1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("step", [0.3, 2.0])

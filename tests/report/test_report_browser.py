@@ -313,6 +313,7 @@ South,55,no,1.8,0.7,28.1,3.7
 """
 
 
+@pytest.mark.slow
 def test_from_a_table_to_the_browser(open_report: Opener, tmp_path: Path) -> None:
     """A table written by hand, `tasksieve fit`, and its report."""
     pytest.importorskip("tasksieve.cli", reason="no command line in this version")

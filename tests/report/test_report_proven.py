@@ -87,6 +87,7 @@ def test_a_model_of_cross_validation_too() -> None:
     assert content.proof is not None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("why", ["data", "path", "online", "member"])
 def test_a_page_without_certificate_says_why(why: str) -> None:
     data = problem()

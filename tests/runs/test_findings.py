@@ -99,6 +99,7 @@ def spoil_arrays(name: str, values: Any) -> Callable[[RunFolder], None]:
     return spoil
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "spoil",
     [

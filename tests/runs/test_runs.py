@@ -292,6 +292,7 @@ def test_a_crafted_model_executes_nothing(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change",
     [

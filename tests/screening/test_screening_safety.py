@@ -152,7 +152,7 @@ def run(seed, kinds, size, repeats=1, penalty=None):
     return tally
 
 
-@pytest.mark.parametrize("size", [20, pytest.param(320, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [12, pytest.param(320, marks=pytest.mark.slow)])
 def test_safe_on_random_problems_where_the_published_rule_is_not(size):
     tally = run(2015, KINDS, size)
     print(dict(tally))
@@ -165,6 +165,7 @@ def test_safe_on_random_problems_where_the_published_rule_is_not(size):
     assert tally["dpc-published", "at gap", 0.3] > tally["dpc-published", "at gap", 1e-8]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [8, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_safe_for_every_penalty(penalty, size):

@@ -173,6 +173,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_dates_are_left_out_or_taken_apart(kind: str, rng: np.random.Generator) -> None:
     frame = frame_with(rng, seen=WRITTEN[kind])

@@ -39,6 +39,7 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("rows", [30, 200])
 def test_columns_are_what_they_are_in_memory(name: str, rows: int) -> None:

@@ -244,6 +244,7 @@ print(peak() - before, X.shape[0], X.shape[1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.slow
 def test_memory_is_a_few_times_the_numbers(tmp_path: Path) -> None:
     rng, d, n = np.random.default_rng(0), 60_000, 15
     for name, width in (("small.csv", 3), ("wide.csv", d)):
