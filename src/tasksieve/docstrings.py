@@ -87,10 +87,10 @@ def with_sections(text: str, new: Mapping[str, str]) -> str:
     return joined({title: parts[title] for title in sorted(parts, key=_ORDER.index)})
 
 
-def described_by(*tables: str) -> Callable[[F], F]:
+def described_by(*tables: str, returns: str = "") -> Callable[[F], F]:
     """Decorate a function: parameters that its docstring does not describe are taken from the first table with them.
 
-    A table is numpydoc text, the content of a section.
+    A table is numpydoc text, the content of a section. So is ``returns``, for a docstring without results.
 
     Examples
     --------
@@ -122,13 +122,28 @@ def described_by(*tables: str) -> Callable[[F], F]:
         if function.__doc__ is None:  # python -OO
             return function
         text = inspect.cleandoc(function.__doc__)
-        code = inspect.unwrap(function).__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        names = inspect.signature(function).parameters
         found = entries(sections(text).get("Parameters", ""))
         for table in tables:
             found = {**entries(table), **found}
         chosen = [found[name] for name in names if name in found]
-        function.__doc__ = with_sections(text, {"Parameters": listed(chosen)})
+        new = {"Parameters": listed(chosen)}
+        if returns and "Returns" not in sections(text):
+            new["Returns"] = returns.strip("\n")
+        function.__doc__ = with_sections(text, new)
+        return function
+
+    return complete
+
+
+def takes_options_of(source: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorate a function that hands its ``**options`` on to another: its signature shows that one's keywords."""
+    keywords = [given for given in inspect.signature(source).parameters.values() if given.kind is given.KEYWORD_ONLY]
+
+    def complete(function: F) -> F:
+        bare = inspect.signature(function)
+        own = [given for given in bare.parameters.values() if given.kind is not given.VAR_KEYWORD]
+        function.__signature__ = bare.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
         return function
 
     return complete

@@ -45,7 +45,15 @@ X : matrix of shape (n, d), or list of matrices
 task : array of shape (n,), optional
     The task of each row, one of ``tasks_``.
 offset : float, or array or list in the form of the predictions, optional
-    Needed if the model was fitted with one (0.0 for none); one per row serves for all tasks.
+    Needed if the model was fitted with one (0.0 for none); one per row serves for all tasks. Models that are fitted
+    without offsets, online and on a graph, refuse it.
+"""
+
+#: what `predict` gives for them
+PREDICTIONS = """
+ndarray of shape (n,) or (n, T), or list of ndarray
+    With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
+    a 1-D y without task); a list for a list.
 """
 
 #: attributes of a fitted model on the engine

@@ -50,6 +50,7 @@ class FittedModel(Shown, BaseEstimator):
 
     #: whether more than two classes are judged together, not one by one against the rest
     _joint: ClassVar[bool] = False
+    _takes_offset: ClassVar[bool] = False
 
     coef_: Any
     intercept_: Any
@@ -110,6 +111,8 @@ class FittedModel(Shown, BaseEstimator):
 
     def _scores(self, X: Any, task: Any, state: LinearState | None = None, offset: Any = None) -> Any:
         """x . w_t + b_t + offset in the form that `predict` promises: (n,), (n, T) or a list."""
+        if offset is not None and not self._takes_offset:
+            raise ValueError(f"{type(self).__name__} has no offset: leave it out, or add it to what is predicted.")
         return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows, offset)
 
     def _read_test_labels(
@@ -245,6 +248,7 @@ class TaskLinearModel(SelectingModel):
 
     _loss: ClassVar[str | Loss]
     _joint: ClassVar[bool] = True
+    _takes_offset: ClassVar[bool] = True
 
     @property
     def _member(self) -> Loss:

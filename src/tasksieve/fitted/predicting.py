@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from ..docstrings import described_by
 from ..losses import Loss
 from ..tasks import TaskData, like
 from ..tasks.named import takes_named_tasks
 from .answers import Answer, available_if
 from .arguments import warn_column, warn_one_class
+from .documented import DATA, PREDICTIONS, ROWS
 
 
 def gives_probabilities(model: Any) -> bool:
@@ -28,32 +30,15 @@ class TaskRegression(RegressorMixin):
     _targets: ClassVar[Literal["values", "classes"]] = "values"
 
     @takes_named_tasks
-    def predict(self, X: Any, task: Any = None) -> Answer:
-        """Predict with x . w_t + b_t.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
-            a 1-D y without task); a list for a list.
-        """
-        return like(X, self._predict(X, task))
+    @described_by(ROWS, returns=PREDICTIONS)
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+        """Predict with x . w_t + b_t + offset."""
+        return like(X, self._predict(X, task, offset=offset))
 
     @takes_named_tasks
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
+    @described_by(DATA)
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the coefficient of determination R².
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
 
         Returns
         -------
@@ -61,7 +46,7 @@ class TaskRegression(RegressorMixin):
             1 is perfect; 0 is as good as each task's mean. Labels that are NaN are left out, and so are tasks
             with fewer than two labels, for which R² is not defined.
         """
-        return self._task_score(X, y, task, sample_weight)
+        return self._task_score(X, y, task, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -86,14 +71,9 @@ class TaskClassification(ClassifierMixin):
         return data
 
     @takes_named_tasks
-    def decision_function(self, X: Any, task: Any = None) -> Answer:
-        """Score of the larger class, x . w_t + b_t (with the logistic loss its log-odds).
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows in any form that `fit` takes.
-        task : array of shape (n,), optional
+    @described_by(ROWS)
+    def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+        """Score of the larger class, x . w_t + b_t + offset (with the logistic loss its log-odds).
 
         Returns
         -------
@@ -101,18 +81,13 @@ class TaskClassification(ClassifierMixin):
             As `predict`. More than two classes: one more axis, in the order of ``classes_``; different ones per task:
             a list by task, as `predict_proba`.
         """
-        return like(X, self._scores(X, task))
+        return like(X, self._scores(X, task, offset=offset))
 
     @available_if(gives_probabilities)
     @takes_named_tasks
-    def predict_proba(self, X: Any, task: Any = None) -> Answer:
+    @described_by(ROWS)
+    def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows in any form that `fit` takes.
-        task : array of shape (n,), optional
 
         Returns
         -------
@@ -122,42 +97,25 @@ class TaskClassification(ClassifierMixin):
             task: a list by task, (n, K_t) without ``task``, and with it the probabilities of that task's rows.
         """
         state = self._learned()
-        return like(X, state.probabilities(self._scores(X, task, state)))
+        return like(X, state.probabilities(self._scores(X, task, state, offset)))
 
     @takes_named_tasks
-    def predict(self, X: Any, task: Any = None) -> Answer:
-        """Predict the class whose score is larger: with the logistic loss, the more probable one.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
-            a 1-D y without task); a list for a list.
-        """
-        return like(X, self._predict(X, task))
+    @described_by(ROWS, returns=PREDICTIONS)
+    def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
+        """Predict the class whose score is larger: with the logistic loss, the more probable one."""
+        return like(X, self._predict(X, task, offset=offset))
 
     @takes_named_tasks
-    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None) -> float:
+    @described_by(DATA)
+    def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of the accuracy.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
 
         Returns
         -------
         float
             Between 0 and 1. Labels that are missing are left out, and so are tasks without any.
         """
-        return self._task_score(X, y, task, sample_weight)
+        return self._task_score(X, y, task, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from ..docstrings import described_by, takes_options_of
 from .filters import filter_variants
 from .matrix import Genotypes
 from .opening import open_genotypes, without_holes
 
+#: what the readers share
+SHARED = """
+keep, remove : path or list, optional
+    People to stay or to go: FID and IID in each line, or an IID alone.
+extract, exclude : path or list, optional
+    Identifiers of variants to stay or to go.
+mind : float, optional
+    People with a larger part of missing calls are dropped; then
+geno : float, optional
+    variants with a larger part of missing calls, and
+maf : float, optional
+    variants whose rarer allele is less frequent than this: over all people.
+task : array of labels, optional
+    One for each row that is left by `keep` and `remove`. By default the cohort, where there are several.
+task_geno, task_maf : float, optional
+    The same within every task.
+like : Genotypes or data frame of variants, optional
+    The variants of other data, usually those that a model was fitted to: the same columns, counted the same way. A
+    variant that the files do not have is missing for everybody. Nothing else is dropped.
+"""
 
-def read_plink(
+
+class GenotypeOptions(TypedDict, total=False):
+    """Which people and variants, and by which tasks variants are judged."""
+
+    keep: Any
+    remove: Any
+    extract: Any
+    exclude: Any
+    mind: float | None
+    geno: float | None
+    maf: float | None
+    task: Any
+    task_geno: float | None
+    task_maf: float | None
+    like: Any
+
+
+def read_genotypes(
     prefix: Any,
+    kind: str,
     *,
     keep: Any = None,
     remove: Any = None,
@@ -26,6 +65,25 @@ def read_plink(
     task_maf: float | None = None,
     like: Any = None,
 ) -> Genotypes:
+    """People and variants by name, then `mind`, then the filters of variants."""
+    if like is not None:
+        for name, given in {"extract": extract, "exclude": exclude, "geno": geno, "maf": maf}.items():
+            if given is not None:
+                raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
+    X = open_genotypes(prefix, kind=kind, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
+    if mind is not None:
+        X, few = without_holes(X, mind)
+        task = None if task is None else np.asarray(task)[few]
+    if like is not None:
+        return X
+    if task is None and X.n_cohorts > 1:
+        task = X.sample_table["cohort"].astype(str)
+    return filter_variants(X, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
+
+
+@described_by(SHARED)
+@takes_options_of(read_genotypes)
+def read_plink(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """PLINK 1 files (.bed, .bim, .fam) as X, at 2 bits a call.
 
     A feature counts the copies (0, 1, 2) of a variant's effect allele, the first one of the .bim file:
@@ -42,23 +100,6 @@ def read_plink(
         the same. A list or a dict: several cohorts, people one after the other. Their variants are matched by
         chromosome, position and alleles, either way round and on either strand, and are counted as the first cohort
         counts them; A/T and C/G variants, which do not tell their strand, are dropped.
-    keep, remove : path or list, optional
-        People to stay or to go: FID and IID in each line, or an IID alone.
-    extract, exclude : path or list, optional
-        Identifiers of variants to stay or to go.
-    mind : float, optional
-        People with a larger part of missing calls are dropped; then
-    geno : float, optional
-        variants with a larger part of missing calls, and
-    maf : float, optional
-        variants whose rarer allele is less frequent than this: over all people.
-    task : array of labels, optional
-        One for each row that is left by `keep` and `remove`. By default the cohort, where there are several.
-    task_geno, task_maf : float, optional
-        The same within every task.
-    like : Genotypes or data frame of variants, optional
-        The variants of other data, usually those that a model was fitted to: the same columns, counted the same way. A
-        variant that the files do not have is missing for everybody. Nothing else is dropped.
 
     Returns
     -------
@@ -82,27 +123,12 @@ def read_plink(
     >>> X
     Genotypes of 300 people, 1,000 variants
     """
-    return _read(
-        prefix, "bed", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
-        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
-    )  # fmt: skip
+    return read_genotypes(prefix, "bed", **options)
 
 
-def read_pgen(
-    prefix: Any,
-    *,
-    keep: Any = None,
-    remove: Any = None,
-    extract: Any = None,
-    exclude: Any = None,
-    mind: float | None = None,
-    geno: float | None = None,
-    maf: float | None = None,
-    task: Any = None,
-    task_geno: float | None = None,
-    task_maf: float | None = None,
-    like: Any = None,
-) -> Genotypes:
+@described_by(SHARED)
+@takes_options_of(read_genotypes)
+def read_pgen(prefix: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """PLINK 2 files (.pgen, .pvar, .psam) as X, at 2 bits a call.
 
     A feature counts the copies (0, 1, 2) of the ALT allele of the .pvar file, as pgenlib does:
@@ -116,8 +142,6 @@ def read_pgen(
     ----------
     prefix : str, list of str, or dict of name -> str
         Of the three files; ``@`` stands for the chromosome; a list or a dict: several cohorts, as in `read_plink`.
-    keep, remove, extract, exclude, mind, geno, maf, task, task_geno, task_maf, like
-        As in `read_plink`.
 
     Returns
     -------
@@ -137,27 +161,12 @@ def read_pgen(
     >>> import tasksieve as ts
     >>> X = ts.read_pgen("chr@", maf=0.01)  # doctest: +SKIP
     """
-    return _read(
-        prefix, "pgen", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
-        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
-    )  # fmt: skip
+    return read_genotypes(prefix, "pgen", **options)
 
 
-def read_vcf_zarr(
-    path: Any,
-    *,
-    keep: Any = None,
-    remove: Any = None,
-    extract: Any = None,
-    exclude: Any = None,
-    mind: float | None = None,
-    geno: float | None = None,
-    maf: float | None = None,
-    task: Any = None,
-    task_geno: float | None = None,
-    task_maf: float | None = None,
-    like: Any = None,
-) -> Genotypes:
+@described_by(SHARED)
+@takes_options_of(read_genotypes)
+def read_vcf_zarr(path: Any, **options: Unpack[GenotypeOptions]) -> Genotypes:
     """A VCF-Zarr store (the layout of sgkit and bio2zarr) as X, at 2 bits a call.
 
     A feature counts the copies (0, 1, 2) of the ALT allele, the second one of ``variant_allele``:
@@ -173,8 +182,6 @@ def read_vcf_zarr(
     path : str, list of str, or dict of name -> str
         Of the store; ``@`` in its name stands for the chromosome; a list or a dict: several cohorts, as in
         `read_plink`.
-    keep, remove, extract, exclude, mind, geno, maf, task, task_geno, task_maf, like
-        As in `read_plink`.
 
     Returns
     -------
@@ -195,39 +202,4 @@ def read_vcf_zarr(
     >>> import tasksieve as ts
     >>> X = ts.read_vcf_zarr("cohort.vcz", maf=0.01)  # doctest: +SKIP
     """
-    return _read(
-        path, "vcf-zarr", keep=keep, remove=remove, extract=extract, exclude=exclude, mind=mind, geno=geno, maf=maf,
-        task=task, task_geno=task_geno, task_maf=task_maf, like=like,
-    )  # fmt: skip
-
-
-def _read(
-    prefix: Any,
-    kind: str,
-    *,
-    keep: Any,
-    remove: Any,
-    extract: Any,
-    exclude: Any,
-    mind: float | None,
-    geno: float | None,
-    maf: float | None,
-    task: Any,
-    task_geno: float | None,
-    task_maf: float | None,
-    like: Any,
-) -> Genotypes:
-    """People and variants by name, then `mind`, then the filters of variants."""
-    if like is not None:
-        for name, given in {"extract": extract, "exclude": exclude, "geno": geno, "maf": maf}.items():
-            if given is not None:
-                raise ValueError(f"{name} and like cannot go together: like says which variants there are.")
-    X = open_genotypes(prefix, kind=kind, keep=keep, remove=remove, extract=extract, exclude=exclude, like=like)
-    if mind is not None:
-        X, few = without_holes(X, mind)
-        task = None if task is None else np.asarray(task)[few]
-    if like is not None:
-        return X
-    if task is None and X.n_cohorts > 1:
-        task = X.sample_table["cohort"].astype(str)
-    return filter_variants(X, geno=geno, maf=maf, task=task, task_geno=task_geno, task_maf=task_maf)
+    return read_genotypes(path, "vcf-zarr", **options)

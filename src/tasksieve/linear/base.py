@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..design import Design, ScaledStorage, one_blas_thread
 from ..design.device.machine import memory_in_words
+from ..docstrings import described_by
 from ..fitted.arguments import (
     check_choice,
     check_number,
@@ -25,10 +26,11 @@ from ..fitted.arguments import (
     warn_column,
     warn_one_class,
 )
-from ..fitted.documented import FITTED
+from ..fitted.documented import DATA, FITTED
 from ..fitted.model import TaskLinearModel
 from ..fitted.parameters import PARAMETERS, Parameter, check_common
 from ..fitted.path import RegularizationPath
+from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
@@ -40,7 +42,6 @@ from ..tasks import TaskData, lay_out, read_feature_weights, read_task_graph
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
 from .certified import CertifiedModel, certificate_of
-from .offsets import TaskClassification, TaskRegression
 from .path_solver import PathSolver, RowSolver, SumsThenRows, solve_along
 from .sums import sums_of_rows
 from .units import Units, exponent_of, measured_exponent, refuse_vanished
@@ -119,24 +120,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self.alpha
 
     @takes_named_tasks
+    @described_by(DATA)
     def fit(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
-            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
-            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
-            frames, memory maps and torch tensors on any device; never modified.
-        y : array of shape (n,) or (n, T), or list of 1-D arrays
-            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
-        task : array of shape (n,), optional
-            The task of each row: any labels, in any order.
-        sample_weight : array or list in the form of y, or float, optional
-            Weights >= 0 of the rows in the loss; 0 leaves a row out. For a shared matrix (n,) or (n, T).
-        offset : float, or array or list in the form of y, optional
-            What is known of each prediction beforehand: it is x . w_t + b_t + offset. Needed at `predict`, too.
 
         Returns
         -------
@@ -167,6 +153,7 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self
 
     @takes_named_tasks
+    @described_by(DATA)
     def path(
         self,
         X: Any,
@@ -183,15 +170,11 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
 
         Parameters
         ----------
-        X, y, task, sample_weight
-            As in `fit`.
         alphas : array, optional
             Penalty strengths, solved in decreasing order. By default ``n_alphas`` values, geometrically from
             `alpha_max` to ``eps`` times that.
         n_alphas : int, default=100
         eps : float, default=1e-2
-        offset : float, or array or list in the form of y, optional
-            As in `fit`.
 
         Returns
         -------
@@ -208,15 +191,11 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         return self._as_path(data, solver, solution, grid, feature_names(X))
 
     @takes_named_tasks
+    @described_by(DATA)
     def alpha_max(
         self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None
     ) -> float:
         """The smallest alpha whose solution is zero (but for features that are never penalised).
-
-        Parameters
-        ----------
-        X, y, task, sample_weight, offset
-            As in `fit`.
 
         Returns
         -------

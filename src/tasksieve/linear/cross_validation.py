@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..docstrings import described_by
 from ..fitted.choosing import fold_tolerance, select
-from ..fitted.documented import CHOSEN
+from ..fitted.documented import CHOSEN, DATA
 from ..fitted.folds import Folds, make_folds
 from ..fitted.measures import measure_of
 from ..fitted.parameters import CROSS_VALIDATED, Parameter, check_common
@@ -121,6 +122,7 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         return f"held-out {name} (greater is better)"
 
     @takes_named_tasks
+    @described_by(DATA)
     def fit(
         self,
         X: Any,
@@ -132,26 +134,6 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
         offset: Any = None,
     ) -> Self:
         """Choose alpha by cross-validation and fit on all rows.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), list of matrices, or dict of task to (X, y)
-            Rows of all tasks stacked (with ``task``), one matrix per task (a list), one matrix shared by all
-            tasks (with y of shape (n, T)), or pairs by the name of the task (without y and task), whose data frames are
-            matched by the names of their columns. float64, float32, int8 and uint8 arrays, scipy sparse matrices, data
-            frames, memory maps and torch tensors on any device; never modified.
-        y : array of shape (n,) or (n, T), or list of 1-D arrays
-            Targets. NaN is a label that is not observed. 1-D without ``task``: one task.
-        task : array of shape (n,), optional
-            The task of each row: any labels, in any order.
-        sample_weight : array or list in the form of y, or float, optional
-            Weights >= 0 of the rows, in fitting and in scoring; 0 leaves a row out. For a shared matrix (n,) or
-            (n, T).
-        groups : array of shape (n,), or list of such, optional
-            Any labels, one per row of X (a list of matrices: or a list): rows of one group, relatives say, are held out
-            together, in all tasks. Splitters that take groups get these, or else the tasks.
-        offset : float, or array or list in the form of y, optional
-            What is known of each prediction beforehand: it is x . w_t + b_t + offset. Needed at `predict`, too.
 
         Returns
         -------

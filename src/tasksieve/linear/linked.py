@@ -6,8 +6,8 @@ from typing import Any
 
 from ..fitted.arguments import refuse_negative, warn_no_counts
 from ..fitted.model import TaskLinearModel
+from ..fitted.predicting import TaskRegression
 from ..tasks import TaskData, is_task_list, map_rows
-from .offsets import TaskRegression
 
 
 class LinkedRegression(TaskRegression, TaskLinearModel):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from ..docstrings import described_by
 from ..fitted.answers import Answer
-from ..fitted.documented import documented
+from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, Poisson
 from ..tasks import like
@@ -21,36 +22,21 @@ class _PoissonLoss(LinkedRegression):
         return Poisson()
 
     @takes_named_tasks
+    @described_by(ROWS, returns=PREDICTIONS)
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Predict rates, exp(x . w_t + b_t + offset).
 
         Parameters
         ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows to predict, in any form that `fit` takes; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
         offset : float, or array or list in the form of the predictions, optional
             Log exposure; needed if the model was fitted with one (0.0: rates per unit of exposure).
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
-            a 1-D y without task); a list for a list.
         """
         return like(X, self._predict(X, task, offset=offset))
 
     @takes_named_tasks
+    @described_by(DATA)
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the Poisson deviance that is explained.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
-        offset : float, or array or list in the form of y, optional
-            As in `predict`.
 
         Returns
         -------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from ..fitted.documented import documented
+from ..docstrings import described_by
+from ..fitted.documented import DATA, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, Quantile
 from ..tasks.named import takes_named_tasks
@@ -22,15 +23,9 @@ class _QuantileLoss(LinkedRegression):
         return Quantile(float(self.q), float(self.smoothing))
 
     @takes_named_tasks
+    @described_by(DATA)
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of D², the part of the pinball loss that is explained (not smoothed).
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
-        offset : float, or array or list in the form of y, optional
-            As in `predict`.
 
         Returns
         -------

@@ -6,9 +6,10 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from ..docstrings import described_by
 from ..fitted.answers import Answer, available_if
 from ..fitted.arguments import check_choice, check_l1
-from ..fitted.documented import documented
+from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
@@ -74,37 +75,16 @@ class _EitherLoss(TaskLinearModel):
         return data
 
     @takes_named_tasks
+    @described_by(ROWS, returns=PREDICTIONS)
     def predict(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
-        """Predict numbers (squared loss) or the more probable class (logistic loss).
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-            Rows to predict; in a list, item t belongs to ``tasks_[t]``.
-        task : array of shape (n,), optional
-            The task of each row, one of ``tasks_``.
-        offset : float, or array or list in the form of the predictions, optional
-            Needed if the model was fitted with one (0.0 for none); one per row serves for all tasks.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, T), or list of ndarray
-            With ``task`` (n,), without (n, T), every task's prediction (but (n,) where the model was fitted to
-            a 1-D y without task); a list for a list.
-        """
+        """Predict numbers (squared loss) or the more probable class (logistic loss)."""
         kind: Any = TaskClassification if self.loss == "logistic" else TaskRegression
         return kind.predict(self, X, task, offset=offset)
 
     @takes_named_tasks
+    @described_by(DATA)
     def score(self, X: Any, y: Any = None, task: Any = None, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Mean over tasks of R² (squared loss) or of the accuracy (logistic loss).
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows in any form that `fit` takes.
-        offset : float, or array or list in the form of y, optional
-            As in `predict`.
 
         Returns
         -------
@@ -115,15 +95,9 @@ class _EitherLoss(TaskLinearModel):
 
     @available_if(_is_classifier)
     @takes_named_tasks
+    @described_by(ROWS)
     def decision_function(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Log-odds of the larger class, x . w_t + b_t (logistic loss).
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-        task : array of shape (n,), optional
-        offset : float, or array or list in the form of the scores, optional
-            As in `predict`.
 
         Returns
         -------
@@ -134,15 +108,9 @@ class _EitherLoss(TaskLinearModel):
 
     @available_if(_is_classifier)
     @takes_named_tasks
+    @described_by(ROWS)
     def predict_proba(self, X: Any, task: Any = None, *, offset: Any = None) -> Answer:
         """Probabilities of the classes (logistic loss).
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d), or list of matrices
-        task : array of shape (n,), optional
-        offset : float, or array or list in the form of the scores, optional
-            As in `predict`.
 
         Returns
         -------
