@@ -112,7 +112,7 @@ class FittedModel(Shown, BaseEstimator):
     def _scores(self, X: Any, task: Any, state: LinearState | None = None, offset: Any = None) -> Any:
         """x . w_t + b_t + offset in the form that `predict` promises: (n,), (n, T) or a list."""
         if offset is not None and not self._takes_offset:
-            raise ValueError(f"{type(self).__name__} has no offset: leave it out, or add it to what is predicted.")
+            raise TypeError(f"{type(self).__name__} has no offset: leave it out, or add it to what is predicted.")
         return (state or self._learned()).scores(X, task, self._read_matrix, self._score_rows, offset)
 
     def _read_test_labels(
