@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from textwrap import wrap
 from typing import Any, TypeVar
 
@@ -125,7 +126,7 @@ def described_by(*tables: str, returns: str = "") -> Callable[[F], F]:
         names = inspect.signature(function).parameters
         found = entries(sections(text).get("Parameters", ""))
         for table in tables:
-            found = {**entries(table), **found}
+            found = {**_parsed(table), **found}
         chosen = [found[name] for name in names if name in found]
         new = {"Parameters": listed(chosen)}
         if returns and "Returns" not in sections(text):
@@ -147,6 +148,11 @@ def takes_options_of(source: Callable[..., Any]) -> Callable[[F], F]:
         return function
 
     return complete
+
+
+@cache
+def _parsed(table: str) -> dict[str, Entry]:
+    return entries(table)
 
 
 class LazyText:

@@ -176,6 +176,8 @@ def _text(kind: Any, source: str) -> str:
             new["See Also"] = f"{repeated.__name__} : for one value of alpha."
     new["Parameters"] = listed(_parameters(kind, entries(parts.get("Parameters", "")), repeated))
     new["Attributes"] = listed(merged(entries(parts.get("Attributes", "")), shared).values())
+    if repeated is not None and "[1]_" in new["Parameters"] + new["Attributes"]:
+        new["References"] = of_model["References"]
     return with_sections(text, new)
 
 
