@@ -201,6 +201,6 @@ if __name__ == "__main__":
 
     model = ts.MultiTaskRegressor(Gamma(), KSupport(3))
     model.set_params(alpha=0.3 * model.alpha_max(X, y, task=task)).fit(X, y, task=task)
-    print("columns and pairs:", X.pairs[model.get_support(indices=True)].tolist())
+    print("features (columns, -1: alone):", X.pairs[model.get_support(indices=True)].tolist())
     print(f"objective {model.objective_:.6f}, at most {model.dual_gap_:.1e} above the optimum")
     print("means predicted for the first rows:", model.predict(X, task=task)[:3].round(2))

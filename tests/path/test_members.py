@@ -18,7 +18,7 @@ from tasksieve.penalties import L21, RowPenalty, Sorted, SparseGroup
 from tasksieve.proof.prove import prove
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OWN = {name: runpy.run_path(str(EXAMPLES / f"own_{name}.py")) for name in ("penalty", "loss", "storage")}
+OWN = {name: runpy.run_path(str(EXAMPLES / f"own_{name}.py")) for name in ("penalty", "loss", "storage", "members")}
 LInf, Huber = OWN["penalty"]["LInf"], OWN["loss"]["Huber"]
 
 

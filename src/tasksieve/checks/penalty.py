@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernels
-from ..penalties import RowPenalty, as_penalty, row_norms
+from ..penalties import RowPenalty, as_penalty
 from .claims import at_most, claim, close, unchanged
+from .penalty_capabilities import p7_euclid, p7_features, p7_row_form, p7_split, p7_steepest
 from .penalty_cases import Case, bind, cases, ranges
 from .small_fit import fit_penalty
 
@@ -413,150 +413,6 @@ def p6_inactive(case: Case) -> None:
                 called_zero=entries,
                 rows=near,
                 radius=radius,
-                **case.tells,
-            )
-
-
-def p7_euclid(case: Case) -> None:
-    """Conversions from and to Euclidean norms."""
-    penalty, rng = case.penalty, case.rng
-    d, tasks = case.products.shape
-    for products in (case.products, np.ones((d, tasks)), np.eye(tasks)[rng.integers(tasks, size=d)]):
-        products = np.maximum(products, 0.0) if penalty.positive else products
-        gauges, sizes = penalty.gauges(products), row_norms(products)
-        if penalty.euclid is not None:
-            claim(
-                at_most(gauges, penalty.euclid * sizes),
-                "P7",
-                "`euclid` is too small: gauge(c) must be at most euclid ||c||_2.",
-                gauges=gauges,
-                bounds=penalty.euclid * sizes,
-                **case.tells,
-            )
-        if penalty.outer is not None:
-            claim(
-                at_most(sizes, penalty.outer * gauges),
-                "P7",
-                "`outer` is too small: a row of gauge 1 must have a norm of at most that.",
-                norms=sizes,
-                bounds=penalty.outer * gauges,
-                **case.tells,
-            )
-        form = penalty.thresholds()
-        if form is not None:
-            group, l1 = form
-            for scale in (0.5, 0.999999, 1.000001, 2.0):
-                level = np.where(gauges > 0.0, gauges, 1.0)[:, None] / scale
-                m = products / level
-                soft = m if l1 is None else np.sign(m) * np.maximum(np.abs(m) - l1[:, None], 0.0)
-                over = np.where(gauges > 0.0, row_norms(soft) > group, scale > 1.0)
-                claim(
-                    np.all(over == (scale > 1.0)),
-                    "P7",
-                    "`thresholds` do not tell the dual ball: ||soft(m, l1)|| must exceed group exactly where the "
-                    "gauge exceeds 1.",
-                    gauge=scale,
-                    group=group,
-                    l1=l1,
-                    **case.tells,
-                )
-
-
-def p7_steepest(case: Case) -> None:
-    """The steepest row attains the polar."""
-    penalty, products = case.penalty, case.products
-    found = penalty.steepest(products)
-    polar = case.polar(products)
-    if found is None or polar == 0.0:
-        return
-    features, rows = found
-    value = penalty.restrict(features).value(rows)
-    inner = float(np.vdot(products[features], rows))
-    claim(
-        abs(inner - polar * value) <= 1e-9 * (1.0 + inner),
-        "P7",
-        "`steepest` must attain the polar: <C, W> = value(W) polar(C).",
-        inner_product=inner,
-        value=value,
-        polar=polar,
-        **case.tells,
-    )
-
-
-def p7_row_form(case: Case) -> None:
-    """Compiled row updates are those of the penalty: optimal, whatever the curvatures."""
-    penalty, rng = case.penalty, case.rng
-    form = penalty.row_form()
-    if form is None:
-        return
-    curvatures = 10.0 ** rng.uniform(-2.0, 2.0, case.products.shape)
-    rows = np.empty_like(case.products)
-    kernels.solve_rows(
-        case.products, curvatures, form.group, form.l1, penalty.ridge, penalty.positive, rows, form.code
-    )
-    dual = case.products - (curvatures + penalty.ridge) * rows
-    polar, inner, value = case.polar(dual), float(np.vdot(dual, rows)), penalty.value(rows)
-    claim(
-        polar <= 1.0 + 1e-9 and abs(inner - value) <= 1e-9 * (1.0 + value),
-        "P7",
-        "`row_form` is that of another penalty: its row updates are not optimal.",
-        kind=form.kind,
-        polar=polar,
-        inner_product=inner,
-        value=value,
-        **case.tells,
-    )
-
-
-def p7_split(case: Case) -> None:
-    """Parts add up."""
-    parts = case.free.split(case.rows)
-    if parts is None:
-        return
-    together = np.sum(list(parts.values()), axis=0)
-    values = sum(case.penalty.value(part) for part in parts.values())
-    claim(
-        close(together, case.rows) and close(values, case.penalty.value(case.rows)),
-        "P7",
-        "`split` must give parts whose sum the rows are, and whose values are together no more than that of the rows.",
-        parts=parts,
-        **case.tells,
-    )
-
-
-def p7_features(case: Case) -> None:
-    """Which features stand in the way of feasibility."""
-    penalty = case.penalty
-    polar = case.polar(case.products)
-    for factor in (0.5, 2.0) if polar > 0.0 else ():
-        gauges = penalty.row_gauges(case.products * (factor / polar))
-        leading = penalty.leading(gauges)
-        claim(
-            (len(leading) > 0) == (factor > 1.0),
-            "P7",
-            "`leading` must name rows exactly where the polar exceeds 1.",
-            polar=factor,
-            leading=leading,
-            **case.tells,
-        )
-        known = case.rng.random(len(gauges)) < 0.6
-        claim(
-            at_most(gauges, penalty.certified(gauges, known)),
-            "P7",
-            "`certified` must not lower a bound.",
-            bounds=gauges,
-            certified=penalty.certified(gauges, known),
-            **case.tells,
-        )
-        if len(penalty.open(gauges, known)) == 0:
-            sure = penalty.polar(np.where(known, gauges, 0.0))
-            whole = penalty.polar(penalty.certified(gauges, known))
-            claim(
-                at_most(whole, max(sure, 1.0), 1e-9),
-                "P7",
-                "`open` names no feature, though features that are only bounded could make the polar larger.",
-                polar_of_known=sure,
-                polar=whole,
                 **case.tells,
             )
 

@@ -16,7 +16,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 KERNEL_TYPES = (np.float64, np.float32, np.int8, np.uint8)
-BLOCK_BYTES = 32 << 20  # working memory of one block read from a file
+BLOCK_BYTES = 32 << 20  # working memory of one block of columns that are read or computed
 LARGE = 1 << 30  # bytes in memory that take longer to read than to work with
 
 

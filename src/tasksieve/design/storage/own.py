@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading, read_grouped
+from .base import BLOCK_BYTES, Asked, ColumnStorage, Reading, read_grouped
 
 Array = np.ndarray[Any, Any]
-
-_BLOCK_BYTES = 32 << 20  # columns taken at a time for products that a storage does not compute itself
 
 
 class RowVectors:
@@ -59,7 +57,7 @@ class Storage:
     n_rows: int
     n_features: int
     dtype: Any = np.dtype(np.float64)
-    #: whether there can be neither NaN nor infinity, so that nobody has to look for them
+    #: whether there can be neither NaN nor infinity, so that columns are not searched for them
     finite: bool = False
 
     @property
@@ -96,13 +94,12 @@ class Storage:
         """
         chosen = np.arange(self.n_features) if features is None else features
         out = np.empty((len(vectors), len(chosen), vectors.n_segments))
-        step = max(1, _BLOCK_BYTES // (8 * max(self.n_rows, 1)))
+        step = max(1, BLOCK_BYTES // (8 * max(self.n_rows, 1)))
         for start in range(0, len(chosen), step):
             block = np.asarray(self.take(chosen[start : start + step]), dtype=np.float64)
             for k, column in enumerate(block.T):
                 out[:, start + k] = vectors.sums(column * column if squares else column)
         return out
-
 
     def in_task_order(self, row_order: Array | None, offsets: Array) -> ColumnStorage:
         """The columns as shards see them; `row_order` brings the rows into task order, tasks start at `offsets`."""
