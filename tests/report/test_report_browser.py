@@ -93,6 +93,7 @@ def test_slider_changes_plot_count_and_table(open_report: Opener) -> None:
     assert page.locator("#back").is_disabled()
 
 
+@pytest.mark.slow
 def test_a_click_in_a_plot_moves_the_slider(open_report: Opener) -> None:
     page = open_report(example_content())
     box = page.locator("#plot-cv svg").bounding_box()
@@ -101,6 +102,7 @@ def test_a_click_in_a_plot_moves_the_slider(open_report: Opener) -> None:
     assert 3 <= int(page.locator("#alpha").input_value()) <= 6
 
 
+@pytest.mark.slow
 def test_coefficients_of_one_task_along_the_path(open_report: Opener) -> None:
     page = open_report(example_content())
     before = page.locator("#plot-path .curve").first.get_attribute("d")
@@ -127,6 +129,7 @@ def test_table_sorts(open_report: Opener) -> None:
     assert first_names(page) == names[::-1]
 
 
+@pytest.mark.slow
 def test_table_filters_and_turns_pages(open_report: Opener) -> None:
     content = example_content(n_selected=60, n_tasks=3)
     page = open_report(content)
@@ -165,6 +168,7 @@ def test_a_feature_opens_by_keyboard(open_report: Opener) -> None:
     assert detail.count() == 0
 
 
+@pytest.mark.slow
 def test_everything_can_be_reached_by_tab(open_report: Opener) -> None:
     page = open_report(example_content(n_selected=12))
     wanted = {"alpha", "back", "pick"}
@@ -211,6 +215,7 @@ def test_words_for_screen_readers_do_not_widen_the_page(open_report: Opener) -> 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 800, 1400])
+@pytest.mark.slow
 def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, scheme: str) -> None:
     content = example_content(n_selected=30, n_tasks=60)
     content.title = content.asked = content.reproduce = "/a/very/long/path" * 20
@@ -225,6 +230,7 @@ def test_nothing_is_wider_than_the_window(open_report: Opener, width: int, schem
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_nightfall_changes_the_heat_map(open_report: Opener) -> None:
     page = open_report(example_content(n_selected=60, n_tasks=5), color_scheme="light")
     picture = "document.querySelector('td.heat canvas').toDataURL() + document.querySelector('#map canvas').toDataURL()"
@@ -256,11 +262,13 @@ def test_five_thousand_features_and_five_hundred_tasks(open_report: Opener, tmp_
     ("n_selected", "n_tasks", "n_values"),
     [(1, 1, 1), (0, 2, 1), *(pytest.param(*few, marks=pytest.mark.slow) for few in ((3, 2, 1), (3, 1, 5), (2, 2, 2)))],
 )
+@pytest.mark.slow
 def test_small_reports(open_report: Opener, n_selected: int, n_tasks: int, n_values: int) -> None:
     page = open_report(example_content(n_selected, n_tasks, n_values, n_features=6))
     assert len(first_names(page)) == n_selected
 
 
+@pytest.mark.slow
 def test_prints_to_pdf(open_report: Opener) -> None:
     page = open_report(example_content(n_selected=30, n_tasks=40))
     pdf = page.pdf(format="A4")
@@ -357,6 +365,7 @@ def test_the_section_on_trust(open_report: Opener) -> None:
     assert page.locator("#feature-table tbody tr").count() == 12
 
 
+@pytest.mark.slow
 def test_methods_can_be_copied(open_report: Opener) -> None:
     content = example_content(n_selected=3, n_tasks=2)
     content.methods = "We used the multi-task lasso."
@@ -365,6 +374,7 @@ def test_methods_can_be_copied(open_report: Opener) -> None:
     expect(page.locator("#methods .copy [role=status]")).to_have_text(re.compile("Copied|Selected"))
 
 
+@pytest.mark.slow
 def test_findings_alone(open_report: Opener) -> None:
     content = example_content(n_selected=3, n_tasks=2)
     trust = example_trust(content)

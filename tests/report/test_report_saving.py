@@ -58,6 +58,7 @@ def test_the_table_of_features_as_csv(open_report: Opener) -> None:
     assert ["Duality gap (distance to the best, at most)", "1.0e-7"] in rows_of(text)
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_saved_and_has_words(open_report: Opener) -> None:
     content = example_content(n_selected=60, n_tasks=3)
     content.trust = example_trust(content)
@@ -101,6 +102,7 @@ def test_code_is_copied_as_it_stands(open_report: Opener) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.slow
 def test_numbers_stay_in_their_cards(open_report: Opener, width: int) -> None:
     content = example_content(n_selected=0, n_tasks=3, n_values=1, n_features=8)
     content.quality = [FitQuality("R² on the rows learnt from", np.array([-5.55e-17, 0.0, 1e-17]), np.full(3, 30))]
@@ -130,6 +132,7 @@ def test_a_stream_is_drawn(open_report: Opener) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+@pytest.mark.slow
 def test_runs_side_by_side(open_report: Opener, tmp_path: Path, width: int, scheme: str) -> None:
     contents = [example_content(n_selected=12, n_tasks=4, seed=seed, n_features=27) for seed in range(3)]
     contents[1] = replace(contents[1], features=np.array([f"<b>{name}" for name in contents[1].features], dtype=object))
