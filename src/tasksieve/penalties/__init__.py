@@ -23,10 +23,8 @@ def as_penalty(penalty: str | RowPenalty | type[RowPenalty]) -> RowPenalty:
 
 
 def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
-    """Give a penalty of your own a name, by which `MultiTaskRegressor`, `MultiTaskClassifier` and `grade` take it.
-
-    For this process. An entry point of your package, ``name = "module:Class"`` in the group ``tasksieve.penalties``, is
-    for every process of an installation, the command line among them. A name stands for the class with its defaults.
+    """Give a penalty of your own a name, as `tasksieve.losses.register` does a loss; entry points are in the group
+    ``tasksieve.penalties``.
 
     Parameters
     ----------
@@ -36,17 +34,6 @@ def register(name: str) -> Callable[[type[RowPenalty]], type[RowPenalty]]:
     -------
     decorator
         Of a class derived from `RowPenalty`.
-
-    Examples
-    --------
-    >>> import tasksieve as ts
-    >>> @ts.penalties.register("mostly_entries")
-    ... class MostlyEntries(ts.penalties.SparseGroup):
-    ...     def __init__(self):
-    ...         super().__init__(l1=1.0, group=0.3)
-    >>> ts.penalties.as_penalty("mostly_entries").l1_ratio
-    1.0
-    >>> del ts.penalties.BY_NAME["mostly_entries"]
     """
     return BY_NAME.register(name)
 
