@@ -55,6 +55,7 @@ _HOME = {
     "OnlineMultiTaskClassifier": "online",
     "OnlineMultiTaskRegressor": "online",
     "OrderWarning": "fitted.order",
+    "ParameterError": "messages",
     "Progress": "fitted.progress",
     "RegularizationPath": "fitted.path",
     "Status": "path.status",
@@ -178,6 +179,7 @@ if TYPE_CHECKING:
     from .linear import MultiTaskSparseGroupLasso as MultiTaskSparseGroupLasso
     from .linear import MultiTaskSparseGroupLassoCV as MultiTaskSparseGroupLassoCV
     from .linear.grading import grade as grade
+    from .messages import ParameterError as ParameterError
     from .online import OnlineMultiTaskClassifier as OnlineMultiTaskClassifier
     from .online import OnlineMultiTaskRegressor as OnlineMultiTaskRegressor
     from .path.status import Status as Status

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from cli_helpers import CommandLine, regression_csv
 
-from tasksieve.cli import chunked
+from tasksieve.cli import chunked_source
 from tasksieve.report.content import ReportContent
 from tasksieve.tables.chunked import ChunkedTable
 
@@ -203,7 +203,7 @@ def test_tables_larger_than_memory_go_by(
     words = ("fit", table, "-y", "y", "-t", "region", *FEW, "-q", "--no-report")
     cli(*words, "-o", tmp_path / "small")
     assert "chunk_rows" not in read(tmp_path / "small", "config.json")
-    monkeypatch.setattr(chunked, "free_memory", lambda: 1000.0)
+    monkeypatch.setattr(chunked_source, "free_memory", lambda: 1000.0)
     cli(*words, "-o", tmp_path / "large")
     config = read(tmp_path / "large", "config.json")
     assert config["chunk_rows"] > 240

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from cli_helpers import CommandLine
 
-from tasksieve.cli.exits import UsageError
+from tasksieve.cli.exit_codes import UsageError
 from tasksieve.cli.files import expand_tables, name_tasks
 from tasksieve.runs import RunFolder, load_model
 from tasksieve.tables import TableError

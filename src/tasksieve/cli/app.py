@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .exits import State, UsageError, guarded
+from .errors import guarded
+from .exit_codes import UsageError
 from .members import MemberCommand
 from .options import command
 
@@ -118,7 +119,6 @@ def predict(
     debug: Debug = False,
 ) -> int:
     """Predict the rows of a TABLE with the model of a run: one line for each row, in the same order."""
-    State.debug = debug
     from .predict import run_predict
 
     return run_predict(
@@ -164,7 +164,6 @@ def evaluate(
     debug: Debug = False,
 ) -> int:
     """Say how well the model of a run predicts the rows of a TABLE that it has not seen, task by task."""
-    State.debug = debug
     from .evaluate import run_evaluate
 
     return run_evaluate(
@@ -178,7 +177,6 @@ def evaluate(
 @guarded
 def report(run: Run, max_memory: MaxMemory = None, quiet: Quiet = False, debug: Debug = False) -> int:
     """Write report.html of a run once more."""
-    State.debug = debug
     from .report import run_report
 
     return run_report(run, max_memory, quiet)
@@ -195,7 +193,6 @@ def inspect(
     debug: Debug = False,
 ) -> int:
     """Say what is in a run: model, objective, data and their digests, features, gap, files, versions."""
-    State.debug = debug
     from .inspect import run_inspect
 
     return run_inspect(run, json, max_memory)
@@ -212,7 +209,6 @@ def diff(
     debug: Debug = False,
 ) -> int:
     """Say how runs differ: settings, features, coefficients, scores, gaps."""
-    State.debug = debug
     from .diff import run_diff
 
     return run_diff(runs, html, json, max_memory, quiet)
@@ -237,7 +233,6 @@ def verify(
 
     Exit codes: 0 proved, 1 not proved, 2 could not be read.
     """
-    State.debug = debug
     if value is not None and every:
         raise UsageError("--value, --all: one or the other")
     from .verify import run_verify
@@ -287,7 +282,6 @@ def grade(
     debug: Debug = False,
 ) -> int:
     """Say how far the COEFFICIENTS of any program are from the optimum, and which of its zeros are provably right."""
-    State.debug = debug
     from .grade import run_grade
 
     words = {
@@ -347,7 +341,6 @@ def stream(
     With --resume, an interrupted stream goes on from its last checkpoint (standard input must be given from its
     beginning) and ends with the same bytes.
     """
-    State.debug = debug
     from .stream import read_gamma, run_stream
 
     config = {
@@ -386,7 +379,6 @@ def datasets(
     debug: Debug = False,
 ) -> int:
     """List the data sets that come with the library, or write one as a table."""
-    State.debug = debug
     from .extras import run_datasets
 
     return run_datasets(name, out, settings or [])
@@ -404,7 +396,6 @@ def demo(
     debug: Debug = False,
 ) -> int:
     """Fit real handwritten digits, each against the rest, and write the report."""
-    State.debug = debug
     from .extras import run_demo
 
     return run_demo(out, overwrite, report, quiet)
@@ -414,7 +405,6 @@ def demo(
 @guarded
 def info(debug: Debug = False) -> int:
     """Versions, kernels, threads, extras."""
-    State.debug = debug
     from .extras import run_info
 
     return run_info()

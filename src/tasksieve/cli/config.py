@@ -19,13 +19,13 @@ from .defaults import (
     explicit,
     without_defaults,
 )
-from .exits import UsageError
+from .exit_codes import UsageError
 from .files import check_files, task_column
 from .folders import refuse_other_options
 from .folds import check_folds
-from .genotypes import decide_genotypes
 from .members import check_members
 from .options import BY_KEY, COMPARED, PARAMETER, read_alpha, read_alphas, read_numbers
+from .sources import source_kind
 from .trust import check_trust, left_out, trust_defaults, without_findings
 
 
@@ -47,11 +47,11 @@ def decide_config(
     for key, value in DEFAULTS.items():
         add_default(config, key, value)
     config.setdefault("threads", thread_count())
-    decide_genotypes(config)
+    if isinstance(config.get("table"), str):  # of a configuration that was written by hand
+        config["table"] = os.path.abspath(config["table"])
+    source_kind(config).decide(config)
     if "table" not in config:
         raise UsageError("name the table to read")
-    if isinstance(config["table"], str):  # of a file that somebody wrote
-        config["table"] = os.path.abspath(config["table"])
     if old is not None:
         given = [*asked, "command"]  # an older version may have written less than it meant
         free = {"table", *left_out(asked)}

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..runs import ModelKind, RunError
 from ..tables.categories import NO_REFERENCE
-from .cluster import is_store
 from .folds import FOLD_OPTIONS, replaced_folds
-from .genotypes import has_genotypes
 from .options import BY_KEY, CHOOSING, COMPARED, PARAMETER, read_alphas
+from .sources import source_kind
+from .table_source import TableSource
 from .trust import TRUST_DEFAULTS
 
 #: of ``config.json``: 1 is that of version 0.1, which did not write it, 2 that of version 0.2
@@ -62,7 +62,7 @@ def _matters(key: str, config: dict[str, Any], kind: ModelKind) -> bool:
     if BY_KEY[key].role == "param":
         return PARAMETER.get(key, key) in kind.parameters()
     if key == "reference":
-        return not has_genotypes(config) and not is_store(config)
+        return source_kind(config) is TableSource
     return key not in FOLD_OPTIONS or cross_validates(config, kind)
 
 

@@ -11,7 +11,7 @@ from ..report.compared import measure_rows, write_compared
 from ..report.words import count
 from ..runs.compared import ComparedRun, compare_runs, read_runs
 from .columns import aligned
-from .exits import OK, UsageError
+from .exit_codes import OK, UsageError
 from .folders import gibibytes
 from .options import BY_KEY
 from .report import report_writer

@@ -16,7 +16,7 @@ from ..runs.folder import DATA
 from ..runs.out_of_fold import quality_columns, quality_labels
 from ..tables import Table, TableError
 from ..tables.labelled import LabelledRows, prepare_labelled, refuse_unknown_labels
-from .exits import OK, UsageError, say
+from .exit_codes import OK, UsageError, say
 from .files import expand_tables, read_new_rows, tables_digest, title
 from .predict import chosen_model, free_name, names_of_rows, spread
 from .progress import working

@@ -19,7 +19,7 @@ from ..runs.registry import MODELS, MissingModel
 from ..tables import write_arrays, write_table
 from ..tables.write import WRITTEN
 from ..versions import kernel_file, versions
-from .exits import OK, UsageError, say
+from .exit_codes import OK, UsageError, say
 from .progress import working
 
 EXTRAS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..tables import Encoding, TableError, read_table
 from ..tables.encode import as_words
-from .exits import UsageError
+from .exit_codes import UsageError
 
 GROUP_WORDS = ("column",)  # for which there is no file
 

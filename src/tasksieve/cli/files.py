@@ -15,7 +15,7 @@ from ..runs.folder import file_digest
 from ..tables import Table, TableError, read_table
 from ..tables.frames import ENDINGS, PACKED
 from ..tables.stack import FILE_TASK, Stacked, Wanted, stack
-from .exits import UsageError
+from .exit_codes import UsageError
 
 PART = "{}"  # of a pattern: the part of a file's name that names the task
 GLOB = set("*?[")

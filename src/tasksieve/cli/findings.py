@@ -26,11 +26,11 @@ from ..runs.findings import (
 )
 from ..runs.folder import COMPARISON, DATA, PERMUTATION, STABILITY, RunFolder
 from ..runs.methods import write_methods
-from ..tables import TableProblem
-from .data import row_arguments
 from .estimators import make_estimator
+from .messages import in_words
 from .progress import working
 from .run import Job, carry_out
+from .source import Source
 from .trust import asks_comparison, asks_stability
 
 STRONGEST = 10  # stable features that are named
@@ -67,16 +67,15 @@ def find(job: Job, model: Any) -> Findings | int:
 
     - `model`: As it was asked for, or the one that a fit has chosen.
     """
-    assert isinstance(job.problem, TableProblem)
     found, config = Findings(), job.config
     if asks_stability(config):
         plain = clone(model)
         if config["permutations"]:
             with job.working_on("permutations"):
-                test = permute(plain, job.problem, config)
+                test = permute(plain, job.source, config)
             found.permutation = permutation_finding(test)
         with job.working_on("stability"):
-            selection = halve(plain, job.problem, config)
+            selection = halve(plain, job.source, config)
         found.stability = stability_finding(selection)
         if selection.interrupted_:
             write_findings(job, found)
@@ -109,21 +108,21 @@ def check_findings(job: Job) -> None:
     try:
         check_comparison(model, *rows, **options)
     except ValueError as error:
-        raise ValueError(f"--compare: {error}") from error
+        raise ValueError(f"--compare: {in_words(error)}") from error
 
 
-def permute(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
+def permute(model: Any, source: Source, config: dict[str, Any]) -> Any:
     return tasksieve.permutation_test(
         model,
-        problem.X,
-        problem.y,
-        **row_arguments(problem),
+        source.problem.X,
+        source.problem.y,
+        **source.problem.row_arguments(),
         n_permutations=config["permutations"],
         random_state=config["seed"],
     )
 
 
-def halve(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
+def halve(model: Any, source: Source, config: dict[str, Any]) -> Any:
     selection = tasksieve.StabilitySelection(
         model,
         n_pairs=config["pairs"],
@@ -135,7 +134,7 @@ def halve(model: Any, problem: TableProblem, config: dict[str, Any]) -> Any:
         random_state=config["seed"],
         n_jobs=config["threads"],
     )
-    return selection.fit(problem.X, problem.y, **row_arguments(problem))
+    return selection.fit(source.problem.X, source.problem.y, **source.problem.row_arguments())
 
 
 def share(job: Job) -> Any:
@@ -147,10 +146,9 @@ def share(job: Job) -> Any:
 def compared(job: Job) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
     """What is compared: a model that chooses its strength by ``--cv`` folds, X and y, and the options of `compare`."""
     problem, config = job.problem, job.config
-    assert isinstance(problem, TableProblem)
-    model = make_estimator({**config, "command": "compare"}, job.kind, problem, problem.classes)
+    model = make_estimator({**config, "command": "compare"}, job.kind, job.source)
     folds = {"cv": config["outer_folds"], "level": config["level"], "random_state": config["seed"]}
-    return model, (problem.X, problem.y), {**row_arguments(problem), **folds}
+    return model, (problem.X, problem.y), {**problem.row_arguments(), **folds}
 
 
 # --- results -----------------------------------------------------------------------------------------------------

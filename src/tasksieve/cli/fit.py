@@ -13,17 +13,15 @@ from ..problem_file import save_problem
 from ..runs import ModelKind
 from ..runs.methods import write_methods
 from ..runs.results import write_path
-from ..tables.chunked import ChunkedProblem
 from .config import read_grid
-from .data import Problem, row_arguments
-from .exits import NOT_CONVERGED, OK, UsageError, say
+from .exit_codes import NOT_CONVERGED, OK, UsageError, say
 from .findings import check_findings, find, write_findings
 from .findings import summary as findings_summary
-from .genotypes import GenotypeProblem
 from .progress import working
 from .proof_file import write_proof
 from .results import Fitted, summary, write_results
 from .run import Job, carry_out
+from .source import Source
 from .trust import asks_comparison, asks_stability
 from .variants import write_variants
 
@@ -39,7 +37,7 @@ def solve(job: Job) -> int:
         keep_problem(job, job.call["save_problem"])
     check_findings(job)
     with job.working_on("fit") as said:
-        fitted = fit_estimator(job.config, job.kind, job.estimator, job.problem)
+        fitted = fit_estimator(job.config, job.kind, job.estimator, job.source)
     if fitted.path is not None and fitted.path.interrupted:
         return keep_interrupted(job, fitted.path)
     if fitted.path is None:
@@ -47,7 +45,7 @@ def solve(job: Job) -> int:
     known = {} if fitted.cv is None else {"cv_measure": fitted.cv.cv_measure, "cv_folds": fitted.cv.cv_folds_}
     job.tell_data(**known)
     with working("writing results", job.quiet):
-        write_results(job.folder, job.config, job.kind, job.problem, fitted)
+        write_results(job.folder, job.config, job.kind, job.source, fitted)
         write_variants(job, fitted, None)
     with working("writing the certificate", job.quiet):
         write_proof(job, fitted)
@@ -59,7 +57,7 @@ def solve(job: Job) -> int:
         write_methods(job.folder)
 
     def told() -> list[str]:
-        own = summary(job.folder, job.kind, fitted, job.problem, job.seconds["fit"])
+        own = summary(job.folder, job.kind, fitted, job.source, job.seconds["fit"])
         return [*own, *findings_summary(job.folder)]
 
     return job.end(told, OK if fitted.converged else NOT_CONVERGED)
@@ -87,25 +85,19 @@ def find_beside(job: Job, fitted: Fitted) -> int | None:
 
 def keep_problem(job: Job, path: str) -> None:
     """The problem as one file."""
-    if isinstance(job.problem, ChunkedProblem):
-        raise UsageError("--save-problem: the rows went by in chunks; --chunk-rows 0 keeps them")
-    if isinstance(job.problem, GenotypeProblem):
-        raise UsageError("--save-problem: genotypes stay in their files")
-    given = {name: values for name, values in row_arguments(job.problem).items() if name != "groups"}
-    save_problem(path, job.estimator, job.problem.X, job.problem.y, **given)
+    if job.source.not_saved:
+        raise UsageError(f"--save-problem: {job.source.not_saved}")
+    save_problem(path, job.estimator, job.problem.X, job.problem.y, **job.problem.row_arguments(groups=False))
 
 
-def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, problem: Problem) -> Fitted:
-    """What the estimator finds in the rows, or in their sums."""
-    summed = isinstance(problem, ChunkedProblem)
-    data = [problem.moments] if isinstance(problem, ChunkedProblem) else [problem.X, problem.y]
-    rows = {} if isinstance(problem, ChunkedProblem) else row_arguments(problem)
+def fit_estimator(config: dict[str, Any], kind: ModelKind, model: Any, source: Source) -> Fitted:
+    """What the estimator finds in the data."""
     if config["command"] == "path":
-        path = (model.path_moments if summed else model.path)(*data, **rows, **read_grid(config))
+        path = source.path(model, read_grid(config))
         return Fitted(
             path.model(-1) if len(path) else None, path, len(path) - 1, converged=bool(path.converged.all())
         )
-    (model.fit_moments if summed else model.fit)(*data, **rows)
+    source.fit(model)
     if config.get("cv"):
         path, k = model.path_, int(np.flatnonzero(model.path_.alphas == model.alpha_)[0])
         chosen = set_state(path.model(k), cv_quality=model.cv_quality_)

@@ -9,7 +9,7 @@ from typing import Any
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, VERSIONS
 from ..versions import versions
-from .exits import UsageError, say
+from .exit_codes import UsageError, say
 from .options import BY_KEY
 from .progress import Display
 

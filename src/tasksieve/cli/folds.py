@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..fitted.folds import ConsecutiveFolds, ShuffledFolds
-from .exits import UsageError
+from .exit_codes import UsageError
 from .options import BY_KEY
 from .trust import asks_comparison, asks_stability
 

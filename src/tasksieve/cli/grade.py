@@ -10,8 +10,7 @@ import numpy as np
 from ..linear.grading import Grade, grade
 from ..losses import as_loss
 from ..tables import Table, TableError, TableProblem, prepare, read_table
-from .data import row_arguments
-from .exits import OK, say
+from .exit_codes import OK, say
 from .files import check_files, expand_tables, read_content, task_column
 from .members import check_members
 from .progress import working
@@ -38,9 +37,8 @@ def run_grade(
         coef, constants = read_coefficients(read_table(coefficients), labels, problem.encoding.feature_names)
         if intercepts is not None:
             constants = _read_intercepts(read_table(intercepts), labels)
-    given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     with working("grading", quiet):
-        found: Grade = grade(coef, constants, problem.X, problem.y, **given, **asked)
+        found: Grade = grade(coef, constants, problem.X, problem.y, **problem.row_arguments(groups=False), **asked)
     if certificate is not None:
         found.certificate.header["features"] = list(problem.encoding.feature_names)
         found.certificate.save(certificate)

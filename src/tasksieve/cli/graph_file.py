@@ -10,7 +10,7 @@ import numpy as np
 from ..graph import complete_graph
 from ..tables import TableError, read_table
 from ..tables.encode import as_words
-from .exits import UsageError
+from .exit_codes import UsageError
 
 GRAPH_WORDS = ("none", "complete", "chain")  # for which there is no file
 

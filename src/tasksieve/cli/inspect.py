@@ -7,7 +7,7 @@ from typing import Any
 
 from ..runs.inspected import inspect_path
 from .diff import option_name, setting
-from .exits import OK
+from .exit_codes import OK
 from .folders import gibibytes
 
 NAMED = 15  # features that are named

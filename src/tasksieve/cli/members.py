@@ -8,7 +8,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from ..members import LOSSES, PENALTIES
-from .exits import UsageError
+from .exit_codes import UsageError
 
 #: option -> the members that it names
 MEMBERS = {"loss": LOSSES, "penalty": PENALTIES}

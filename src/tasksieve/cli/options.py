@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ..runs.registry import MODELS
-from .exits import UsageError
-from .spoken import learn
+from .exit_codes import UsageError
 
 EVERY = ("fit", "path", "stability", "compare")
 GENOTYPES = ("fit", "path", "stability")  # that read PLINK files
@@ -217,9 +216,6 @@ OPTIONS = [
 BY_KEY = {option.key: option for option in OPTIONS}
 # What a parameter is called in the estimator, where that is not its key.
 PARAMETER = {"owl_weights": "weights"}
-for _option in OPTIONS:  # messages of the library name parameters: the command line says options instead
-    if _option.role == "param" or _option.panel in ("Strength", "Trust"):
-        learn(PARAMETER.get(_option.key, _option.key), _option.flag.split(",")[0], _option.kind is bool)
 # Parameters of which cross-validation can compare several values.
 COMPARED = ("l1_ratio", "l2")
 

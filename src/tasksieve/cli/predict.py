@@ -14,7 +14,7 @@ from ..runs.results import read_path
 from ..runs.stream_run import load_stream
 from ..tables import Table, TableError, prepare_rows
 from ..tables.ids import row_names
-from .exits import OK, UsageError, say
+from .exit_codes import OK, UsageError, say
 from .files import read_new_rows
 from .folders import gibibytes
 from .progress import working

@@ -13,7 +13,7 @@ from typing import Any
 from ..fitted.progress import Lines, Progress
 from ..report.words import plural
 from ..runs.folder import RunFolder
-from .exits import say
+from .exit_codes import say
 
 # Nothing is shown of what takes less than this many seconds, and no line comes sooner after the last.
 PATIENCE = 1.0

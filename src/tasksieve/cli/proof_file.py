@@ -9,18 +9,16 @@ import numpy as np
 
 from .. import verify
 from ..proof.certificate import Certificate
-from ..runs.folder import CERTIFICATE, PROOF
+from ..runs.folder import PROOF
 from ..tables import table_format
-from ..tables.chunked import ChunkedProblem
 from ..tables.frames import PACKED
 from ..tables.recipe import table_recipe
 from ..tasks.cluster import ClusterMatrix
-from .cluster import is_store
-from .data import row_arguments
 from .files import title
-from .genotypes import GenotypeProblem
+from .messages import in_words
 from .results import Fitted
 from .run import Job
+from .table_source import TableSource
 
 # A recipe is tried on tables of text up to this size; it is read by the verifier, which takes its time.
 TRIED_BYTES = 1 << 25
@@ -34,21 +32,14 @@ def write_proof(job: Job, fitted: Fitted) -> None:
     """The certificate of all values of the run, of the chosen one where that would take long, or a line in the log that
     says why there is none."""
     problem = job.problem
-    if isinstance(problem, ChunkedProblem):
-        job.display.log(
-            f"no {PROOF}: the rows went by in chunks, and a dual point has a number for each of them; {CERTIFICATE} "
-            "has the gap, --chunk-rows 0 writes both"
-        )
-        return
-    if isinstance(problem, GenotypeProblem):
-        job.display.log(f"no {PROOF}: the verifier reads tables, no .bed files; model.certificate in Python writes it")
+    if job.source.no_proof:
+        job.display.log(f"no {PROOF}: {job.source.no_proof}")
         return
     if isinstance(problem.X, ClusterMatrix) and problem.X.nbytes > MOST_FETCHED:
         job.display.log(
             f"no {PROOF}: all of X would have to come here once more; model.certificate in Python writes it"
         )
         return
-    given = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
     whole = fitted.path is not None
     if whole and len(fitted.path) * np.size(problem.y) > MOST_NUMBERS:
         if job.config["command"] != "fit":
@@ -57,9 +48,10 @@ def write_proof(job: Job, fitted: Fitted) -> None:
         whole = False
         job.display.log(f"{PROOF} is about the chosen value; path.certificate in Python writes that of all values")
     try:
-        certificate = (fitted.path if whole else fitted.model).certificate(problem.X, problem.y, **given)
+        answer = fitted.path if whole else fitted.model
+        certificate = answer.certificate(problem.X, problem.y, **problem.row_arguments(groups=False))
     except (ValueError, MemoryError, verify.Undecided) as error:
-        job.display.log(f"no {PROOF}: {error or 'not enough memory'}")
+        job.display.log(f"no {PROOF}: {in_words(error) or 'not enough memory'}")
         return
     about = certificate.header["about"]
     if job.config["command"] == "fit":
@@ -73,12 +65,11 @@ def write_proof(job: Job, fitted: Fitted) -> None:
 def _add_recipe(job: Job, certificate: Certificate) -> None:
     """How X was read from the table, if the verifier reads the same from it."""
     config = job.config
-    assert not isinstance(job.problem, ChunkedProblem)
     if isinstance(config["table"], list):
         job.display.log(f"{PROOF} does not say how several files were read; tasksieve verify reads them as the fit did")
         return
     table = Path(config["table"])
-    if is_store(config) or (config.get("format") or table_format(table)) != "csv":
+    if not isinstance(job.source, TableSource) or (config.get("format") or table_format(table)) != "csv":
         return
     recipe = table_recipe(
         job.problem,

@@ -12,7 +12,7 @@ from ..report.content import ReportContent
 from ..runs import RunError, RunFolder
 from ..runs.any_content import run_content
 from ..runs.folder import CERTIFICATE, COMPARISON, DATA, HISTORY, PERMUTATION, STABILITY, STREAM, TABLES
-from .exits import OK
+from .exit_codes import OK
 from .folders import gibibytes
 from .progress import Display, working
 

@@ -6,15 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from ..design import Storage
 from ..fitted.covariates import covariates_of
 from ..linear.base import PathEstimator
-from ..linear.from_moments import null_of_moments
-from ..linear.null_model import fit_null
-from ..report.content import FitQuality
-from ..report.from_model import task_quality
 from ..report.rows import coefficient_rows, row_labels
 from ..report.unseen import beside_null, unseen_quality
 from ..report.words import count
@@ -23,10 +17,8 @@ from ..runs.findings import read_comparison
 from ..runs.folder import CERTIFICATE, DATA
 from ..runs.out_of_fold import quality_labels, write_cv_quality, write_out_of_fold
 from ..runs.results import write_coefficients, write_member_tables, write_path, write_quality, write_scores
-from ..tables.chunked import ChunkedProblem
-from .chunked import quality_of
-from .data import Problem
 from .files import PART, file_tasks, task_column
+from .source import Source
 
 
 @dataclass
@@ -44,10 +36,10 @@ def write_results(
     folder: RunFolder,
     config: dict[str, Any],
     kind: ModelKind,
-    problem: Problem,
+    source: Source,
     fitted: Fitted,
 ) -> None:
-    model = fitted.model
+    model, problem = fitted.model, source.problem
     names = problem.encoding.feature_names
     labels = row_labels(model, problem.targets)
     covariates = covariates_of(model, len(names))
@@ -57,7 +49,7 @@ def write_results(
     if fitted.cv is not None:
         write_scores(folder, fitted.path.alphas, fitted.cv.path_scores_)
         write_cv_quality(folder, fitted.cv.cv_quality_, quality_labels(fitted.cv.cv_quality_, problem.targets))
-        if not isinstance(problem, ChunkedProblem):
+        if source.has_rows:
             write_out_of_fold(folder, fitted.cv, problem)
     empty = model.null_objective_
     folder.write_json(
@@ -71,10 +63,11 @@ def write_results(
             "converged": bool(fitted.converged),
         },
     )
-    null = null_of(model, problem)
-    quality = learnt_quality(model, problem)
+    # machines on a graph penalise their intercepts, too: they have no null model
+    null = source.null_model(model) if isinstance(model, PathEstimator) else None
+    quality = source.quality(model)
     if null is not None:
-        quality = beside_null(quality, learnt_quality(null, problem).values, covariates)
+        quality = beside_null(quality, source.quality(null).values, covariates)
     tasks = labels if len(labels) == len(quality.rows) else [str(label) for label in model.tasks_.tolist()]
     write_quality(folder, quality, tasks)
     told = problem.targets if len(problem.targets) > 1 else [str(label) for label in getattr(model, "tasks_", [])]
@@ -85,30 +78,13 @@ def write_results(
     if file_tasks(config):
         given = config.get("task_name", [])
         facts |= {"files": True, "task_name": given[0] if len(given) == 1 and PART in given[0] else None}
-        facts |= {"lacking": problem.lacking} if not isinstance(problem, ChunkedProblem) else {}
+        facts |= {"lacking": problem.lacking}
     save_model(
         folder,
         SavedModel(
             model, kind.name, problem.encoding, problem.fill, problem.targets, task_column(config), facts, null
         ),
     )
-
-
-def null_of(model: Any, problem: Problem) -> Any:
-    """The null model of the rows; None for machines on a graph, which penalise their intercepts, too."""
-    if not isinstance(model, PathEstimator):
-        return None
-    if isinstance(problem, ChunkedProblem):
-        return null_of_moments(model, problem.moments)
-    return fit_null(model, problem.X, problem.y, problem.task, problem.sample_weight, offset=problem.offset)
-
-
-def learnt_quality(model: Any, problem: Problem) -> FitQuality:
-    """How well each task is fitted."""
-    if isinstance(problem, ChunkedProblem):
-        return quality_of(model, problem)
-    given = (problem.X, problem.y, problem.task, problem.sample_weight)
-    return task_quality(model, *given, offset=problem.offset, where="the rows learnt from")
 
 
 def unseen_lines(folder: RunFolder, quality: Any) -> list[str]:
@@ -132,26 +108,13 @@ SCALES = {
 }
 
 
-def comparable_strengths(model: Any, coef: np.ndarray, problem: Problem) -> np.ndarray:
+def comparable_strengths(model: Any, coef: np.ndarray, source: Source) -> np.ndarray:
     """Lengths of the features' coefficients, where the fit has standardised per standard deviation of the column."""
     strength = np.linalg.norm(coef, axis=0)
     if getattr(model, "standardize", False):
         chosen = np.flatnonzero(strength)
-        if isinstance(problem, ChunkedProblem):
-            strength[chosen] *= problem.moments.deviations()[chosen]
-        else:
-            columns = problem.X.take(chosen) if isinstance(problem.X, Storage) else problem.X[:, chosen]
-            strength[chosen] *= deviations(columns)
+        strength[chosen] *= source.deviations(chosen)
     return strength
-
-
-def deviations(X: Any) -> np.ndarray:
-    """Standard deviations of columns."""
-    if not scipy.sparse.issparse(X):
-        return np.std(X, axis=0, dtype=np.float64)
-    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(squares - means**2, 0.0))
 
 
 def beside(n_covariates: int) -> str:
@@ -160,12 +123,12 @@ def beside(n_covariates: int) -> str:
 
 
 def summary(
-    folder: RunFolder, kind: ModelKind, fitted: Fitted, problem: Problem, seconds: float
+    folder: RunFolder, kind: ModelKind, fitted: Fitted, source: Source, seconds: float
 ) -> list[str]:
     """A few lines for stdout."""
-    model = fitted.model
+    model, problem = fitted.model, source.problem
     coef, _ = coefficient_rows(model)
-    strength = comparable_strengths(model, coef, problem)
+    strength = comparable_strengths(model, coef, source)
     covariates = covariates_of(model, coef.shape[1])
     chosen = np.setdiff1d(np.flatnonzero(strength), covariates)
     names = problem.encoding.feature_names
@@ -199,6 +162,5 @@ def summary(
         f"objective {model.objective_:.6g}, at most {model.dual_gap_:.1e} above the optimum{relative}"
     )
     if not fitted.converged:
-        rows = "; --chunk-rows 0 goes on with the rows themselves" if isinstance(problem, ChunkedProblem) else ""
-        lines.append(f"NOT CONVERGED: the gap above is true, but larger than --tol asks for{rows}")
+        lines.append(f"NOT CONVERGED: the gap above is true, but larger than --tol asks for{source.advice}")
     return lines

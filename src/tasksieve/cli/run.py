@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,20 @@ import numpy as np
 from ..fitted.checkpoint import FolderStore, checkpoint
 from ..fitted.progress import watch
 from ..fitted.scales import ScaleWarning
-from ..runs import ModelKind, RunFolder
+from ..runs import ModelKind, RunError, RunFolder
 from ..runs.folder import CERTIFICATE, DATA, PIECES
-from ..tables.chunked import ChunkedProblem
-from .background import InBackground
-from .chunked import decide_chunks, read_chunked
-from .cluster import add_names, connected, is_store, read_store, store_digest
 from .config import check_config, decide_config
-from .data import Problem, data_digest, describe_data, read_problem, refuse_other_data
-from .defaults import add_parameters, said_by_default
+from .defaults import add_default, add_parameters, said_by_default
 from .estimators import make_estimator
-from .exits import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
-from .files import expand_tables, title
+from .exit_codes import INTERRUPTED, NOT_CONVERGED, OK, TERMINATED, State, UsageError, say
+from .files import expand_tables
 from .folders import begin, choose_folder, held
-from .genotypes import has_genotypes, read_genotypes
+from .messages import in_words
 from .options import command_line, split_given
 from .progress import Display, caught_warnings, working
 from .report import REPORT, report_writer, write_run_report
-from .spoken import spoken
+from .source import Source
+from .sources import source_kind
 
 
 @dataclass
@@ -50,10 +45,14 @@ class Job:
     call: dict[str, Any]
     kind: ModelKind
     estimator: Any
-    problem: Problem
+    source: Source
     display: Display
     seconds: dict[str, float] = field(default_factory=dict)
     warned: list[str] = field(default_factory=list)
+
+    @property
+    def problem(self) -> Any:
+        return self.source.problem
 
     @property
     def quiet(self) -> bool:
@@ -69,7 +68,7 @@ class Job:
         self.seconds[part] = time.perf_counter() - started
         self.display.close()
         for warning in said:
-            words = in_words(warning, self.problem.encoding.feature_names)
+            words = warning_in_words(warning, self.problem.encoding.feature_names)
             if words not in self.warned:
                 self.warned.append(words)
                 self.display.note(f"warning: {words}")
@@ -119,10 +118,10 @@ class LoggedPieces(FolderStore):
         self.display.log(f"{name}: finished")
 
 
-def in_words(warning: Warning, names: Sequence[str]) -> str:
-    """A warning of the library in the words of the command line."""
+def warning_in_words(warning: Warning, names: Sequence[str]) -> str:
+    """A warning of the library, with options for parameters and columns by their names."""
     if not isinstance(warning, ScaleWarning):
-        return spoken(str(warning))
+        return in_words(warning)
     return (
         f"columns differ in scale: {names[warning.largest]!r} varies {warning.ratio:.2g} times as much as "
         f"{names[warning.smallest]!r}, and features of small scale are selected last; without --as-is units do not "
@@ -138,7 +137,6 @@ def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Call
     - `work`: Computes, writes the results, and says with which code to leave.
     """
     asked, call = split_given(given)
-    State.debug = bool(call.get("debug"))
     if tables:
         asked["table"] = expand_tables(tables, asked.get("format"))
     if "out" not in call:
@@ -151,43 +149,27 @@ def carry_out(command: str, tables: list[str], given: dict[str, Any], work: Call
         return resume_finished(folder, bool(call.get("report", True)), quiet)
     if call.get("report", True):
         report_writer()  # find out now, not after hours
-    store = is_store(config)
-    if store:
-        add_names(config)
     kind = check_config(config)
     os.environ["TASKSIEVE_NUM_THREADS"] = str(config["threads"])
 
-    with connected(call.get("cluster"), store):
+    with source_kind(config).connected(call.get("cluster")):
         return read_and_work(config, call, kind, folder, work)
 
 
 def read_and_work(
     config: dict[str, Any], call: dict[str, Any], kind: ModelKind, folder: RunFolder, work: Callable[[Job], int]
 ) -> int:
-    """Read the table, begin the run (or go on with it), and do the work."""
+    """Read the data, begin the run (or go on with it), and do the work."""
     resume, overwrite, quiet = (bool(call.get(name)) for name in ("resume", "overwrite", "quiet"))
     began = time.perf_counter()
-    store, genotypes = is_store(config), has_genotypes(config)
-    chunks = None if store or genotypes else decide_chunks(config, kind, bool(call.get("save_problem")))
-    problem: Problem | None = None
-    classes = False
-    named = "genotypes" if genotypes else title(config["table"])
-    with working(f"reading {named}{' in chunks' if chunks else ''}", quiet):
-        beside = InBackground(partial(data_digest, config)) if chunks is not None and config["threads"] > 1 else None
-        if genotypes:
-            problem, classes = read_genotypes(config, kind)
-        elif store:
-            problem, classes = read_store(config, kind)
-        elif chunks is not None:
-            problem = read_chunked(config, chunks)
-        if problem is None:
-            problem, classes = read_problem(kind, config)
-        if store:
-            digest = store_digest(problem)
-        else:
-            digest = data_digest(config) if beside is None else beside.result()
+    source = source_kind(config).open(config, kind, bool(call.get("save_problem")))
+    with working(f"reading {source.title}{'' if source.has_rows else ' in chunks'}", quiet):
+        source = source.read()
+        digest = source.digest()
     seconds = {"read": time.perf_counter() - began}
-    estimator = make_estimator(config, kind, problem, classes)
+    for key, value in source.decided.items():
+        add_default(config, key, value)
+    estimator = make_estimator(config, kind, source)
     add_parameters(config, estimator)
     with held(folder, overwrite, quiet, PIECES, CERTIFICATE) as display:
         resumed = resume and folder.begun
@@ -195,11 +177,33 @@ def read_and_work(
             refuse_other_data(folder, digest)
         reproduce = command_line(config, str(folder.path), lambda key: said_by_default(config, key))
         begin(folder, config, ("resumed: " if resumed else "begun: ") + reproduce, display)
-        describe_data(folder, config, problem, digest, reproduce)
-        notes = [chunks.words] if chunks is not None and chunks.words and isinstance(problem, ChunkedProblem) else []
-        for note in [*notes, *problem.notes]:
+        describe_data(folder, source, digest, reproduce)
+        for note in [*source.notes, *source.problem.notes]:
             display.note(f"note: {note}")
-        return work(Job(folder, config, call, kind, estimator, problem, display, seconds))
+        return work(Job(folder, config, call, kind, estimator, source, display, seconds))
+
+
+def refuse_other_data(folder: RunFolder, digest: str) -> None:
+    if (folder / DATA).is_file() and folder.read_json(DATA).get("sha256") != digest:
+        raise RunError(
+            "--resume: the table (or the graph) has changed since the run was begun; --overwrite starts anew"
+        )
+
+
+def describe_data(folder: RunFolder, source: Source, digest: str, reproduce: str) -> None:
+    """Write what is known of the data before the fit."""
+    problem = source.problem
+    data: dict[str, Any] = {
+        "name": source.title,
+        "sha256": digest,
+        "table_rows": problem.n_rows,
+        "rows": problem.n_used,
+        "features": problem.n_features,
+        "tasks": len(problem.tasks),
+        "notes": list(problem.notes),
+        "reproduce": reproduce,
+    }
+    folder.write_json(DATA, data)
 
 
 def resume_finished(folder: RunFolder, report: bool, quiet: bool) -> int:

@@ -22,11 +22,11 @@ from ..runs.stream_history import Looks
 from ..runs.stream_run import ESTIMATORS, MEASURES, load_online
 from ..tables import TableError, table_format
 from ..tables.chunks import STREAMED, ChunkReader
-from .exits import OK, UsageError
+from .exit_codes import OK, UsageError
 from .folders import begin, choose_folder, held, refuse_other_options
+from .messages import in_words
 from .progress import Display, caught_warnings
 from .report import REPORT, report_writer, write_run_report
-from .spoken import spoken
 
 
 def run_stream(config: dict[str, Any], params: dict[str, Any], call: dict[str, Any]) -> int:
@@ -165,7 +165,7 @@ def learn(
         model.save(folder / STREAM)
     looks.end()
     for warning in said:
-        display.note(f"warning: {spoken(str(warning))}")
+        display.note(f"warning: {in_words(warning)}")
     notes = [f"{reader.n_dropped} rows left out for missing values"] if reader.n_dropped else []
     for note in notes:
         display.note(f"note: {note}")
@@ -183,7 +183,7 @@ def learn(
             "feature_names": reader.feature_names,
             "tasks": len(labels),
             "libsvm": reader.format == "libsvm",
-            "notes": [*notes, *map(str, said)],
+            "notes": [*notes, *map(in_words, said)],
             "reproduce": command_line(config, str(folder.path)),
         },
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runs.registry import ModelKind
-from .exits import UsageError
+from .exit_codes import UsageError
 from .options import BY_KEY
 
 STABILITY_OPTIONS = ("pairs", "pfer", "threshold", "per_half", "assumption", "small_tasks", "permutations")

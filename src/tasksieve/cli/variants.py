@@ -11,7 +11,6 @@ from ..genotypes import score_lines
 from ..report.rows import coefficient_rows, row_labels
 from ..runs.folder import SCORE, VARIANTS
 from ..tables import write_table
-from .genotypes import GenotypeProblem
 from .results import Fitted
 from .run import Job
 
@@ -24,7 +23,7 @@ def write_variants(job: Job, fitted: Fitted, probabilities: Array | None) -> Non
     - `probabilities` (array of shape (d,)): Of being selected on a half of the people.
     """
     problem = job.problem
-    if not isinstance(problem, GenotypeProblem):
+    if not job.source.genotypes:
         return
     X, model = problem.X, fitted.model
     coef, _ = coefficient_rows(model)

@@ -6,20 +6,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import verify as verifier
 from ..runs import RunError, RunFolder
 from ..runs.folder import CONFIG, PROOF, STREAM
 from ..tables import TableError
 from ..tables.frames import PACKED
-from .cluster import is_store, read_store
 from .config import check_config
-from .data import read_problem, row_arguments
-from .exits import OK, say
+from .exit_codes import OK, say
 from .files import Tables, expand_tables
 from .progress import working
 from .run_claims import compare_run
+from .sources import source_kind
 
 NOT_PROVED, UNREADABLE = 1, 2
 
@@ -103,11 +100,9 @@ def _read(
 
 
 def _as_fitted(config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    kind, store = check_config(config), is_store(config)
-    problem, _ = read_store(config, kind) if store else read_problem(kind, config)
-    found = {name: values for name, values in row_arguments(problem).items() if name != "groups"}
-    X = np.asarray(problem.X.array[...]) if store else problem.X
-    return {"X": X, "y": problem.y, **found}, problem.encoding.feature_names
+    source = source_kind(config)(config, check_config(config)).read()
+    found = {"X": source.matrix, "y": source.problem.y, **source.problem.row_arguments(groups=False)}
+    return found, source.problem.encoding.feature_names
 
 
 class _Lines:

@@ -9,7 +9,7 @@ from typing import Any
 from ..runs import RunError
 from ..tables import write_table
 from ..tables.write import WRITTEN, table_bytes
-from .exits import UsageError
+from .exit_codes import UsageError
 
 
 def refuse_file(flag: str, file: str | None) -> None:

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..fitted.arguments import check_number
+from ..messages import Message, ParameterError, value_error
 
 Assumption = Literal["none", "unimodal", "r-concave"]
 ASSUMPTIONS: tuple[str, ...] = get_args(Assumption)
@@ -152,10 +153,11 @@ def complete_levels(
     if math.isnan(found):
         raise ValueError(_no_bound(n_features, n_pairs, q, halves, assumption))
     if pfer is not None and found > pfer:
-        raise ValueError(
-            f"q={q}, threshold={share:g} and pfer={pfer:g} do not go together: under assumption={assumption!r} up to "
-            f"{found:.4g} false selections are to be expected. Lower q, raise the threshold, or raise pfer to at least "
-            f"{found:.4g}."
+        raise value_error(
+            "{q=}, {threshold=:g} and {pfer=:g} do not go together: under {assumption=!r} up to {found:.4g} false "
+            "selections are to be expected. Lower {q}, raise the threshold, or raise {pfer} to at least "
+            "{found:.4g}.",
+            q=q, threshold=share, pfer=pfer, assumption=assumption, found=found,
         )
     return Levels(q, halves, share, found, all_bounds(n_features, q, halves, n_pairs))
 
@@ -167,9 +169,7 @@ def all_bounds(n_features: int, q: int, halves: int, n_pairs: int) -> dict[str, 
 
 def check_assumption(assumption: Any) -> None:
     if assumption not in ASSUMPTIONS:
-        raise ValueError(
-            f"The 'assumption' parameter must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {assumption!r}."
-        )
+        raise ParameterError("assumption", f"must be one of {', '.join(map(repr, ASSUMPTIONS))}", assumption)
 
 
 def halves_of(threshold: float, n_pairs: int) -> int:
@@ -178,9 +178,12 @@ def halves_of(threshold: float, n_pairs: int) -> int:
     # 0.55 * 100 is 55.00000000000001: a plain ceil would ask for one half too many
     found = math.ceil(round(2 * n_pairs * float(threshold), 8))
     if found <= n_pairs or found > 2 * n_pairs:
-        raise ValueError(
-            f"The 'threshold' parameter must be above 1/2, where the bounds begin, and at most 1; got {threshold!r}. "
-            f"With n_pairs={n_pairs} the smallest is {(n_pairs + 1) / (2 * n_pairs):g}."
+        smallest = (n_pairs + 1) / (2 * n_pairs)
+        raise ParameterError(
+            "threshold",
+            "must be above 1/2, where the bounds begin, and at most 1",
+            threshold,
+            Message("With {n_pairs=} the smallest is {smallest:g}.", n_pairs=n_pairs, smallest=smallest),
         )
     return found
 
@@ -264,9 +267,11 @@ def _roots(last: np.ndarray, mean: float, r: float) -> np.ndarray:
 def _check_q(q: Any, n_features: int) -> None:
     check_number(q, "q", low=1, closed=True, integer=True)
     if q >= n_features:
-        raise ValueError(
-            f"The 'q' parameter must be smaller than the number of penalised features (or groups), {n_features}, of "
-            f"which it is selected on each half; got {q}."
+        raise ParameterError(
+            "q",
+            f"must be smaller than the number of penalised features (or groups), {n_features}, of which it is selected "
+            "on each half",
+            q,
         )
 
 
@@ -280,9 +285,10 @@ def _largest_q(n_features: int, n_pairs: int, halves: int, pfer: float, assumpti
         least, share = bound(n_features, 1, halves, n_pairs, assumption), halves / (2 * n_pairs)
         if math.isnan(least):
             raise ValueError(_no_bound(n_features, n_pairs, 1, halves, assumption))
-        raise ValueError(
-            f"pfer={pfer:g} is too small for threshold={share:g} under assumption={assumption!r}: already q=1 feature "
-            f"a half allows {least:.4g} false selections. Raise pfer to at least {least:.4g}, or raise the threshold."
+        raise value_error(
+            "{pfer=:g} is too small for {threshold=:g} under {assumption=!r}: already {q=} feature a half allows "
+            "{least:.4g} false selections. Raise {pfer} to at least {least:.4g}, or raise the threshold.",
+            pfer=pfer, threshold=share, assumption=assumption, q=1, least=least,
         )
     low, high = 1, n_features
     while high - low > 1:
@@ -298,22 +304,28 @@ def _smallest_halves(n_features: int, n_pairs: int, q: int, pfer: float, assumpt
     least = bound(n_features, q, 2 * n_pairs, n_pairs, assumption)
     if math.isnan(least):
         raise ValueError(_no_bound(n_features, n_pairs, q, 2 * n_pairs, assumption))
-    raise ValueError(
-        f"pfer={pfer:g} cannot be had with q={q} under assumption={assumption!r}: even features selected on every half "
-        f"(threshold 1) may include {least:.4g} false ones. Lower q, or raise pfer to at least {least:.4g}."
+    raise value_error(
+        "{pfer=:g} cannot be had with {q=} under {assumption=!r}: even features selected on every half (threshold "
+        "1) may include {least:.4g} false ones. Lower {q}, or raise {pfer} to at least {least:.4g}.",
+        pfer=pfer, q=q, assumption=assumption, least=least,
     )
 
 
-def _no_bound(n_features: int, n_pairs: int, q: int, halves: int, assumption: str) -> str:
+def _no_bound(n_features: int, n_pairs: int, q: int, halves: int, assumption: str) -> Message:
     """Why there is no bound, and which way to move."""
-    words = f"There is no bound under assumption={assumption!r} for q={q} of {n_features} features, "
-    words += f"threshold={halves / (2 * n_pairs):g} and n_pairs={n_pairs}: "
-    if assumption == "r-concave":
-        return words + f"the threshold must be above q / {n_features}. Lower q, or raise the threshold."
-    if n_pairs < 2:
-        return words + "it needs at least 2 pairs. Raise n_pairs, or use assumption='none'."
-    if q > n_features / math.sqrt(3):
-        return words + f"q may be at most {int(n_features / math.sqrt(3))}. Lower it, or use assumption='none'."
-    square = (q / n_features) ** 2
+    largest, square = int(n_features / math.sqrt(3)), (q / n_features) ** 2
     least = max(0.5 + 1.0 / n_pairs, min(0.5 + square, 0.5 + 0.5 / n_pairs + 0.75 * square))
-    return words + f"the threshold must be at least {least:.4g}. Raise it, lower q, or use assumption='none'."
+    other = Message("use {assumption=!r}", assumption="none")
+    if assumption == "r-concave":
+        way = Message("the threshold must be above {q} / {n}. Lower {q}, or raise the threshold.", n=n_features)
+    elif n_pairs < 2:
+        way = Message("it needs at least 2 pairs. Raise {n_pairs}, or {other}.", other=other)
+    elif q > n_features / math.sqrt(3):
+        way = Message("{q} may be at most {largest}. Lower it, or {other}.", largest=largest, other=other)
+    else:
+        raised = "the threshold must be at least {least:.4g}. Raise it, lower {q}, or {other}."
+        way = Message(raised, least=least, other=other)
+    return Message(
+        "There is no bound under {assumption=!r} for {q=} of {n} features, {threshold=:g} and {n_pairs=}: {way}",
+        assumption=assumption, q=q, n=n_features, threshold=halves / (2 * n_pairs), n_pairs=n_pairs, way=way,
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from ..fitted.deal import read_seed
 from ..fitted.progress import carried, reporter, unwatched
 from ..graph.hashing import read_strings
 from ..linear.row_folds import IDLE, sketch
+from ..messages import ParameterError, value_error
 from ..tasks import TaskData, placed, read_tasks, some_of
 from ..tasks.named import takes_named_tasks
 from .comparison import Comparison, Differences
@@ -223,7 +224,7 @@ class _Plan:
         check_number(cv, "cv", low=3, closed=True, integer=True)
         check_number(level, "level", low=0, closed=False)
         if level >= 1:
-            raise ValueError(f"The 'level' parameter must be below 1, 0.9 say; got {level!r}.")
+            raise ParameterError("level", "must be below 1, 0.9 say", level)
         shared = cv_sibling(model, "compare")
         n_inner = inner_folds(shared, "compare")
         shared._check_parameters()
@@ -293,9 +294,11 @@ def _refuse_small(data: TaskData, nest: NestedFolds, outer: Array, n_folds: int,
             if len(lost):
                 code = int(lost[0] > 0) if data.class_counts is None else int(lost[0])
                 name = data.classes_of(t)[code : code + 1].tolist()[0]
-                raise ValueError(
-                    f"groups: all rows of class {name!r} of task {names[t]!r} are in one fold, and could not be "
-                    "learned without it. Use fewer folds, or leave the task out."
+                raise value_error(
+                    "{groups}: all rows of class {name!r} of task {task!r} are in one fold, and could not be "
+                    "learned without it. Use fewer folds, or leave the task out.",
+                    name=name,
+                    task=names[t],
                 )
     if found:
         name, count = found[0]

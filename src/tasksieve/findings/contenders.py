@@ -19,6 +19,7 @@ from ..graph.solver import LOSSES
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.null_model import fit_null
 from ..losses import Loss
+from ..messages import either, value_error
 from ..tasks import TaskLabels, kind_of, stack_rows, to_numpy
 from .cv_sibling import for_one_task, with_classes
 
@@ -148,9 +149,12 @@ class Contenders:
         """All rows, task after task."""
         first = self._parts[0][0]
         if self._labels.shared and getattr(first, "nbytes", 0) * self._labels.n_tasks > STACKED_BYTES:
-            raise ValueError(
-                f"X: one model for all rows needs the shared matrix {self._labels.n_tasks} times, which is more than "
-                f"{STACKED_BYTES >> 30} GiB: leave that model out with pooled=False."
+            raise value_error(
+                "{X}: one model for all rows needs the shared matrix {n_tasks} times, which is more than {size} "
+                "GiB{how}",
+                n_tasks=self._labels.n_tasks,
+                size=STACKED_BYTES >> 30,
+                how=either(": leave that model out with pooled=False.", "."),
             )
         blocks = [part for part, _ in self._parts]
         labels = [np.asarray(own) for _, own in self._parts]

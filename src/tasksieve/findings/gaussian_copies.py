@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from sklearn.covariance import ledoit_wolf
 
+from ..messages import ParameterError
 from .canonical import Canonical
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ class GaussianCopies:
         self._means = [block.mean(axis=0) for block in self._blocks]
         if isinstance(covariance, str):
             if covariance != "shrunk":
-                raise ValueError(f"The 'covariance' parameter must be 'shrunk' or an array; got {covariance!r}.")
+                raise ParameterError("covariance", "must be 'shrunk' or an array", covariance)
             self._sizes = [_deviations(block) for block in self._blocks]
             root = self._pooled(count)
         else:
@@ -98,7 +99,7 @@ def read_covariance(covariance: Any, count: int) -> Array:
     try:
         found = np.array(covariance, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"The 'covariance' parameter must be 'shrunk' or an array of numbers: {error}.") from error
+        raise ParameterError("covariance", f"must be 'shrunk' or an array of numbers: {error}") from error
     if found.shape != (count, count):
         raise ValueError(f"covariance has shape {found.shape}, but X has {count} features: give ({count}, {count}).")
     if not np.all(np.isfinite(found)) or not np.allclose(found, found.T, rtol=1e-8, atol=0.0):

@@ -12,6 +12,7 @@ from ..fitted.arguments import check_number
 from ..fitted.deal import read_seed
 from ..fitted.progress import reporter
 from ..linear.path_solver import alpha_of
+from ..messages import value_error
 from ..tasks import TaskData, read_groups, some_of
 from ..tasks.named import takes_named_tasks
 from .canonical import Canonical, canonical
@@ -213,7 +214,8 @@ def _by_groups(
     for rows in members.values():  # in the order of their first rows, which is canonical
         kinds.setdefault(tuple((k, len(part)) for k, part in rows.items()), []).append(rows)
     if max(len(part) for part in own.rows) > 1 and len(members) == 1:
-        raise ValueError(f"groups: all rows belong to {some_of(names.tolist())}; it takes two groups to permute them.")
+        some = some_of(names.tolist())
+        raise value_error("{groups}: all rows belong to {some}; it takes two groups to permute them.", some=some)
 
     found = []
     for kind, alike in kinds.items():

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from ..fitted.arguments import check_choice, check_number, feature_names
 from ..losses import Loss, RowLoss
+from ..messages import ParameterError
 from ..tasks import TaskData, placed
 from ..tasks.named import takes_named_tasks
 from .columns import Columns
@@ -177,7 +178,7 @@ def split_inference(
     """
     check_number(level, "level", low=0, closed=False, high=1.0)
     if level == 1.0:
-        raise ValueError("The 'level' parameter must be below 1: an interval that always covers has no end.")
+        raise ParameterError("level", "must be below 1: an interval that always covers has no end")
     check_choice(small_tasks, "small_tasks", ("error", "drop"))
     if isinstance(model, type) or not (hasattr(model, "_read_with") and hasattr(model, "_loss_of")):
         name = model.__name__ if isinstance(model, type) else type(model).__name__

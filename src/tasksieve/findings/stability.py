@@ -20,6 +20,7 @@ from ..fitted.progress import reporter
 from ..linear.base import PathEstimator
 from ..linear.cross_validation import PathEstimatorCV
 from ..linear.path_solver import RowSolver
+from ..messages import Message
 from ..plotting import stability_curves
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -358,8 +359,13 @@ class StabilitySelection(MetaEstimatorMixin, FeatureSelector):
         n_open = sum(entries.n_open for entries in self._entries)
         if n_open:
             warn(
-                f"{n_open} values on the paths of the halves did not reach tol={model.tol:g} within "
-                f"max_iter={model.max_iter}: raise max_iter, or tol, of the estimator.",
+                Message(
+                    "{n_open} values on the paths of the halves did not reach {tol=:g} within {max_iter=}: raise "
+                    "{max_iter}, or {tol}, of the estimator.",
+                    n_open=n_open,
+                    tol=model.tol,
+                    max_iter=model.max_iter,
+                ),
                 ConvergenceWarning,
             )
 

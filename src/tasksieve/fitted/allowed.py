@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..complex_numbers import refuse_complex
+from ..messages import ParameterError
 from .arguments import check_choice, check_device, check_number
 from .deal import read_seed
 from .held_out import read_scorer
@@ -20,7 +21,7 @@ from .held_out import read_scorer
 def check_switch(value: Any, name: str) -> None:
     """Refuse what is neither True nor False: other values would be taken for one of them in silence."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"The {name!r} parameter must be True or False; got {value!r}.")
+        raise ParameterError(name, "must be True or False", value)
 
 
 def check_numbers(value: Any, name: str, words: str) -> None:
@@ -29,7 +30,7 @@ def check_numbers(value: Any, name: str, words: str) -> None:
     try:
         np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"The {name!r} parameter must be {words}; got {value!r}.") from None
+        raise ParameterError(name, f"must be {words}", value) from None
 
 
 def check_verbose(value: Any, name: str) -> None:
@@ -64,7 +65,7 @@ def check_class_weight(value: Any, name: str) -> None:
     if isinstance(value, Mapping):
         check_numbers(list(value.values()), name, words)
     elif value is not None and not (isinstance(value, str) and value == "balanced"):
-        raise ValueError(f"The {name!r} parameter must be {words}; got {value!r}.")
+        raise ParameterError(name, f"must be {words}", value)
 
 
 def check_seed(value: Any, name: str) -> None:
@@ -84,12 +85,12 @@ def check_name(value: Any, name: str) -> None:
     try:
         hash(value)
     except TypeError:
-        raise ValueError(f"The {name!r} parameter must be the name of a feature, a word say; got {value!r}.") from None
+        raise ParameterError(name, "must be the name of a feature, a word say", value) from None
 
 
 def check_hasher(value: Any, name: str) -> None:
     if value is not None and not hasattr(value, "source"):
-        raise ValueError(f"The {name!r} parameter must be None or a WeightedDegreeHasher; got {value!r}.")
+        raise ParameterError(name, "must be None or a WeightedDegreeHasher", value)
 
 
 def check_share(value: Any, name: str) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from ..design import thread_count
 from ..design.device.machine import read_device
+from ..messages import ParameterError, value_error
 from ..places import row_name
 from ..tasks import TaskData, first_matrix, refuse_masked_or_complex, some_of
 from ..user_warnings import warn
@@ -62,9 +63,7 @@ def check_number(
     numeric = isinstance(value, Integral if integer else Real) and value is not True and value is not False
     if not numeric or not low <= value <= high or value == np.inf or (value == low and not closed):
         bound = f"{'>=' if closed else '>'} {low:g}" + (f" and <= {high:g}" if high < np.inf else "")
-        raise ValueError(
-            f"The {name!r} parameter must be {'an integer' if integer else 'a number'} {bound}; got {value!r}."
-        )
+        raise ParameterError(name, f"must be {'an integer' if integer else 'a number'} {bound}", value)
 
 
 def check_jobs(value: Any, name: str) -> None:
@@ -72,9 +71,7 @@ def check_jobs(value: Any, name: str) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value == 0:
-        raise ValueError(
-            f"The {name!r} parameter must be None or a whole number other than 0 (-1: all processors); got {value!r}."
-        )
+        raise ParameterError(name, "must be None or a whole number other than 0 (-1: all processors)", value)
 
 
 def check_device(device: Any) -> None:
@@ -82,7 +79,7 @@ def check_device(device: Any) -> None:
     if device is None:
         return
     if not isinstance(device, str) and not hasattr(device, "type"):  # told without torch, which may not be there
-        raise ValueError(f"The 'device' parameter must be None or name a device, such as 'cuda'; got {device!r}.")
+        raise ParameterError("device", "must be None or name a device, such as 'cuda'", device)
     read_device(device)
 
 
@@ -93,7 +90,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[Any]) -> None:
     except TypeError:  # an array, a list: nothing that is a choice
         known = False
     if not known:
-        raise ValueError(f"The {name!r} parameter must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+        raise ParameterError(name, f"must be one of {', '.join(map(repr, allowed))}", value)
 
 
 def read_several(value: Any, name: str) -> list[Any]:
@@ -102,7 +99,7 @@ def read_several(value: Any, name: str) -> list[Any]:
         return [value]
     values = list(value)
     if not values:
-        raise ValueError(f"The {name!r} parameter is an empty list: give a number, or several to compare.")
+        raise ParameterError(name, "is an empty list: give a number, or several to compare")
     return values
 
 
@@ -117,7 +114,7 @@ def check_l1(l1: Any) -> None:
     except (TypeError, ValueError):
         factors = np.full((1, 1), np.nan)
     if factors.ndim != 1 or not np.all(np.isfinite(factors)) or np.any(factors < 0):
-        raise ValueError("The 'l1' parameter must be a number >= 0, or one such number per feature.")
+        raise ParameterError("l1", "must be a number >= 0, or one such number per feature")
 
 
 def default_grid(alpha_max: float, n_alphas: int, eps: float) -> np.ndarray:
@@ -139,7 +136,7 @@ def given_grid(alphas: Any) -> np.ndarray:
     except (TypeError, ValueError):
         grid = np.empty(0)
     if not len(grid) or not np.all(np.isfinite(grid)) or grid[-1] <= 0:
-        raise ValueError("alphas must be one or more positive numbers.")
+        raise value_error("{alphas} must be one or more positive numbers.")
     return grid
 
 
@@ -197,9 +194,12 @@ def refuse_negative(data: TaskData) -> None:
     if data.form in ("list", "shared"):
         row = i - int(data.offsets[t])
     task = "" if data.form == "single" else f" of task {data.tasks.tolist()[t]!r}"
-    raise ValueError(
-        f"y: counts must not be negative; {row_name(row)}{task} is {data.y[i]:g}. Leave such rows out (NaN "
-        "is a label that is not observed), or choose another loss."
+    raise value_error(
+        "{y}: counts must not be negative; {row}{of_task} is {count:g}. Leave such rows out (NaN is a label that "
+        "is not observed), or choose another loss.",
+        row=row_name(row),
+        of_task=task,
+        count=data.y[i],
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..messages import ParameterError
+
 NEVER = -1  # the fold of rows that are never held out: nothing would be left to learn from
 
 
@@ -28,9 +30,8 @@ def read_seed(random_state: Any) -> int:
         seed = int(random_state)
         if 0 <= seed < 2**32:
             return seed
-    raise ValueError(
-        "The 'random_state' parameter must be None, an integer from 0 to 2**32 - 1, or a generator of random numbers; "
-        f"got {random_state!r}."
+    raise ParameterError(
+        "random_state", "must be None, an integer from 0 to 2**32 - 1, or a generator of random numbers", random_state
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ..messages import Message, ParameterError, either, value_error
 from ..tasks import TaskLabels, read_groups, some_of, to_numpy
 from ..user_warnings import warn
 from .deal import NEVER, deal_groups, deal_rows, read_seed
@@ -125,9 +126,14 @@ def _read_cv(cv: Any) -> Any:
         return int(cv)
     word = isinstance(cv, str | bytes)  # which has a method split, and is iterable
     if whole or word or not (hasattr(cv, "split") or isinstance(cv, (ShuffledFolds, ConsecutiveFolds, Iterable))):
-        raise ValueError(
-            "The 'cv' parameter must be an integer >= 2 (n_splits, the number of folds), a splitter, or an iterable of "
-            f"(train, test) pairs of row indices; got {cv!r}."
+        raise ParameterError(
+            "cv",
+            Message(
+                "must be an integer >= 2 ({n_splits}the number of folds){others}",
+                n_splits=either("n_splits, "),
+                others=either(", a splitter, or an iterable of (train, test) pairs of row indices"),
+            ),
+            cv,
         )
     return cv
 
@@ -149,27 +155,36 @@ def _dealt(
         fold = deal_rows(sample.offsets, classes, sample.observed, n_folds, seed)
         missing = np.setdiff1d(np.arange(n_folds), fold)
         if len(missing):
-            raise ValueError(
-                f"cv={n_folds} is too many folds for n_samples={int(sample.observed.sum())} in these tasks: fold "
-                f"{missing[0]} would hold out no row."
+            rows = int(sample.observed.sum())
+            raise value_error(
+                "{cv=} is too many folds for {rows} in these tasks: fold {fold} would hold out no row.",
+                cv=n_folds,
+                rows=either(f"n_samples={rows}", f"{rows} rows"),
+                fold=missing[0],
             )
         return fold, f"{n_folds} folds, shuffled within tasks{stratified}, seed {seed}"
     names, codes = named
     flat = labels.flatten_rows(codes)
     seen, own = np.unique(flat[sample.observed], return_inverse=True)
     if len(seen) < n_folds:
-        raise ValueError(
-            f"groups has {len(seen)} different label(s) with observed rows, and cv={n_folds} folds need at least one "
-            "each: use fewer folds, or smaller groups."
+        raise value_error(
+            "{groups} has {n_groups} different label(s) with observed rows, and {cv=} folds need at least one "
+            "each: use fewer folds, or smaller groups.",
+            n_groups=len(seen),
+            cv=n_folds,
         )
     of_group = deal_groups(sample.strata[sample.observed], own, n_folds, seed)
     n_free = int(np.count_nonzero(of_group != NEVER))
     if n_free < n_folds:
         kind = "task" if sample.classes is None else "class of a task"
-        raise ValueError(
-            f"groups: only {n_free} of {len(seen)} groups can be held out in cv={n_folds} folds; each other one holds "
-            f"all rows of a {kind}, which could not be learned without it. Use smaller groups, fewer folds, or leave "
-            "such tasks out."
+        raise value_error(
+            "{groups}: only {n_free} of {n_groups} groups can be held out in {cv=} folds; each other one holds all "
+            "rows of a {kind}, which could not be learned without it. Use smaller groups, fewer folds, or leave "
+            "such tasks out.",
+            n_free=n_free,
+            n_groups=len(seen),
+            cv=n_folds,
+            kind=kind,
         )
     fold = np.full(len(flat), NEVER)
     fold[sample.observed] = of_group[own]
@@ -188,8 +203,14 @@ def _warn_never_held_out(sample: Sample, fold: np.ndarray, groups: np.ndarray, n
     if found:
         shown = some_of([task for task, _ in found])
         warn(
-            f"groups: {len(found)} task(s) are never held out ({shown}): all their rows are of one group "
-            f"(task {found[0][0]!r}: {found[0][1]!r}), and without it they could not be learned.",
+            Message(
+                "{groups}: {n} task(s) are never held out ({shown}): all their rows are of one group (task {task!r}: "
+                "{group!r}), and without it they could not be learned.",
+                n=len(found),
+                shown=shown,
+                task=found[0][0],
+                group=found[0][1],
+            ),
         )
 
 
@@ -301,9 +322,12 @@ def _refuse_useless(folds: list[Weights], labels: TaskLabels, whole_tasks: bool)
     for f, (train, test) in enumerate(folds):
         empty = np.flatnonzero(observed & (np.bincount(task, weights=train, minlength=n_tasks) <= 0))
         if len(empty) and (not whole_tasks or not train.any()):
-            raise ValueError(
-                f"cv: fold {f} leaves task {labels.tasks[empty[:1]].tolist()[0]!r} without an observed row to learn "
-                "from. Use a splitter that splits within tasks (TaskKFold), fewer folds, or drop the task."
+            raise value_error(
+                "{cv}: fold {fold} leaves task {task!r} without an observed row to learn from. Use {splitter}fewer "
+                "folds, or drop the task.",
+                fold=f,
+                task=labels.tasks[empty[:1]].tolist()[0],
+                splitter=either("a splitter that splits within tasks (TaskKFold), "),
             )
         if not test.any():
-            raise ValueError(f"cv: fold {f} holds out no observed row.")
+            raise value_error("{cv}: fold {fold} holds out no observed row.", fold=f)

@@ -14,6 +14,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
+from ..messages import ParameterError
+
 
 @dataclass(frozen=True)
 class HeldOutTask:
@@ -35,9 +37,11 @@ def read_scorer(scoring: Any) -> Callable[..., float] | None:
     if scoring is None or callable(scoring):
         return scoring
     if not isinstance(scoring, str):
-        raise ValueError(
-            "The 'scoring' parameter must be None, the name of a scorer of scikit-learn ('accuracy', "
-            f"'neg_mean_absolute_error'), or a callable scorer(estimator, X, y); got {scoring!r}."
+        raise ParameterError(
+            "scoring",
+            "must be None, the name of a scorer of scikit-learn ('accuracy', 'neg_mean_absolute_error'), or a callable "
+            "scorer(estimator, X, y)",
+            scoring,
         )
     try:
         return get_scorer(scoring)

@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..losses import Loss, as_loss
+from ..messages import value_error
 from ..plotting import coefficient_map
 from ..tasks import (
     TaskData,
@@ -303,9 +304,9 @@ class TaskLinearModel(SelectingModel):
     def _read_offset(self, offset: Any, data: TaskData) -> np.ndarray:
         """As flat vectors over samples lie."""
         if data.class_counts is not None:
-            raise ValueError(
-                "offset: with more than two classes one number per row would change nothing, all classes being shifted "
-                "alike. Leave it out."
+            raise value_error(
+                "{offset}: with more than two classes one number per row would change nothing, all classes being "
+                "shifted alike. Leave it out."
             )
         return read_offset(offset, data)
 

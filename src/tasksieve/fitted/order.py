@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..messages import Message, either
 from ..tasks import some_of
 from ..user_warnings import warn
 
@@ -54,11 +55,17 @@ def warn_of_order(
             strongest = max(strongest, float(errors))
     if found:
         warn(
-            f"y depends on the order of the rows in {len(found)} task(s) ({some_of(found)}; lag-1 autocorrelation up "
-            f"to {strongest:.0f} standard errors), and each fold is a stretch of consecutive rows, unlike those that "
-            "it is predicted from: the losses may be far from those of new rows. Shuffle the rows or the folds "
-            f"(KFold({len(held_out)}, shuffle=True)), or pass groups where related rows lie together. Where later rows "
-            "are to be predicted from earlier ones, this is as it should be.",
+            Message(
+                "{y} depends on the order of the rows in {n} task(s) ({some}; lag-1 autocorrelation up to "
+                "{strongest:.0f} standard errors), and each fold is a stretch of consecutive rows, unlike those that "
+                "it is predicted from: the losses may be far from those of new rows. Shuffle the rows or the folds"
+                "{how}, or pass {groups} where related rows lie together. Where later rows are to be predicted from "
+                "earlier ones, this is as it should be.",
+                n=len(found),
+                some=some_of(found),
+                strongest=strongest,
+                how=either(f" (KFold({len(held_out)}, shuffle=True))"),
+            ),
             OrderWarning,
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from .matrix import Genotypes, task_order
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +54,7 @@ def filter_variants(
     limits = {"geno": geno, "maf": maf, "task_geno": task_geno, "task_maf": task_maf}
     given = {name: check_part(value, name) for name, value in limits.items() if value is not None}
     if task is None and ("task_geno" in given or "task_maf" in given):
-        raise ValueError("task_geno and task_maf need task, the task of each person (or several cohorts).")
+        raise value_error("{task_geno} and {task_maf} need {task}, the task of each person (or several cohorts).")
     _, offsets = task_order(X.n_rows, task)
     sizes = np.diff(offsets)
     reason = np.zeros(X.n_variants, dtype=np.int8)

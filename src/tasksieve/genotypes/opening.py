@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from .alleles import ambiguous_variants, match_variants, repeated_variants
 from .cohort import Cohort, open_cohort
 from .files import BedFile
@@ -72,7 +73,7 @@ def without_holes(X: Genotypes, mind: float) -> tuple[Genotypes, Array]:
     """Without people who have a larger part of missing calls; and flags of those who stay."""
     few = X.holes_by_person() <= check_part(mind, "mind") * X.n_variants
     if not few.any():
-        raise ValueError(f"mind={mind}: everybody has a larger part of missing calls.")
+        raise value_error("{mind=}: everybody has a larger part of missing calls.", mind=mind)
     left = X.with_people(np.flatnonzero(few))
     left.dropped["people with missing calls (mind)"] = int(np.count_nonzero(~few))
     return left, few

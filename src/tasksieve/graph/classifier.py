@@ -10,6 +10,7 @@ import numpy as np
 from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification
+from ..messages import value_error
 from ..tasks import TaskLabels, observed_classes
 from ..tasks.named import takes_named_tasks
 from .cross_validation import GraphModelCV
@@ -185,7 +186,7 @@ class GraphSVC(TaskClassification, GraphModel):
         present, y = labels.weights > 0, labels.y
         classes = observed_classes(labels)
         if classes is None:
-            raise ValueError("y mixes labels that cannot be sorted (numbers and strings, say).")
+            raise value_error("{y} mixes labels that cannot be sorted (numbers and strings, say).")
         if len(classes) == 2:
             self.classes_ = classes
             return [_signs(y == classes[1], present)]
@@ -222,7 +223,7 @@ class GraphSVC(TaskClassification, GraphModel):
             share = np.count_nonzero(total) * total
             factor = np.divide(total.sum(), share, out=np.ones(len(classes)), where=total > 0)
         else:
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {rule!r}.")
+            raise value_error("{class_weight} must be a dict, 'balanced' or None, got {rule!r}.", rule=rule)
         return factor[code]
 
     def __sklearn_tags__(self) -> Any:

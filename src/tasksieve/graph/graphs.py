@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..messages import value_error
 from ..tasks import read_graph
 
 
@@ -298,9 +299,11 @@ def similarity_of(weights: np.ndarray, strength: float) -> tuple[np.ndarray, np.
     try:
         inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(coupling), np.eye(len(weights)))
     except (ValueError, scipy.linalg.LinAlgError) as error:
-        raise ValueError(
-            f"graph_strength = {strength:g} times the weights of graph (up to {weights.max():g}) is beyond what double "
-            "precision can invert: lower graph_strength."
+        raise value_error(
+            "{graph_strength} = {strength:g} times the weights of {graph} (up to {largest:g}) is beyond what "
+            "double precision can invert: lower {graph_strength}.",
+            strength=strength,
+            largest=weights.max(),
         ) from error
     inverse = (inverse + inverse.T) / 2
     return coupling, np.ascontiguousarray(np.where(inverse > 0, inverse, 0.0))

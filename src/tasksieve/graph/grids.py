@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..fitted.arguments import check_number
+from ..messages import ParameterError
 from ..tasks import refuse_masked_or_complex
 from .reading import GraphData
 
@@ -57,5 +58,5 @@ def _increasing(values: Any, name: str, positive: bool) -> np.ndarray:
         grid = np.empty(0)
     if not len(grid) or not np.all(np.isfinite(grid)) or grid[0] < 0 or (positive and grid[0] == 0):
         whole = " or how many of them are wanted" if positive else ""
-        raise ValueError(f"The {name!r} parameter must be one or more numbers {bound}{whole}; got {values!r}.")
+        raise ParameterError(name, f"must be one or more numbers {bound}{whole}", values)
     return grid

@@ -15,6 +15,7 @@ from ..fitted.deal import read_seed
 from ..fitted.model import FittedModel
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
+from ..messages import Message, either, estimator_name, value_error
 from ..tasks import TaskLabels, label_array, read_labels, read_stacked, some_of
 from ..tasks.named import takes_named_tasks
 from ..user_warnings import warn
@@ -94,7 +95,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         found = labels.tasks.tolist()
         if self.graph is None:
             if self.graph_tasks is not None:
-                raise ValueError("graph_tasks names the rows of graph, but graph is None.")
+                raise value_error("{graph_tasks} names the rows of {graph}, but {graph} is None.")
             n_tasks = len(found)
             return labels.tasks, np.arange(n_tasks), np.zeros((n_tasks, n_tasks))
         weights, names = read_graph(self.graph)
@@ -106,9 +107,12 @@ class GraphModel(CertifiedMachine, GraphRows):
                 )
             names = np.asarray(self.graph_tasks).tolist()
             if len(names) != n_tasks or len(set(names)) != n_tasks:
-                raise ValueError(
-                    f"graph_tasks must name each of the {n_tasks} rows of graph once; it has {len(names)} names, "
-                    f"{len(set(names))} of them different."
+                raise value_error(
+                    "{graph_tasks} must name each of the {n_tasks} rows of {graph} once; it has {n} names, "
+                    "{different} of them different.",
+                    n_tasks=n_tasks,
+                    n=len(names),
+                    different=len(set(names)),
                 )
         if names is None:
             whole = all(isinstance(name, int) and not isinstance(name, bool) for name in found)
@@ -133,7 +137,7 @@ class GraphModel(CertifiedMachine, GraphRows):
         source, rows = self._read_source(X)
         labels = read_labels(rows, y, task, sample_weight, targets=self._raw_targets, allow_empty=True)
         if not np.any(labels.weights > 0):
-            raise ValueError("No row is left to fit: every label is missing or has zero sample_weight.")
+            raise value_error("No row is left to fit: every label is missing or has zero {sample_weight}.")
         targets = self._encode(labels)
         tasks, place, graph = self._read_graph(labels)
         self._remember_features(X if self.hasher is None else source.text, source.shape[1])
@@ -281,17 +285,25 @@ class GraphModel(CertifiedMachine, GraphRows):
         if worst.converged:
             return
         if worst.floored:
-            words = (
-                f"{type(self).__name__} is certified to {worst.gap / worst.null:.1e} of the objective at W = 0, "
-                f"not tol={self.tol:g}: the rounding of double precision is in the way, more iterations will not "
-                "help. Subtract large means from the columns of X (and from y), or raise tol."
+            words = Message(
+                "{model} is certified to {relative:.1e} of the objective at W = 0, not {tol=:g}: the rounding of "
+                "double precision is in the way, more iterations will not help. Subtract large means from the columns "
+                "of {X} (and from {y}), or raise {tol}.",
+                model=estimator_name(self),
+                relative=worst.gap / worst.null,
+                tol=self.tol,
             )
         else:
-            words = (
-                f"{type(self).__name__} did not reach tol={self.tol:g} within max_iter={self.max_iter}: dual gap "
-                f"{worst.gap:.3e}, relative gap {worst.gap / max(worst.null, 1e-300):.3e}. The gap is a true bound on "
-                "the distance to the optimum; raise max_iter, or tol if that is enough. Features of very different "
-                "scales slow the descent: scale them (sklearn.preprocessing.StandardScaler)."
+            words = Message(
+                "{model} did not reach {tol=:g} within {max_iter=}: dual gap {gap:.3e}, relative gap {relative:.3e}. "
+                "The gap is a true bound on the distance to the optimum; raise {max_iter}, or {tol} if that is enough. "
+                "Features of very different scales slow the descent: scale them{how}.",
+                model=estimator_name(self),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                gap=worst.gap,
+                relative=worst.gap / max(worst.null, 1e-300),
+                how=either(" (sklearn.preprocessing.StandardScaler)"),
             )
         warn(words, ConvergenceWarning)
 

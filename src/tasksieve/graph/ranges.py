@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import Message, value_error
 from .solver import GraphProblem, StringSource
 
 LARGEST = 1000.0  # powers of two
@@ -16,16 +17,20 @@ def refuse_costs(C: float, cost: np.ndarray, weights: np.ndarray) -> None:
     """Products of C and weights that are infinite, or zero where the weight is not."""
     if np.all(np.isfinite(cost)) and np.all((cost > 0) == (weights > 0)):
         return
-    raise ValueError(
-        f"C = {C:g} times sample_weight (up to {float(np.max(weights)):g}) leaves the range of double precision: "
-        "bring C and sample_weight to ordinary sizes."
+    raise value_error(
+        "{C} = {cost:g} times {sample_weight} (up to {largest:g}) leaves the range of double precision: bring {C} "
+        "and {sample_weight} to ordinary sizes.",
+        cost=C,
+        largest=float(np.max(weights)),
     )
 
 
 def refuse_scaling(scaling: float) -> None:
     if not SMALLEST <= 2.0 * _log(scaling) <= 0.5 * LARGEST:
-        raise ValueError(
-            f"intercept_scaling = {scaling:g} is too large or too small: its square must be a number of ordinary size."
+        raise value_error(
+            "{intercept_scaling} = {scaling:g} is too large or too small: its square must be a number of ordinary "
+            "size.",
+            scaling=scaling,
         )
 
 
@@ -47,10 +52,13 @@ def refuse_ranges(problem: GraphProblem) -> None:
     fits = fits and cost + 2.0 * x <= LARGEST and (null == 0.0 or SMALLEST <= _log(null) <= LARGEST)
     if fits:
         return
-    name, log = max((("X", x), ("y", target), ("C times sample_weight", cost)), key=lambda one: abs(one[1]))
-    raise ValueError(
-        f"{name} is {_words(log)}: squares of products of X, y, C and sample_weight leave the "
-        f"range of double precision. Bring {name} to ordinary sizes."
+    sizes = (("{X}", x), ("{y}", target), ("{C} times {sample_weight}", cost))
+    name, log = max(sizes, key=lambda one: abs(one[1]))
+    raise value_error(
+        "{name} is {size}: squares of products of {X}, {y}, {C} and {sample_weight} leave the range of double "
+        "precision. Bring {name} to ordinary sizes.",
+        name=Message(name),
+        size=_words(log),
     )
 
 

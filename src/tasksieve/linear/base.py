@@ -34,6 +34,7 @@ from ..fitted.predicting import TaskClassification, TaskRegression
 from ..fitted.progress import reporter
 from ..fitted.restore import DataFacts
 from ..fitted.scoring import accuracy, mean_over_tasks, r2
+from ..messages import Message, estimator_name, value_error
 from ..path.follow import PathSolution
 from ..path.problem import Problem
 from ..proof.certificate import Certificate
@@ -238,17 +239,19 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
     def _problem(self, data: TaskData, n_threads: int | None = None) -> Problem:
         feature_weights = read_feature_weights(self.feature_weights, data.n_features)
         if self.positive and feature_weights is not None and not np.all(feature_weights):
-            raise ValueError(
-                "positive=True cannot be combined with feature_weights of 0: coefficients that are never penalised "
-                "are eliminated before the solve and cannot be constrained. Give them a small weight instead."
+            raise value_error(
+                "{positive=} cannot be combined with {feature_weights} of 0: coefficients that are never penalised "
+                "are eliminated before the solve and cannot be constrained. Give them a small weight instead.",
+                positive=True,
             )
         free = np.empty(0, dtype=np.int64) if feature_weights is None else np.flatnonzero(feature_weights == 0)
         if len(free):
             data.refuse_not_finite()  # unpenalised columns are used before their norms are known
         weights = self._row_weights(data)
         if not np.all(np.isfinite(weights)) or (data.task_weights_rule is not None and not weights.any()):
-            raise ValueError(
-                "task_weights times sample_weight leaves the range of double precision: divide them by a constant."
+            raise value_error(
+                "{task_weights} times {sample_weight} leaves the range of double precision: divide them by a "
+                "constant."
             )
         beside = data.known is not None and data.class_counts is None  # codes of classes have no units
         units = Units.of(self._member, data.y - data.known if beside else data.y, weights)
@@ -322,7 +325,9 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         if counts is None:
             return graph
         if isinstance(data.classes, list):
-            raise ValueError("task_graph: neighbours must have the same classes, and here tasks have different ones.")
+            raise value_error(
+                "{task_graph}: neighbours must have the same classes, and here tasks have different ones."
+            )
         return np.kron(graph, np.eye(int(counts[0])))
 
     def _warn_dependent(self, design: Design, data: TaskData) -> None:
@@ -436,16 +441,26 @@ class PathEstimator(CertifiedModel, TaskLinearModel):
         relative = worst / solution.null_objective if solution.null_objective > 0 else np.inf
         limits = [point.limit for point in open_points]
         if all(limits):  # no iteration would help
-            words = (
-                f"{type(self).__name__} is certified to {relative:.1e} of the objective at W = 0{several}, not to "
-                f"tol={self.tol:g}: {limits[-1]}."
+            words = Message(
+                "{model} is certified to {relative:.1e} of the objective at W = 0{several}, not to {tol=:g}: {limit}.",
+                model=estimator_name(self),
+                relative=relative,
+                several=several,
+                tol=self.tol,
+                limit=limits[-1],
             )
         else:
-            words = (
-                f"{type(self).__name__} did not reach tol={self.tol:g} in {spent} iterations{several} "
-                f"(max_iter={self.max_iter}): "
-                f"dual gap {worst / self._unit(data):.3e}, relative gap {relative:.3e}. The gap is a true bound on the "
-                "distance to the optimum; raise max_iter, or tol if that is enough."
+            words = Message(
+                "{model} did not reach {tol=:g} in {spent} iterations{several} ({max_iter=}): dual gap {gap:.3e}, "
+                "relative gap {relative:.3e}. The gap is a true bound on the distance to the optimum; raise "
+                "{max_iter}, or {tol} if that is enough.",
+                model=estimator_name(self),
+                tol=self.tol,
+                spent=spent,
+                several=several,
+                max_iter=self.max_iter,
+                gap=worst / self._unit(data),
+                relative=relative,
             )
         warn(words, ConvergenceWarning)
 

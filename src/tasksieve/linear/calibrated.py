@@ -13,6 +13,7 @@ from ..fitted.arguments import check_choice, read_several
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss
+from ..messages import ParameterError
 from ..path.calibrated import PUBLISHED
 from ..path.follow import PathSolution
 from ..path.problem import Problem
@@ -178,9 +179,7 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
     def _check_alpha(self) -> None:
         if not (isinstance(self.alpha, str) and self.alpha == "universal"):
             if isinstance(self.alpha, str):
-                raise ValueError(
-                    f"The 'alpha' parameter must be a number > 0 or 'universal'; got {self.alpha!r}."
-                )
+                raise ParameterError("alpha", "must be a number > 0 or 'universal'", self.alpha)
             check_number(self.alpha, "alpha", low=0, closed=False)
 
     def _chosen_alpha(self, data: TaskData, problem: Problem) -> float:
@@ -216,9 +215,10 @@ class CalibratedMultiTaskLasso(_CalibratedRegression, PathEstimator):
         check_number(self.l2, "l2", low=0, closed=True)
         check_choice(self.solver, "solver", _SOLVERS)
         if self.screening not in _SCREENING:
-            raise ValueError(
-                f"The 'screening' parameter must be one of {', '.join(map(repr, _SCREENING))}: {self.screening!r} "
-                "holds for the squared loss only."
+            raise ParameterError(
+                "screening",
+                f"must be one of {', '.join(map(repr, _SCREENING))}: {self.screening!r} holds for the squared loss "
+                "only",
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss
+from ..messages import ParameterError
 from ..penalties import RowPenalty
 from .base import PathEstimator, TaskClassification
 from .cross_validation import PathEstimatorCV
@@ -26,9 +27,10 @@ class AnyClassification(TaskClassification, AnyMembers):
     def _check_members(self) -> None:
         super()._check_members()
         if self._member.labels != "signs":
-            raise ValueError(
-                f"The 'loss' parameter is the {self._member.label}, whose labels are {self._member.labels}: a "
-                "classifier needs a loss of signs, -1 and +1."
+            raise ParameterError(
+                "loss",
+                f"is the {self._member.label}, whose labels are {self._member.labels}: a classifier needs a loss of "
+                "signs, -1 and +1",
             )
 
     def __sklearn_tags__(self) -> Any:

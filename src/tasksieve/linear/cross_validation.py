@@ -22,6 +22,7 @@ from ..fitted.measures import measure_of
 from ..fitted.parameters import CROSS_VALIDATED, Parameter, check_common
 from ..fitted.path import RegularizationPath
 from ..fitted.quality import HeldOutQuality
+from ..messages import Message
 from ..plotting import score_curve
 from ..tasks import TaskData
 from ..tasks.named import takes_named_tasks
@@ -183,8 +184,14 @@ class PathEstimatorCV(CertifiedModel, TaskLinearModel):
             return None
         if n_open:
             warn(
-                f"{n_open} of {sum(found.n_scored) * n_folds} solutions in the folds did not reach "
-                f"fold_tol={fold_models[0].tol:g} within max_iter={models[0].max_iter}: raise max_iter or fold_tol.",
+                Message(
+                    "{n_open} of {total} solutions in the folds did not reach {fold_tol=:g} within {max_iter=}: raise "
+                    "{max_iter} or {fold_tol}.",
+                    n_open=n_open,
+                    total=sum(found.n_scored) * n_folds,
+                    fold_tol=fold_models[0].tol,
+                    max_iter=models[0].max_iter,
+                ),
                 ConvergenceWarning,
             )
         if source.unsure > _UNSURE:

@@ -19,6 +19,7 @@ from ..fitted.quality import HeldOutQuality
 from ..fitted.restore import DataFacts
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
+from ..messages import ParameterError
 from ..path.policy import Kind, choose_for_data
 from ..path.sums import Unusable
 from ..tasks import (
@@ -158,7 +159,7 @@ class ComparesMoments(PathEstimatorCV):
             if not np.any(held.totals > 0.0):
                 raise ValueError(f"fold {f} holds out no observed row: use fewer folds.")
         if self.scoring is not None:
-            raise ValueError("The 'scoring' parameter needs rows: moments know squared errors only.")
+            raise ParameterError("scoring", "needs rows: moments know squared errors only")
         names = getattr(moments, "feature_names_in_", None)
         chosen = self._choose(SumFolds(solvers, gathered, str(moments.form), moments.folds_in_words, names))
         assert chosen is not None

@@ -11,6 +11,7 @@ from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
 from ..losses import Loss, as_loss
 from ..members import LOSSES, PENALTIES, Registry
+from ..messages import Message, ParameterError, either
 from ..penalties import RowPenalty, as_penalty
 from .base import PathEstimator, TaskLinearModel, check_number
 from .cross_validation import PathEstimatorCV
@@ -90,9 +91,10 @@ class AnyMembers(TaskLinearModel):
             raise _unknown(PENALTIES, "a tasksieve.penalties.RowPenalty", self.penalty, PENALTIES.offered())
 
 
-def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ValueError:
+def _unknown(registry: Registry[Any], other: str, given: Any, names: Iterable[str]) -> ParameterError:
     listed = ", ".join(map(repr, names))
-    return ValueError(f"The {registry.word!r} parameter must be one of {listed} or {other}; got {given!r}.")
+    words = Message("must be one of {listed}{other}", listed=listed, other=either(f" or {other}"))
+    return ParameterError(registry.word, words, given)
 
 
 class _AnyRegression(LinkedRegression, AnyMembers):

@@ -12,6 +12,7 @@ import scipy.sparse
 from ..complex_numbers import refuse_complex
 from ..fitted.arguments import check_number
 from ..losses import Loss, as_loss
+from ..messages import value_error
 from ..penalties import RowPenalty
 from ..proof.certificate import Certificate
 from ..proof.claims import certify
@@ -178,7 +179,7 @@ def grade(
     }  # fmt: skip
     classes = as_loss(loss).of_classes()
     if class_weight is not None and not classes:
-        raise ValueError("class_weight is for losses of classes; this one is of numbers.")
+        raise value_error("{class_weight} is for losses of classes; this one is of numbers.")
     model: Any = (
         MultiTaskClassifier(loss, penalty, class_weight=class_weight, **options)
         if classes
@@ -256,7 +257,8 @@ def _read(coef: Any, intercept: Any, statement: Statement, fit_intercept: bool, 
         raise ValueError(f"intercept[{int(np.argmin(np.isfinite(constants)))}] is not finite.")
     if positive and (rows < 0.0).any():
         t, j = np.argwhere(rows < 0.0)[0]
-        raise ValueError(f"coef[{t}, {j}] is {rows[t, j]:g}, but positive=True allows none below 0.")
+        found = f"coef[{t}, {j}] is {rows[t, j]:g}"
+        raise value_error("{found}, but {positive=} allows none below 0.", found=found, positive=True)
     if not fit_intercept and constants.any():
-        raise ValueError("intercept must be 0 (or None) with fit_intercept=False.")
+        raise value_error("intercept must be 0 (or None) with {fit_intercept=}.", fit_intercept=False)
     return np.ascontiguousarray(rows.T), constants

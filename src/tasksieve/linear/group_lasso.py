@@ -8,6 +8,7 @@ import numpy as np
 
 from ..fitted.documented import documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..messages import value_error
 from ..penalties import L21, Groups, RowPenalty, SparseGroup
 from .base import PathEstimator, TaskLinearModel, TaskRegression
 from .cross_validation import PathEstimatorCV
@@ -29,7 +30,9 @@ class _OnGroups(TaskRegression, TaskLinearModel):
         if self.feature_groups is not None:
             return Groups(self.feature_groups, self.inside, mix=self.mix, weights=self.group_weights)
         if self.group_weights not in ("sqrt", None):
-            raise ValueError("group_weights need feature_groups; weights of single features are feature_weights.")
+            raise value_error(
+                "{group_weights} need {feature_groups}; weights of single features are {feature_weights}."
+            )
         Groups([0], self.inside, mix=self.mix).check(1)
         return SparseGroup(self.mix, 1.0 - self.mix) if self.inside == "entries" else L21()
 

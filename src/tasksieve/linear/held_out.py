@@ -19,6 +19,7 @@ from ..fitted.held_out import read_scorer, score_or_nan
 from ..fitted.measures import Measure
 from ..fitted.quality import HeldOutQuality
 from ..losses import Loss
+from ..messages import value_error
 from ..tasks import TaskData
 
 # Entries of X packed at a time to predict held-out rows.
@@ -49,9 +50,10 @@ class Judge:
         found = self.by_task(data, weights, points)
         known = ~np.isnan(found)
         if not known.any(axis=0).all():
-            raise ValueError(
-                f"scoring={self._scoring!r} is not defined for the held-out rows of any task in a fold (one class "
-                "only, or too few rows): use fewer folds, or another score."
+            raise value_error(
+                "{scoring=!r} is not defined for the held-out rows of any task in a fold (one class only, or too "
+                "few rows): use fewer folds, or another score.",
+                scoring=self._scoring,
             )
         return -np.sum(np.where(known, found, 0.0), axis=0) / known.sum(axis=0)
 

@@ -24,6 +24,7 @@ from ..fitted.parameters import (
     table,
 )
 from ..losses import Loss
+from ..messages import estimator_name, value_error
 from ..penalties import Sorted
 from ..places import row_name
 from ..tasks import (
@@ -271,8 +272,9 @@ class ManyClasses(ClassifierMixin):
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         name = type(self).__name__
         if task is not None:
-            raise ValueError(
-                f"{name} has one matrix for all classes: drop task, or fit one model for each task."
+            raise value_error(
+                "{model} has one matrix for all classes: drop {task}, or fit one model for each task.",
+                model=estimator_name(self),
             )
         if is_task_list(X):
             raise ValueError(f"{name} takes one matrix X, not a list of matrices: stack them with np.vstack.")
@@ -289,8 +291,10 @@ class ManyClasses(ClassifierMixin):
         check_classification_targets(labels.y[seen])
         classes = np.unique(labels.y[seen])
         if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes[0]!r}): {name} needs rows of at least two classes to learn from."
+            raise value_error(
+                "{y} has one class only ({only!r}): {model} needs rows of at least two classes to learn from.",
+                only=classes[0],
+                model=estimator_name(self),
             )
         codes = np.zeros(rows)
         codes[seen] = np.searchsorted(classes, labels.y[seen])
@@ -311,7 +315,7 @@ class ManyClasses(ClassifierMixin):
         bad = np.argwhere(~np.isfinite(np.broadcast_to(known, shape)))
         if len(bad):
             where = f"{row_name(bad[0][0])}, class {data.classes.tolist()[bad[0][1]]!r}"
-            raise ValueError(f"offset is not finite in {where}: offsets must be finite numbers.")
+            raise value_error("{offset} is not finite in {where}: offsets must be finite numbers.", where=where)
         return np.broadcast_to(known, shape).T.ravel()
 
     def _path_rows(self, data: TaskData) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..fitted.answers import Answer, available_if
 from ..fitted.arguments import check_choice, check_l1
 from ..fitted.documented import DATA, PREDICTIONS, ROWS, documented
 from ..fitted.parameters import PathCVOptions, PathOptions, keep_parameters
+from ..messages import Message, ParameterError
 from ..penalties import SparseGroup
 from ..proof.prove import Proof
 from ..tasks import TaskData, like
@@ -56,11 +57,10 @@ class _EitherLoss(TaskLinearModel):
         check_number(self.group, "group", low=0, closed=True)
         check_l1(self.l1)
         if self.class_weight is not None and self.loss != "logistic":
-            raise ValueError("The 'class_weight' parameter is for loss='logistic'.")
+            raise ParameterError("class_weight", Message("is for {loss=!r}", loss="logistic"))
         if self.group == 0 and not np.all(np.asarray(self.l1) > 0):
-            raise ValueError(
-                "With group=0 the 'l1' parameter must be positive: else features are not penalised."
-            )
+            unpenalised = Message("must be positive with {group=}: else features are not penalised", group=0)
+            raise ParameterError("l1", unpenalised)
 
     def _read(self, X: Any, y: Any, task: Any, sample_weight: Any) -> TaskData:
         if self.loss == "logistic" and task is None:

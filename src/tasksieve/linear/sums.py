@@ -12,6 +12,7 @@ from ..fitted.arguments import kernel_threads
 from ..fitted.progress import reporter
 from ..fitted.scales import SMALL_TYPES
 from ..losses import Squared
+from ..messages import value_error
 from ..path.gram import PATIENCE
 from ..path.policy import Choice, Facts, Kind, choose_for_data
 from ..path.sums import SumProblem, Unusable
@@ -73,7 +74,9 @@ def penalty_of(model: Any, facts: Any) -> SparseGroup:
         )
     weights = read_feature_weights(model.feature_weights, facts.n_features)
     if weights is not None and model.positive and not np.all(weights):
-        raise ValueError("positive=True cannot be combined with feature_weights of 0: give them a small weight.")
+        raise value_error(
+            "{positive=} cannot be combined with {feature_weights} of 0: give them a small weight.", positive=True
+        )
     fixed = options.pop("fixed_ridge", 0.0) * model._unit(facts)
     known = np.ones(facts.n_features) if weights is None else weights
     return penalty.on(known, facts.n_tasks, positive=model.positive, fixed_ridge=fixed, **options)

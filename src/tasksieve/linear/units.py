@@ -18,6 +18,7 @@ import numpy as np
 
 from ..design import Design
 from ..losses import Loss
+from ..messages import value_error
 
 _ORDINARY = 100  # exponents up to this need no care: fourth powers, and sums of them, stay inside the range
 _LARGEST = 960  # of objectives and coefficients
@@ -44,9 +45,10 @@ class Units:
             return cls()
         f = loss.degree * exponent
         if abs(f) > _LARGEST:
-            raise ValueError(
-                f"y: entries are as large as {np.max(np.abs(y[weights > 0.0])):.0e}, and the objective made of them "
-                "is outside the range of double precision. Divide y by a constant."
+            raise value_error(
+                "{y}: entries are as large as {largest:.0e}, and the objective made of them is outside the range "
+                "of double precision. Divide {y} by a constant.",
+                largest=np.max(np.abs(y[weights > 0.0])),
             )
         return cls(0, exponent, f)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from ..design import Design, Samples
+from ..messages import either, value_error
 from .base import UNIT, DataLoss, Evaluation, Loss, gamma
 from .multinomial_tasks import CONFIDENT, MultinomialTasks
 
@@ -55,9 +56,10 @@ class _MultinomialOnData(DataLoss):
     def __init__(self, design: Design, y: Array, offset: Array | None = None) -> None:
         super().__init__(design)
         if design.n_nuisance > int(design.fit_intercept):
-            raise ValueError(
-                "features that are never penalised (feature_weights of 0) cannot be had with the multinomial loss: "
-                "give them a small weight"
+            raise value_error(
+                "features that are never penalised{how} cannot be had with the multinomial loss: give them a small "
+                "weight",
+                how=either(" (feature_weights of 0)"),
             )
         several = len(design.blocks) > 2
         self.name = "multinomial, several tasks" if several else "multinomial"

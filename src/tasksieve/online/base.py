@@ -19,6 +19,7 @@ from ..fitted.model import SelectingModel
 from ..fitted.parameters import check_common
 from ..fitted.progress import reporter
 from ..fitted.state import LinearState
+from ..messages import Message, ParameterError, value_error
 from ..tasks import is_task_list, label_array
 from ..tasks.named import takes_named_tasks
 from .memory import completed
@@ -127,11 +128,11 @@ class OnlineLinearModel(SelectingModel):
         if not self._automatic:
             check_number(self.gamma, "gamma", low=0, closed=True)
         elif self.gamma != "auto":
-            raise ValueError(f"The 'gamma' parameter must be 'auto' or a number >= 0; got {self.gamma!r}.")
+            raise ParameterError("gamma", "must be 'auto' or a number >= 0", self.gamma)
         check_number(self.l2, "l2", low=0, closed=True)
         check_number(self.enhanced, "enhanced", low=0, closed=True)
         if not self._automatic and self.gamma == 0 and self.l2 == 0:
-            raise ValueError("The 'gamma' parameter must be > 0 unless there is a ridge (l2 > 0).")
+            raise ParameterError("gamma", Message("must be > 0 unless there is a ridge ({l2} > 0)"))
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.missing, "missing", MISSING)
         check_choice(self.loss, "loss", self._losses)
@@ -447,9 +448,10 @@ class OnlineLinearModel(SelectingModel):
         counts = np.bincount(seen, minlength=len(self._labels))
         for label in batch.tasks or []:
             if counts[self._codes[label]] == 0:
-                raise ValueError(
-                    f"task {label!r} has no rows: each of its labels is missing in y or has zero sample_weight. "
-                    "Leave the task out, or give it at least one observed label."
+                raise value_error(
+                    "task {task!r} has no rows: each of its labels is missing in {y} or has zero {sample_weight}. "
+                    "Leave the task out, or give it at least one observed label.",
+                    task=label,
                 )
 
     # -- learning from single rows ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from ..tasks import label_array, refuse_real_numbers
 
 
@@ -18,7 +19,7 @@ def read_label(label: Any) -> Any:
         if label != label:
             return None
         if label in (np.inf, -np.inf):
-            raise ValueError("y is infinite.")
+            raise value_error("{y} is infinite.")
         refuse_real_numbers(np.array([label]))
     return label
 
@@ -55,9 +56,11 @@ class ClassRegister:
             self.all.sort()
         except TypeError as error:
             self.all.remove(label)
-            raise ValueError(
-                f"y mixes labels of different kinds: {label!r} beside {self.all[0]!r}. Write all of them one way, as "
-                "words say."
+            raise value_error(
+                "{y} mixes labels of different kinds: {one!r} beside {other!r}. Write all of them one way, as "
+                "words say.",
+                one=label,
+                other=self.all[0],
             ) from error
         return True
 

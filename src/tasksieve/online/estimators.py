@@ -11,6 +11,7 @@ from ..fitted.answers import available_if
 from ..fitted.arguments import warn_column
 from ..fitted.parameters import keep_parameters
 from ..fitted.predicting import TaskClassification, TaskRegression, gives_probabilities
+from ..messages import either, value_error
 from .base import OnlineLinearModel, locked
 from .certify import CertifyMixin
 from .classes import ClassRegister, read_label
@@ -391,9 +392,10 @@ class OnlineMultiTaskClassifier(TaskClassification, CertifyMixin, StreamMixin, O
     def _check_batch(self, batch: RowBatch) -> None:
         super()._check_batch(batch)
         if len(self._classes.all) == 1:
-            raise ValueError(
-                f"y has one class only ({self._classes.all[0]!r}): a classifier needs two classes. With partial_fit "
-                "the second one may come later."
+            raise value_error(
+                "{y} has one class only ({only!r}): a classifier needs two classes.{later}",
+                only=self._classes.all[0],
+                later=either(" With partial_fit the second one may come later."),
             )
         self._classes.classes(self._labels)
 

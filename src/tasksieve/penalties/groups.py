@@ -20,6 +20,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from ..complex_numbers import refuse_complex
+from ..messages import either, value_error
 from ..screening.ball import rejects, sphere_norms, zero_entries
 from .base import REJECT, BlockForm, RowPenalty, row_norms
 
@@ -336,10 +337,11 @@ def read_feature_groups(groups: Any) -> tuple[Array, Array]:
         return _read_mapping(groups)
     labels = np.asarray(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if labels.ndim != 1 or any(isinstance(label, list | tuple | set | np.ndarray) for label in labels[:1]):
-        raise ValueError(
-            "Feature groups (feature_groups, or labels of Groups) must be one label per feature, or a mapping from "
-            "names to lists of features; got "
-            f"{'an array of shape ' + str(labels.shape) if labels.ndim != 1 else 'a list of lists'}."
+        raise value_error(
+            "Feature groups{where} must be one label per feature, or a mapping from names to lists of features; "
+            "got {what}.",
+            where=either(" (feature_groups, or labels of Groups)"),
+            what=f"an array of shape {labels.shape}" if labels.ndim != 1 else "a list of lists",
         )
     missing = np.flatnonzero([label is None or label != label for label in labels.tolist()])
     if len(missing):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import verify
+from ..messages import Message, value_error
 from ..user_warnings import warn
 from .certificate import Certificate
 
@@ -78,9 +79,10 @@ def certify(
                 _approach(finder, k, answer.goal, better)
     bad = [k for k in range(len(answers)) if not np.isfinite(finder.gaps[k])]
     if bad:
-        raise ValueError(
-            f"alpha={answers[bad[0]].alpha:g}: objective and dual value leave the range of double precision, and so "
-            "there is no certificate. Bring X, y and the weights to ordinary sizes."
+        raise value_error(
+            "{alpha=:g}: objective and dual value leave the range of double precision, and so there is no "
+            "certificate. Bring {X}, {y} and the weights to ordinary sizes.",
+            alpha=answers[bad[0]].alpha,
         )
     for k, answer in enumerate(answers):
         _say_what_is_lost(finder, k, answer)
@@ -100,8 +102,14 @@ def _say_what_is_lost(finder: _Finder, k: int, answer: Answer) -> None:
     scaled = f"the dual point had to be scaled by {finder.scales[k]:.6g}"
     why = finder.dropped[k] or [scaled if finder.scales[k] < 1.0 else "its dual point is less good than the solver's"]
     warn(
-        f"alpha={answer.alpha:g}: the certificate proves a gap of {finder.gaps[k]:.3g} only, the fit's is "
-        f"{answer.goal:.3g}: {'; '.join(why)}. It is true; a smaller tol may give one that proves more.",
+        Message(
+            "{alpha=:g}: the certificate proves a gap of {proved:.3g} only, the fit's is {goal:.3g}: {why}. It is "
+            "true; a smaller {tol} may give one that proves more.",
+            alpha=answer.alpha,
+            proved=finder.gaps[k],
+            goal=answer.goal,
+            why="; ".join(why),
+        ),
         UserWarning,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..messages import value_error
 from .dpc import published_ball, rigorous_ball
 from .gap import gap_sphere, midpoint_ball
 from .state import Ball, DualState
@@ -200,15 +201,19 @@ def get_rule(
     rules = {rule.name: rule for rule in _RULES}
     if name not in rules:
         known = ", ".join(repr(known) for known in ("auto", *rules))
-        raise ValueError(f"screening must be one of {known}; got {name!r}")
+        raise value_error("{screening} must be one of {known}; got {name!r}", known=known, name=name)
     if (name == "dpc" and not (squared or clipped)) or (name == "dpc-published" and not squared):
         kinds = "the squared, Huber, quantile and hinge losses" if name == "dpc" else "the squared loss"
-        raise ValueError(
-            f"screening={name!r} holds for {kinds} only, not for {loss!r}; use 'auto', 'midpoint' or 'gap'"
+        raise value_error(
+            "{screening=!r} holds for {kinds} only, not for {loss!r}; use 'auto', 'midpoint' or 'gap'",
+            screening=name,
+            kinds=kinds,
+            loss=loss,
         )
     if name == "dpc-published" and (np.any(l1) or positive or ridge_ratio or not plain):
-        raise ValueError(
-            "screening='dpc-published' holds for the plain group penalty only (no l1, no ridge, no positivity); "
-            "use 'dpc', which covers them"
+        raise value_error(
+            "{screening=!r} holds for the plain group penalty only (no l1, no ridge, no positivity); use 'dpc', "
+            "which covers them",
+            screening=name,
         )
     return rules[name]()

@@ -54,6 +54,13 @@ class TableProblem:
     in_file: Array | None = None
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
+    def row_arguments(self, groups: bool = True) -> dict[str, Any]:
+        """What `fit` is told of the rows beside X and y; without the groups for what has no use for them."""
+        found = {"task": self.task, "sample_weight": self.sample_weight, "offset": self.offset}
+        if groups:
+            found["groups"] = self.groups
+        return {name: values for name, values in found.items() if values is not None}
+
     @property
     def n_used(self) -> int:
         """Rows that are learned from."""

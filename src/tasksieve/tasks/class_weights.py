@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import ParameterError, value_error
 from .data import TaskData
 
 
@@ -23,7 +24,7 @@ def with_class_weight(data: TaskData, rule: Any) -> TaskData:
     factors = np.ones(len(data.y))
     if isinstance(rule, str):
         if rule != "balanced":
-            raise ValueError(f"The 'class_weight' parameter must be None, 'balanced' or a dict; got {rule!r}.")
+            raise ParameterError("class_weight", "must be None, 'balanced' or a dict", rule)
         for part in data.per_task():
             _, place = np.unique(data.y[part], return_inverse=True)
             totals = np.bincount(place, data.weights[part])
@@ -43,12 +44,14 @@ def with_class_weight(data: TaskData, rule: Any) -> TaskData:
         if strange:
             raise ValueError(f"class_weight names the class {strange[0]!r}, which is not in y.")
     else:
-        raise ValueError(f"The 'class_weight' parameter must be None, 'balanced' or a dict; got {rule!r}.")
+        raise ParameterError("class_weight", "must be None, 'balanced' or a dict", rule)
     weights = data.weights * factors
     sums = np.add.reduceat(weights, data.offsets[:-1])
     if not np.all(sums > 0.0):
         name = data.tasks[int(np.argmin(sums > 0.0)) :][:1].tolist()[0]
-        raise ValueError(f"class_weight leaves task {name!r} without rows: each of its classes has weight 0.")
+        raise value_error(
+            "{class_weight} leaves task {name!r} without rows: each of its classes has weight 0.", name=name
+        )
     return replace(data.with_weights(weights), class_factors=factors)
 
 

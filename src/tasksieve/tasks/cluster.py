@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import Message, either
 from ..user_warnings import warn
 from .source import Source, register
 
@@ -79,9 +80,14 @@ class ClusterMatrix:
             return DaskSource(self.array)
         step = max(1, _BLOCK_BYTES // (self.dtype.itemsize * max(self.shape[0], 1)))
         warn(
-            f"{self.name} is cut into {rows} blocks of rows, and columns are needed: it is cut anew by features, which "
-            f"moves {_bytes(self.nbytes)} once. Store it in blocks of features that hold all rows, "
-            f"{self.name}.rechunk((-1, {step})), to save that.",
+            Message(
+                "{matrix} is cut into {rows} blocks of rows, and columns are needed: it is cut anew by features, which "
+                "moves {size} once. Store it in blocks of features that hold all rows{how} to save that.",
+                matrix=self.name,
+                rows=rows,
+                size=_bytes(self.nbytes),
+                how=either(f", {self.name}.rechunk((-1, {step})),"),
+            ),
             UserWarning,
         )
         return DaskSource(self.lazy.rechunk((-1, step)))

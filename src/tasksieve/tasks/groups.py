@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import either, value_error
 from .labels import matching_list, row_labels
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
@@ -26,8 +27,8 @@ def read_groups(groups: Any, labels: TaskLabels) -> tuple[np.ndarray, np.ndarray
     try:
         names, codes = np.unique(values, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            "groups mixes labels that cannot be sorted (numbers and strings, say): use one kind, for example "
-            "[str(g) for g in groups]."
+        raise value_error(
+            "{groups} mixes labels that cannot be sorted (numbers and strings, say): use one kind{how}.",
+            how=either(", for example [str(g) for g in groups]"),
         ) from error
     return names, codes

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from ..complex_numbers import refuse_complex
+from ..messages import Message, either, value_error
 from ..places import row_name
 from .masked import mask_of, refuse_masked_or_complex
 from .sample_space import Form, TaskLabels
@@ -73,10 +74,13 @@ def read_labels(
             form = "shared"
             n_tasks = raw.shape[1]
             if task is not None:
-                raise ValueError(
-                    f"task was given with a y of {n_tasks} columns. Either drop task (the columns of y are the "
-                    "tasks), or stack the rows: X = np.vstack([X] * T), y = Y.ravel(order='F'), "
-                    "task = np.repeat(np.arange(T), len(Y)); NaN marks a label that is not observed."
+                raise value_error(
+                    "{task} was given with a {y} of {n_tasks} columns. Either drop {task} (the columns of {y} are "
+                    "the tasks), or stack the rows{how}; NaN marks a label that is not observed.",
+                    n_tasks=n_tasks,
+                    how=either(
+                        ": X = np.vstack([X] * T), y = Y.ravel(order='F'), task = np.repeat(np.arange(T), len(Y))"
+                    ),
                 )
             if n_tasks == 0:
                 raise ValueError("y has no columns: it needs one per task.")
@@ -192,9 +196,9 @@ def _read_task(task: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, n
     try:
         tasks, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            "task mixes labels that cannot be sorted (numbers and strings, say): use one kind, for example "
-            "[str(t) for t in task]."
+        raise value_error(
+            "{task} mixes labels that cannot be sorted (numbers and strings, say): use one kind{how}.",
+            how=either(", for example [str(t) for t in task]"),
         ) from error
     offsets = np.zeros(len(tasks) + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes, minlength=len(tasks)), out=offsets[1:])
@@ -262,9 +266,13 @@ def task_codes(task: Any, tasks: np.ndarray, n_rows: int) -> np.ndarray:
     codes = np.array([place.get(label, -1) for label in known.tolist()], dtype=np.int64)
     if np.any(codes < 0):
         row = int(np.argmax(codes[inverse] < 0))
-        raise ValueError(
-            f"task {labels[row : row + 1].tolist()[0]!r} in {row_name(row)} is unknown: the model was fitted on the "
-            f"{len(tasks)} task(s) {some_of(tasks.tolist())} (see tasks_)."
+        raise value_error(
+            "task {task!r} in {row} is unknown: the model was fitted on the {n} task(s) {some}{where}.",
+            task=labels[row : row + 1].tolist()[0],
+            row=row_name(row),
+            n=len(tasks),
+            some=some_of(tasks.tolist()),
+            where=either(" (see tasks_)"),
         )
     return codes[inverse]
 
@@ -300,10 +308,8 @@ def _read_values(
     """Targets as float64, and the mask of those observed (None: all)."""
     refuse_complex(raw, "y")
     if raw.dtype.kind in "mM":
-        raise ValueError(
-            f"y holds {'dates' if raw.dtype.kind == 'M' else 'durations'}: turn them into numbers, days since some day "
-            "say."
-        )
+        kind = "dates" if raw.dtype.kind == "M" else "durations"
+        raise value_error("{y} holds {kind}: turn them into numbers, days since some day say.", kind=kind)
     missing = _unobserved(raw, hidden)
     values = raw
     if missing is not None:
@@ -314,13 +320,13 @@ def _read_values(
     except (TypeError, ValueError) as error:
         wrong = _first_no_number(values)
         place = f"{where(wrong)} is {values[wrong : wrong + 1].tolist()[0]!r}" if wrong is not None else str(error)
-        raise ValueError(f"y must hold numbers: {place}. Classes are for classifiers.") from error
+        raise value_error("{y} must hold numbers: {place}. Classes are for classifiers.", place=place) from error
     if not np.isfinite(np.add.reduce(values)):
         infinite = np.isinf(values)
         if infinite.any():
-            raise ValueError(
-                f"Input y contains infinity (inf): {where(int(np.argmax(infinite)))}. "
-                "Correct it, or set it to NaN if it is not observed."
+            raise value_error(
+                "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if it is not observed.",
+                where=where(int(np.argmax(infinite))),
             )
     return values, None if missing is None else ~missing
 
@@ -349,9 +355,11 @@ def _refuse_mixed(raw: np.ndarray, missing: np.ndarray | None, where: Callable[[
             first.setdefault(_kind(label), i)
         if len(first) == 2:
             one, other = (f"{raw[k]!r} in {where(k)} is {kind}" for kind, k in first.items())
-            raise ValueError(
-                f"y mixes labels of different kinds: {one}, {other}. Write all of them one way, for example "
-                "[str(label) for label in y]."
+            raise value_error(
+                "{y} mixes labels of different kinds: {one}, {other}. Write all of them one way{how}.",
+                one=one,
+                other=other,
+                how=either(", for example [str(label) for label in y]"),
             )
 
 
@@ -366,9 +374,9 @@ def _read_classes(
     if raw.dtype.kind == "f":
         infinite = np.isinf(raw) if missing is None else np.isinf(raw) & ~missing
         if infinite.any():
-            raise ValueError(
-                f"Input y contains infinity (inf): {where(int(np.argmax(infinite)))}. "
-                "Correct it, or set it to NaN if not observed."
+            raise value_error(
+                "Input {y} contains infinity (inf): {where}. Correct it, or set it to NaN if not observed.",
+                where=where(int(np.argmax(infinite))),
             )
     return raw, None if missing is None else ~missing
 
@@ -377,17 +385,19 @@ def _check_every_task_has_rows(labels: TaskLabels, weighted: bool) -> None:
     empty = np.flatnonzero(labels.weight_per_task <= 0)
     if len(empty):
         name = labels.tasks[empty[:1]].tolist()[0]
-        reason = "missing in y or has zero sample_weight" if weighted else "missing (NaN) in y"
-        raise ValueError(
-            f"task {name!r} has no rows: each of its labels is {reason}. "
-            "Leave the task out, or give it at least one observed label."
+        reason = Message("missing in {y} or has zero {sample_weight}" if weighted else "missing (NaN) in {y}")
+        raise value_error(
+            "task {name!r} has no rows: each of its labels is {reason}. Leave the task out, or give it at least "
+            "one observed label.",
+            name=name,
+            reason=reason,
         )
 
 
 def refuse_real_numbers(labels: np.ndarray) -> None:
     """Raise a ValueError where class labels are numbers that are not whole."""
     if labels.dtype.kind == "f" and np.any(labels != np.floor(labels)):
-        raise ValueError("Unknown label type: continuous. y holds real numbers, a classifier needs classes.")
+        raise value_error("Unknown label type: continuous. {y} holds real numbers, a classifier needs classes.")
 
 
 def observed_classes(labels: TaskLabels) -> np.ndarray | None:
@@ -398,7 +408,8 @@ def observed_classes(labels: TaskLabels) -> np.ndarray | None:
     except TypeError:
         return None
     if len(classes) == 1:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs two classes.")
+        only = classes.tolist()[0]
+        raise value_error("{y} has one class only ({only!r}): a classifier needs two classes.", only=only)
     if len(classes) > 2:
         refuse_real_numbers(classes)
     return classes
@@ -423,9 +434,12 @@ def _encode_classes(labels: TaskLabels, many: bool) -> TaskLabels:
             t = next(t for t, labels_of_task in enumerate(own) if len(labels_of_task) != 2)
             name = labels.tasks[t : t + 1].tolist()[0]
             total = "several" if classes is None else len(classes)
-            raise ValueError(
-                f"Only binary classification is supported. Task {name!r} has {len(own[t])} class(es) of the "
-                f"{total} in y; where tasks have different pairs of classes, each needs exactly two."
+            raise value_error(
+                "Only binary classification is supported. Task {name!r} has {n} class(es) of the {total} in {y}; "
+                "where tasks have different pairs of classes, each needs exactly two.",
+                name=name,
+                n=len(own[t]),
+                total=total,
             )
         everywhere = classes is not None and any(len(labels_of_task) == len(classes) for labels_of_task in own)
         own = [classes] * len(own) if everywhere and classes is not None else own

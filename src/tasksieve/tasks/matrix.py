@@ -11,6 +11,7 @@ from sklearn import get_config
 
 from ..complex_numbers import refuse_complex
 from ..design import Storage, compressed
+from ..messages import either, value_error
 from .dimensions import refuse_dimensions
 from .masked import refuse_masked_or_complex
 from .source import Source, is_task_list, kind_of, register
@@ -45,11 +46,18 @@ def read_source(X: Any, name: str = "X", *, min_rows: int = 1, search: bool = Tr
     source = kind_of(X).read(X, name)
     n_rows, n_features = source.shape
     if n_rows < min_rows:
-        raise ValueError(
-            f"{name} has {n_rows} sample(s) (shape={source.shape}) while a minimum of {min_rows} is required."
+        raise value_error(
+            "{matrix} has {n_rows} sample(s){shape} while a minimum of {min_rows} is required.",
+            matrix=name,
+            n_rows=n_rows,
+            shape=either(f" (shape={source.shape})"),
+            min_rows=min_rows,
         )
     if n_features < 1:
-        raise ValueError(f"{name} has 0 feature(s) (shape={source.shape}) while a minimum of 1 is required.")
+        shape = either(f" (shape={source.shape})")
+        raise value_error(
+            "{matrix} has 0 feature(s){shape} while a minimum of 1 is required.", matrix=name, shape=shape
+        )
     if search and source.searched and not get_config()["assume_finite"]:
         source.refuse_not_finite(name)
     return source

@@ -11,6 +11,7 @@ import scipy.sparse
 from ..design import one_blas_thread, thread_count
 from ..design.memory import free_memory
 from ..design.sums import Gathered, RowSums, SharedSums
+from ..messages import ParameterError, value_error
 from ..places import row_name
 from .fold_dealer import FoldDealer
 from .gather import GatheredFolds
@@ -93,7 +94,7 @@ class TaskMoments:
         n_jobs: int | None = None,
     ) -> None:
         if n_folds is not None and (isinstance(n_folds, bool) or int(n_folds) != n_folds or n_folds < 2):
-            raise ValueError(f"The 'n_folds' parameter must be None or an integer >= 2; got {n_folds!r}.")
+            raise ParameterError("n_folds", "must be None or an integer >= 2", n_folds)
         self.n_folds, self.fit_intercept = n_folds, fit_intercept
         self.random_state, self.n_jobs = random_state, n_jobs
         #: how the folds were made, in words
@@ -318,8 +319,8 @@ class TaskMoments:
         try:
             return np.array(sorted(range(len(self._labels)), key=self._labels.__getitem__), dtype=np.int64)
         except TypeError as error:
-            raise ValueError(
-                "task mixes labels that cannot be sorted (numbers and strings, say): use one kind throughout."
+            raise value_error(
+                "{task} mixes labels that cannot be sorted (numbers and strings, say): use one kind throughout."
             ) from error
 
     @property
@@ -363,7 +364,9 @@ class TaskMoments:
         counts = self.rows_per_fold().sum(axis=1)
         if np.any(counts == 0):
             name = self.tasks_[counts == 0].tolist()[0]
-            raise ValueError(f"task {name!r} has no rows: its labels are missing in y or have zero sample_weight.")
+            raise value_error(
+                "task {name!r} has no rows: its labels are missing in {y} or have zero {sample_weight}.", name=name
+            )
         return first
 
     @property

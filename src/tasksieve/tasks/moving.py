@@ -10,6 +10,7 @@ import scipy.sparse
 from ..design import Storage
 from ..design.device.machine import in_words, read_device, room_on, the_torch
 from ..design.device.matrix import DeviceMatrix, OnDevice, StreamedMatrix
+from ..messages import either, value_error
 from .matrix import read_matrix, read_task_list
 from .source import is_task_list
 
@@ -80,9 +81,11 @@ def placed(X: Any, model: Any) -> Any:
 def _read(X: Any, name: str) -> Any:
     """A matrix as it is to be moved; NaN will show in the norms of its columns."""
     if scipy.sparse.issparse(X):
-        raise ValueError(
-            f"{name} is sparse, and a device holds dense columns: pass {name}.toarray() if that fits, or leave device "
-            "out, so that it is kept sparse on the processor."
+        raise value_error(
+            "{matrix} is sparse, and a device holds dense columns: {how}leave {device} out, so that it is kept "
+            "sparse on the processor.",
+            matrix=name,
+            how=either(f"pass {name}.toarray() if that fits, or "),
         )
     if isinstance(X, Storage) and not isinstance(X, OnDevice):
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from ..places import row_name
 from .labels import matching_list
 from .masked import refuse_masked_or_complex
@@ -42,7 +43,7 @@ def read_offset(offset: Any, labels: TaskLabels) -> np.ndarray:
         row = row if labels.order is None else labels.order[row]
         place = row_name(row)
         place = {"list": f"offset[{t}], {place}", "shared": f"{place}, task {t}"}.get(labels.form, place)
-        raise ValueError(f"offset is {flat[i]} in {place}: offsets must be finite numbers.")
+        raise value_error("{offset} is {value} in {place}: offsets must be finite numbers.", value=flat[i], place=place)
     return flat
 
 

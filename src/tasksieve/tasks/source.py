@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..design import as_storage
-from ..places import cell_name
+from ..messages import either, value_error
+from ..places import cell_name, row_name
 
 Array = np.ndarray[Any, Any]
 _Kind = TypeVar("_Kind", bound="type[Source]")
@@ -109,9 +110,12 @@ class Source:
             return
         row, feature, value = found
         kind = "NaN or infinity" if not self.searched else "NaN" if np.isnan(value) else "infinity (inf)"
-        remedy = "it (for example sklearn.impute.SimpleImputer)" if self.searched else "it"
-        raise ValueError(
-            f"Input {name} contains {kind}: {cell_name(row, feature, name)}. Impute {remedy} or drop the row."
+        raise value_error(
+            "{matrix} contains {kind}: {place}. Impute it{how} or drop the row.",
+            matrix=either(f"Input {name}", "The table"),
+            kind=kind,
+            place=either(cell_name(row, feature, name), f"{row_name(row)}, feature number {feature + 1}"),
+            how=either(" (for example sklearn.impute.SimpleImputer)" if self.searched else ""),
         )
 
 

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ..complex_numbers import refuse_complex
 from ..design import compressed
+from ..messages import Message, either, parameter_name, value_error
 from .labels import some_of
 from .masked import refuse_masked_or_complex
 
@@ -21,9 +22,8 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
     names = None
     if hasattr(graph, "nodes") and hasattr(graph, "adjacency"):
         if graph.is_directed():
-            raise ValueError(
-                f"{argument} is directed: tasks borrow from each other, so use {argument}.to_undirected()."
-            )
+            directed = "is directed: tasks borrow from each other"
+            raise _refused(argument, directed, f", so use {argument}.to_undirected()")
         names = list(graph.nodes)
         place = {name: k for k, name in enumerate(names)}
         weights = np.zeros((len(names), len(names)))
@@ -39,29 +39,36 @@ def read_graph(graph: Any, argument: str = "graph") -> tuple[np.ndarray, list[An
         try:
             weights = np.array(graph, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{argument} must be a T x T array or sparse matrix of weights, or a networkx graph: {error}"
-            ) from error
+            words = f"must be a T x T array or sparse matrix of weights, or a networkx graph: {error}"
+            raise _refused(argument, words) from error
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not len(weights):
-        raise ValueError(f"{argument} must be square, a row and a column per task; it has shape {weights.shape}.")
+        raise _refused(argument, f"must be square, a row and a column per task; it has shape {weights.shape}")
     np.fill_diagonal(weights, 0.0)
     if not np.all(np.isfinite(weights)):
-        raise ValueError(f"{argument} has weights that are NaN or infinite; 0 means no edge.")
+        raise _refused(argument, "has weights that are NaN or infinite; 0 means no edge")
     if (weights < 0).any():
         row, column = np.argwhere(weights < 0)[0]
-        raise ValueError(
-            f"{argument} has the negative weight {weights[row, column]:g} in row {row + 1}, column {column + 1} "
-            "(counted from 1): weights are >= 0."
+        place_in_words = f"row {row + 1}, column {column + 1} (counted from 1)"
+        raise _refused(
+            argument, f"has the negative weight {weights[row, column]:g} in {place_in_words}: weights are >= 0"
         )
     skew = np.abs(weights - weights.T)
     if skew.max() > 1e-10 * max(weights.max(), 1e-300):
         row, column = np.unravel_index(int(np.argmax(skew)), skew.shape)
-        raise ValueError(
-            f"{argument} is not symmetric: {weights[row, column]:g} in row {row + 1}, column {column + 1}, but "
-            f"{weights[column, row]:g} in row {column + 1}, column {row + 1} (counted from 1). To symmetrise it pass "
-            f"({argument} + {argument}.T) / 2."
+        raise _refused(
+            argument,
+            f"is not symmetric: {weights[row, column]:g} in row {row + 1}, column {column + 1}, but "
+            f"{weights[column, row]:g} in row {column + 1}, column {row + 1} (counted from 1)",
+            f". To symmetrise it pass ({argument} + {argument}.T) / 2",
         )
     return (weights + weights.T) / 2, names
+
+
+def _refused(argument: str, words: str, python: str = "") -> ValueError:
+    """What is wrong with a graph; the last words are for Python."""
+    return ValueError(
+        Message("{graph} {words}{python}.", graph=parameter_name(argument), words=words, python=either(python))
+    )
 
 
 def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph") -> np.ndarray:
@@ -75,28 +82,35 @@ def read_task_graph(graph: Any, tasks: np.ndarray, argument: str = "task_graph")
     found = tasks.tolist()
     if isinstance(graph, str):
         if graph != "chain":
-            raise ValueError(
-                f"{argument} must be 'chain', a T x T matrix of weights or a networkx graph; got {graph!r}."
-            )
+            raise _refused(argument, f"must be 'chain', a T x T matrix of weights or a networkx graph; got {graph!r}")
         return np.eye(len(found), k=1) + np.eye(len(found), k=-1)
     weights, names = read_graph(graph, argument)
     if names is None:
         names = found
         if len(weights) != len(found):
-            raise ValueError(
-                f"{argument} has {len(weights)} rows, but the data have {len(found)} tasks ({some_of(found)}): it "
-                "needs a row and a column for each, in the order of tasks_. Tasks without rows cannot be fitted."
+            raise _refused(
+                argument,
+                f"has {len(weights)} rows, but the data have {len(found)} tasks ({some_of(found)}): it needs a row and "
+                f"a column for each",
+                ", in the order of tasks_. Tasks without rows cannot be fitted",
             )
     place = {name: k for k, name in enumerate(names)}
     unknown = [name for name in found if name not in place]
     if unknown:
-        raise ValueError(f"task {unknown[0]!r} is not on {argument}, whose tasks are {some_of(names)}.")
+        raise value_error(
+            "task {task!r} is not on {graph}, whose tasks are {some}.",
+            task=unknown[0],
+            graph=parameter_name(argument),
+            some=some_of(names),
+        )
     known = set(found)
     empty = [name for name in names if name not in known]
     if empty:
-        raise ValueError(
-            f"{argument} has the node {empty[0]!r}, which has no rows in the data (their tasks: {some_of(found)}). "
-            f"Leave such nodes out, as in {argument}.subgraph(tasks)."
+        raise _refused(
+            argument,
+            f"has the node {empty[0]!r}, which has no rows in the data (their tasks: {some_of(found)}). Leave such "
+            f"nodes out",
+            f", as in {argument}.subgraph(tasks)",
         )
     order = [place[name] for name in found]
     return np.ascontiguousarray(weights[np.ix_(order, order)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..messages import value_error
 from ..places import row_name
 from .masked import refuse_masked_or_complex
 from .sample_space import TaskLabels
@@ -34,8 +35,10 @@ def read_sample_weights(sample_weight: Any, shape: tuple[int, ...]) -> np.ndarra
     wrong = ~(weights >= 0) | np.isinf(weights)  # NaN compares false
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
-        raise ValueError(
-            f"sample_weight must be finite and >= 0, got {weights[row]} in {row_name(row)}. 0 leaves a row out."
+        raise value_error(
+            "{sample_weight} must be finite and >= 0, got {weight} in {row}. 0 leaves a row out.",
+            weight=weights[row],
+            row=row_name(row),
         )
     return weights
 
@@ -47,14 +50,14 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
         return np.ones(n_tasks)
     if isinstance(rule, str):
         if rule != "balanced":
-            raise ValueError(f"task_weights must be an array, a dict or 'balanced', got {rule!r}.")
+            raise value_error("{task_weights} must be an array, a dict or 'balanced', got {rule!r}.", rule=rule)
         per_task = labels.weight_per_task
         return labels.n_bar / np.where(per_task > 0, per_task, labels.n_bar)
     if isinstance(rule, Mapping):
         names = labels.tasks.tolist()
         unknown = [name for name in rule if name not in names]
         if unknown:
-            raise ValueError(f"task_weights names the task {unknown[0]!r}, which is not in the data.")
+            raise value_error("{task_weights} names the task {task!r}, which is not in the data.", task=unknown[0])
         weights = np.array([float(rule.get(name, 1.0)) for name in names])
     else:
         refuse_masked_or_complex(rule, "task_weights", ("task",))
@@ -68,9 +71,11 @@ def read_task_weights(rule: Any, labels: TaskLabels) -> np.ndarray:
     if wrong.any():
         t = int(np.argmax(wrong))
         name = labels.tasks[t : t + 1].tolist()[0]
-        raise ValueError(
-            f"task_weights must be finite and positive, got {weights[t]} for task {name!r}. "
-            "To leave a task out, leave out its rows."
+        raise value_error(
+            "{task_weights} must be finite and positive, got {weight} for task {name!r}. To leave a task out, "
+            "leave out its rows.",
+            weight=weights[t],
+            name=name,
         )
     return weights
 

@@ -6,18 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ...messages import Message, ParameterError, parameter_name, setting, value_error
 from ..memory import free_memory
 
 INSTALL = "pip install 'tasksieve[gpu]'"
 _KEPT_FREE = 0.15  # of the free memory: for anchors, norms and columns in use
 
 
-def the_torch(asker: str) -> Any:
+def the_torch(asker: object) -> Any:
     """The module, or an ImportError that says how to get it."""
     try:
         import torch
     except ImportError as error:
-        raise ImportError(f"{asker} needs torch, which is not installed: {INSTALL}") from error
+        missing = Message("{asker} needs torch, which is not installed: {install}", asker=asker, install=INSTALL)
+        raise ImportError(missing) from error
     return torch
 
 
@@ -27,27 +29,33 @@ def read_device(device: Any, name: str = "device") -> Any:
     - `device`: "cuda", "cuda:1", "cpu".
     - `name`: What to call it in error messages.
     """
-    torch = the_torch(f"{name}={str(device)!r}")
+    asked = setting(name, repr(str(device)))
+    torch = the_torch(asked)
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"The {name!r} parameter must name a device that torch knows, such as 'cuda', 'cuda:1' or 'cpu'; "
-            f"got {device!r}."
+        raise ParameterError(
+            name, "must name a device that torch knows, such as 'cuda', 'cuda:1' or 'cpu'", device
         ) from error
     if found.type == "cuda":
         if not torch.cuda.is_available():
             built = "is built without CUDA" if torch.version.cuda is None else "finds no driver or no GPU"
-            raise ValueError(
-                f"{name}={str(device)!r}: torch sees no CUDA device (torch {torch.__version__} {built}). Install a "
-                f"build of torch for your GPU, see that nvidia-smi lists it, or leave {name} out: the processor "
-                "computes the same."
+            raise value_error(
+                "{asked}: torch sees no CUDA device (torch {version} {built}). Install a build of torch for your "
+                "GPU, see that nvidia-smi lists it, or leave {it} out: the processor computes the same.",
+                asked=asked,
+                version=torch.__version__,
+                built=built,
+                it=parameter_name(name),
             )
         count = torch.cuda.device_count()
         index = torch.cuda.current_device() if found.index is None else found.index
         if index >= count:
-            raise ValueError(
-                f"{name}={str(device)!r}: torch sees {count} CUDA device(s), the last is 'cuda:{count - 1}'."
+            raise value_error(
+                "{asked}: torch sees {count} CUDA device(s), the last is 'cuda:{last}'.",
+                asked=asked,
+                count=count,
+                last=count - 1,
             )
         return torch.device("cuda", index)
     refuse_single_precision(found, name)

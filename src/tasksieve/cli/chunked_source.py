@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..design.memory import free_memory
+from ..linear.from_moments import null_of_moments
 from ..path.policy import sums_are_smaller, table_is_tall
 from ..report.content import FitQuality
 from ..runs import ModelKind
-from ..runs.folder import PROOF
+from ..runs.folder import CERTIFICATE, PROOF
 from ..tables import table_format
 from ..tables.chunked import CHUNKED, ChunkedProblem, ChunkedTable, NotTall
 from ..tables.columns import FeatureChoice
 from ..tables.counted import counted_size
-from .defaults import add_default
-from .exits import UsageError
+from .background import InBackground
+from .exit_codes import UsageError
+from .source import Source
 from .trust import asks_comparison, asks_stability
 
 # Models whose loss is known by sums of products, whatever the number of rows.
@@ -30,9 +34,9 @@ CELL_BYTES = 8.0
 class Chunks:
     """That a table is read in chunks.
 
-    - `rows`: Of a chunk, where somebody asked for them.
-    - `tall`: Nobody asked: should the sums of its tasks be more than its rows, it is read as a whole.
-    - `words`: Why, where nobody asked.
+    - `rows`: Of a chunk, where it was asked for.
+    - `tall`: Not asked for: should the sums of its tasks be more than its rows, it is read as a whole.
+    - `words`: Why, where it was not asked for.
     """
 
     rows: int | None = None
@@ -46,8 +50,9 @@ def decide_chunks(config: dict[str, Any], kind: ModelKind, whole: bool = False) 
     if "chunk_rows" in config:
         if config["chunk_rows"] < 0:
             raise UsageError(f"--chunk-rows: at least 1, or 0 for the table as a whole; got {config['chunk_rows']}")
-        if config["chunk_rows"] > 0:
-            _refuse_others(config, kind)
+        why = _why_not(config, kind) if config["chunk_rows"] else None
+        if why is not None:
+            raise UsageError(f"--chunk-rows: {why}")
         return Chunks(config["chunk_rows"]) if config["chunk_rows"] else None
     if whole or _why_not(config, kind) is not None:
         return None
@@ -71,12 +76,6 @@ def decide_chunks(config: dict[str, Any], kind: ModelKind, whole: bool = False) 
 
 def _format(config: dict[str, Any]) -> str:
     return str(config.get("format") or table_format(config["table"]))
-
-
-def _refuse_others(config: dict[str, Any], kind: ModelKind) -> None:
-    why = _why_not(config, kind)
-    if why is not None:
-        raise UsageError(f"--chunk-rows: {why}")
 
 
 def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
@@ -108,47 +107,84 @@ def _why_not(config: dict[str, Any], kind: ModelKind) -> str | None:
     return None
 
 
-def read_chunked(config: dict[str, Any], chunks: Chunks) -> ChunkedProblem | None:
-    """The sums of a table, and in the configuration how it was read; None where it is not tall after all."""
-    choice = FeatureChoice(
-        config.get("features", ()),
-        config.get("drop", ()),
-        config["keep"],
-        config.get("categorical", ()),
-        False,
-        config["max_categories"],
-        config.get("reference", ()),
+class ChunkedSource(Source):
+    """A table of which only sums over rows are kept."""
+
+    problem: ChunkedProblem
+    has_rows = False
+    no_proof = (
+        f"the rows went by in chunks, and a dual point has a number for each of them; {CERTIFICATE} has the gap, "
+        "--chunk-rows 0 writes both"
     )
-    rows = chunks.rows or ChunkedTable.rows_for(config["table"], _format(config), config.get("separator"))
-    table = ChunkedTable(
-        config["table"],
-        config["target"],
-        choice,
-        config.get("format"),
-        config.get("separator"),
-        rows,
-        config.get("task"),
-        config.get("weights"),
-        config.get("id"),
-        config["missing"],
-    )
-    cells = config.get("cv", 0) + 1
-    try:
-        problem = table.problem(
-            n_folds=config.get("cv"),
-            seed=config.get("seed", 0),
-            fit_intercept=config.get("fit_intercept", True),
-            n_jobs=config["threads"],
-            serves=partial(sums_are_smaller, n_cells=cells) if chunks.tall else None,
+    not_saved = "the rows went by in chunks; --chunk-rows 0 keeps them"
+    advice = "; --chunk-rows 0 goes on with the rows themselves"
+
+    def __init__(self, config: dict[str, Any], kind: ModelKind, chunks: Chunks, whole: Source) -> None:
+        super().__init__(config, kind)
+        self._chunks, self._whole = chunks, whole
+        self._digest: InBackground[str] | None = None
+
+    @property
+    def title(self) -> str:
+        return self._whole.title
+
+    def read(self) -> Source:
+        """The sums of a table; the table as a whole where it is not tall after all."""
+        if self.config["threads"] > 1:
+            self._digest = InBackground(super().digest)
+        config, chunks = self.config, self._chunks
+        choice = FeatureChoice(
+            config.get("features", ()),
+            config.get("drop", ()),
+            config["keep"],
+            config.get("categorical", ()),
+            False,
+            config["max_categories"],
+            config.get("reference", ()),
         )
-    except NotTall:
-        return None
-    add_default(config, "chunk_rows", rows)
-    return problem
+        rows = chunks.rows or ChunkedTable.rows_for(config["table"], _format(config), config.get("separator"))
+        table = ChunkedTable(
+            config["table"],
+            config["target"],
+            choice,
+            config.get("format"),
+            config.get("separator"),
+            rows,
+            config.get("task"),
+            config.get("weights"),
+            config.get("id"),
+            config["missing"],
+        )
+        cells = config.get("cv", 0) + 1
+        try:
+            self.problem = table.problem(
+                n_folds=config.get("cv"),
+                seed=config.get("seed", 0),
+                fit_intercept=config.get("fit_intercept", True),
+                n_jobs=config["threads"],
+                serves=partial(sums_are_smaller, n_cells=cells) if chunks.tall else None,
+            )
+        except NotTall:
+            return self._whole.read()
+        self.decided = {"chunk_rows": rows}
+        self.notes = [chunks.words] if chunks.words else []
+        return self
 
+    def digest(self) -> str:
+        return super().digest() if self._digest is None else self._digest.result()
 
-def quality_of(model: Any, problem: ChunkedProblem) -> FitQuality:
-    """How well each task is fitted."""
-    moments = problem.moments
-    return FitQuality("R² on the rows learnt from", moments.r2(model), moments.rows_per_task_)
+    def fit(self, model: Any) -> None:
+        model.fit_moments(self.problem.moments)
 
+    def path(self, model: Any, grid: dict[str, Any]) -> Any:
+        return model.path_moments(self.problem.moments, **grid)
+
+    def null_model(self, model: Any) -> Any:
+        return null_of_moments(model, self.problem.moments)
+
+    def quality(self, model: Any) -> FitQuality:
+        moments = self.problem.moments
+        return FitQuality("R² on the rows learnt from", moments.r2(model), moments.rows_per_task_)
+
+    def deviations(self, features: np.ndarray) -> np.ndarray:
+        return self.problem.moments.deviations()[features]

@@ -1,10 +1,11 @@
-"""Exit codes, and how errors become them."""
+"""How errors and warnings end: in a message, and errors in an exit code."""
 
 from __future__ import annotations
 
 import errno
 import functools
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,37 +17,25 @@ from typing import Any
 
 import typer
 
-OK = 0
-USER_ERROR = 1
-USAGE = 2
-NOT_CONVERGED = 3
-CANNOT_WRITE = 4
-INTERNAL = 70
-INTERRUPTED = 130
-TERMINATED = 143
-
-
-class UsageError(ValueError):
-    """Options that do not go together, or that the model does not have."""
-
-
-class State:
-    """What the error handler must know about this process."""
-
-    debug = False
-    terminated = False
-
-
-def say(message: str) -> None:
-    """A message for the user, on stderr, without markup."""
-    print(message, file=sys.stderr, flush=True)
+from .exit_codes import (
+    CANNOT_WRITE,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    TERMINATED,
+    USAGE,
+    USER_ERROR,
+    State,
+    UsageError,
+    say,
+)
 
 
 def tell_warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    """A warning of the library, in the words of the command line; in which file it arose is nobody's business."""
-    from .spoken import spoken
+    """A warning of the library, with options for parameters, and without the file in which it arose."""
+    from .messages import in_words
 
-    say(f"tasksieve: warning: {spoken(str(message))}")
+    say(f"tasksieve: warning: {in_words(message)}")
 
 
 def on_terminate(number: int, frame: FrameType | None) -> None:
@@ -60,7 +49,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
-        State.debug = State.debug or bool(os.environ.get("TASKSIEVE_DEBUG"))
+        State.debug = bool(options.get("debug") or os.environ.get("TASKSIEVE_DEBUG"))
         State.terminated = False
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_terminate)
@@ -77,14 +66,18 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def in_words(error: Exception) -> str:
-    """What the library says in Python, as options; what is said about files is in the user's words already."""
-    from ..runs.folder import RunError
-    from ..tables import TableError
-    from .spoken import spoken, with_rows
+def with_rows(message: str) -> str:
+    """A message about a table that says, once, how its rows are counted.
 
-    own = isinstance(error, TableError | RunError | ImportError)
-    return with_rows(str(error)) if own else spoken(str(error))
+    Examples
+    --------
+    >>> with_rows("t.csv: row 3, column 'a' is missing.")
+    "t.csv: row 3, column 'a' is missing. (Row 1 is the first row of data, the header is not counted.)"
+    """
+    unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", message)
+    if "row 1 is the first" in message.lower() or not re.search(r"\brow \d", unquoted):
+        return message
+    return f"{message} (Row 1 is the first row of data, the header is not counted.)"
 
 
 def exit_code(error: BaseException) -> int:
@@ -115,7 +108,12 @@ def exit_code(error: BaseException) -> int:
     from ..design import ClusterError
 
     if isinstance(error, ValueError | ImportError | ClusterError):
-        say(f"tasksieve: {in_words(error)}")
+        from ..runs.folder import RunError
+        from ..tables import TableError
+        from .messages import in_words
+
+        own = isinstance(error, TableError | RunError)
+        say(f"tasksieve: {with_rows(str(error)) if own else in_words(error)}")
         return USER_ERROR
     if isinstance(error, Exception):
         say(

@@ -1,0 +1,273 @@
+"""``tasksieve fit --bfile``, ``--pfile``, ``--vcf-zarr``: genotypes, phenotypes and covariates as a problem."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..genotypes import (
+    Genotypes,
+    align_people,
+    are_numbers,
+    as_numbers,
+    filter_variants,
+    open_genotypes,
+    without_holes,
+)
+from ..genotypes.files import matching_prefixes
+from ..genotypes.people import are_coded_missing, are_missing
+from ..tables import TableProblem
+from ..tables.encode import Encoding
+from ..tables.problem import tidy_labels
+from .exit_codes import UsageError
+from .options import BY_KEY
+from .source import Source
+
+Array = np.ndarray[Any, Any]
+
+#: option -> kind of its files, and the endings of those
+FILES = {
+    "bfile": ("bed", (".bed", ".bim", ".fam")),
+    "pfile": ("pgen", (".pgen", ".pvar", ".psam")),
+    "vcf_zarr": ("vcf-zarr", ("",)),
+}
+#: what is about the columns of a table
+OF_TABLES = (
+    "features", "drop", "categorical", "reference", "format", "separator", "chunk_rows", "id", "date_parts",
+    "max_categories", "missing", "feature_groups", "compare", "columns", "task_name",
+)  # fmt: skip
+PATHS = ("pheno", "covar", "remove", "extract", "exclude")
+
+
+class GenotypeSource(Source):
+    """Genotypes, with phenotypes and covariates in files beside them."""
+
+    problem: TableProblem
+    genotypes = True
+    no_proof = "the verifier reads tables, no .bed files; model.certificate in Python writes it"
+    not_saved = "genotypes stay in their files"
+
+    @classmethod
+    def recognises(cls, config: dict[str, Any]) -> bool:
+        return any(config.get(key) for key in FILES)
+
+    @classmethod
+    def decide(cls, config: dict[str, Any]) -> None:
+        """Refuse options that do not go together; the phenotype file is the table."""
+        option = _option(config)
+        flag = BY_KEY[option].long
+        for key in OF_TABLES:
+            if key in config and key not in config.get("by_default", ()):
+                raise UsageError(f"{BY_KEY[key].long}: is about the columns of a table, and does not go with {flag}")
+        if "pheno" not in config:
+            raise UsageError("--pheno: name the file of phenotypes, with FID and IID in its first columns")
+        for key in PATHS:
+            if key in config:
+                config[key] = os.path.abspath(config[key])
+        config[option] = [os.path.abspath(prefix) for prefix in config[option]]
+        config["keep"] = [os.path.abspath(path) for path in config.get("keep", [])]
+        if len(config["keep"]) > 1:
+            raise UsageError(f"--keep: with {flag}, one file of people")
+        if "table" in config and config["table"] != config["pheno"]:
+            raise UsageError(f"with {flag} there is no other table than --pheno")
+        config["table"] = config["pheno"]
+        config["target"] = [name for word in config.get("target", ()) for name in word.split(",") if name]
+
+    @property
+    def title(self) -> str:
+        return ", ".join(Path(prefix).name for prefix in self.config[_option(self.config)])
+
+    def files(self) -> list[Path]:
+        config, option = self.config, _option(self.config)
+        first, *_ = suffixes = FILES[option][1]
+        prefixes = [found for prefix in config[option] for found in matching_prefixes(prefix, first)]
+        named = [Path(prefix.removesuffix(first) + suffix) for prefix in prefixes for suffix in suffixes]
+        own = [file for path in named for file in (sorted(_files_in(path)) if path.is_dir() else [path])]
+        return [*own, *(Path(config[key]) for key in PATHS[1:] if key in config), *map(Path, config["keep"])]
+
+    def parameters(self) -> dict[str, Any]:
+        """Covariates are not penalised."""
+        if not self.problem.X.n_covariates:
+            return {}
+        if "feature_weights" not in self.kind.parameters():
+            raise UsageError(f"--covar: --model {self.kind.name} penalises all features; it has no covariates")
+        return {"feature_weights": self.problem.X.feature_weights}
+
+    def read(self) -> Source:
+        """People with phenotypes, a task and all covariates; variants that pass the filters among them."""
+        config = self.config
+        given = {key: config.get(key) for key in ("remove", "extract", "exclude")}
+        keep = config["keep"][0] if config["keep"] else None
+        option = _option(config)
+        kind_of_files, prefixes = FILES[option][0], config[option]
+        X = open_genotypes(prefixes[0] if len(prefixes) == 1 else prefixes, kind=kind_of_files, keep=keep, **given)
+        n_people = X.n_rows
+        tables = _Columns(X, config)
+        targets: list[str] = config["target"]
+        words = {name: tables.column(name, "--pheno-name") for name in targets}
+        numbers = all(are_numbers(own) for own in words.values())
+        self.classes = classes = self.kind.wants_classes(config.get("loss"), not numbers)
+        y = np.column_stack([_labels(words[name], name, classes) for name in targets])
+        beside = tables.covariates(targets)
+        covariates, names = _encoded(beside, n_people)
+        absent = {
+            "people without a phenotype": _empty(y).all(axis=1),
+            "people without a task": tables.missing("task"),
+            "people without a covariate": np.isnan(covariates).any(axis=1),
+            "people without a weight": tables.missing("weights"),
+            "people without an offset": tables.missing("offset"),
+            "people without a group": tables.missing("row_groups"),
+        }
+        stay = np.ones(n_people, dtype=bool)
+        for reason, flags in absent.items():
+            if gone := int(np.count_nonzero(flags & stay)):
+                X.dropped[reason] = gone
+            stay &= ~flags
+        if not stay.any():
+            told = ", ".join(f"{count:,} {reason}" for reason, count in X.dropped.items())
+            raise ValueError(f"nobody is left: {told}")
+        rows = np.flatnonzero(stay)
+        X = X.with_people(rows)
+        if "mind" in config:
+            X, few = without_holes(X, config["mind"])
+            rows = rows[few]
+        task = tables.labels("task", rows)
+        limits = {key: config.get(key) for key in ("geno", "maf", "task_geno", "task_maf")}
+        X = filter_variants(X, task=None if task is None else task.astype(str), **limits)
+        if names:
+            X = X.with_covariates(covariates[rows], names)
+        y = y[rows]
+        self.problem = TableProblem(
+            X,
+            tidy_labels(y[:, 0]) if classes and len(targets) == 1 else y[:, 0] if len(targets) == 1 else y,
+            task,
+            tables.numbers("weights", rows),
+            targets,
+            Encoding([(str(name), None) for name in X.feature_names]),
+            None,
+            rows,
+            n_people,
+            [
+                *_told_missing("phenotypes", words),
+                *_told_missing("covariates", beside),
+                *(_told_zeros(words) if classes else ()),
+                *(f"left out: {count:,} {reason}" for reason, count in X.dropped.items()),
+            ],
+            tables.labels("row_groups", rows),
+            classes,
+            tables.numbers("offset", rows),
+            ("IID", X.sample_table["iid"].tolist()),
+        )
+        return self
+
+
+def _option(config: dict[str, Any]) -> str:
+    """The option that names the genotypes."""
+    given = [key for key in FILES if config.get(key)]
+    if len(given) > 1:
+        told = " and ".join(BY_KEY[key].long for key in given)
+        raise UsageError(f"{told}: do not go together; give genotypes of one kind")
+    return given[0]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+class _Columns:
+    """Columns of the phenotype and the covariate file, in the order of people."""
+
+    def __init__(self, X: Genotypes, config: dict[str, Any]) -> None:
+        self._config, samples = config, X.sample_table
+        self._pheno = align_people(samples, config["pheno"], "--pheno")
+        self._covar = align_people(samples, config["covar"], "--covar") if "covar" in config else {}
+        self._cohort = {"cohort": samples["cohort"]} if X.n_cohorts > 1 else {}
+        self._n_people = X.n_rows
+
+    def column(self, name: str, flag: str) -> Array:
+        for found in (self._pheno, self._covar, self._cohort):
+            if name in found:
+                return found[name]
+        known = ", ".join([*self._pheno, *self._covar])
+        raise UsageError(f"{flag}: neither --pheno nor --covar has a column {name!r}; they have {known}")
+
+    def _asked(self, key: str) -> Array | None:
+        name = self._config.get(key)
+        return None if name is None else self.column(name, BY_KEY[key].long)
+
+    def missing(self, key: str) -> Array:
+        words = self._asked(key)
+        if words is None:
+            return np.zeros(self._n_people, dtype=bool)
+        return are_missing(words)
+
+    def labels(self, key: str, rows: Array) -> Array | None:
+        words = self._asked(key)
+        return None if words is None else tidy_labels(words[rows])
+
+    def numbers(self, key: str, rows: Array) -> Array | None:
+        words = self._asked(key)
+        return None if words is None else as_numbers(words, BY_KEY[key].long)[rows]
+
+    def covariates(self, targets: list[str]) -> dict[str, Array]:
+        """The columns that --covar-name names, or all of --covar that are nothing else."""
+        config = self._config
+        chosen = [name for word in config.get("covar_name", ()) for name in word.split(",") if name]
+        if chosen and not self._covar:
+            raise UsageError("--covar-name: goes with --covar")
+        for name in chosen:
+            if name not in self._covar:
+                raise UsageError(f"--covar-name: --covar has no column {name!r}; it has {', '.join(self._covar)}")
+        used = {*targets, *(config.get(key) for key in ("task", "weights", "offset", "row_groups"))}
+        return {name: self._covar[name] for name in chosen or [name for name in self._covar if name not in used]}
+
+
+def _encoded(covariates: dict[str, Array], n_people: int) -> tuple[Array, list[str]]:
+    """Numbers as they are; words as indicators of all but the first, since covariates are not penalised."""
+    columns, names = [np.empty((n_people, 0))], list[str]()
+    for name, words in covariates.items():
+        if are_numbers(words):
+            columns.append(as_numbers(words, name)[:, None])
+            names.append(name)
+            continue
+        absent = are_missing(words)
+        for level in sorted(set(words[~absent].tolist()))[1:]:
+            columns.append(np.where(absent, np.nan, words == level)[:, None])
+            names.append(f"{name}={level}")
+    return np.hstack(columns), names
+
+
+def _told_missing(kind: str, columns: dict[str, Array]) -> list[str]:
+    """How many people have no value, column by column."""
+    told = []
+    for name, words in columns.items():
+        count, coded = np.count_nonzero(are_missing(words)), np.count_nonzero(are_coded_missing(words))
+        if count:
+            told.append(f"{name} {count:,}" + (f" ({coded:,} written as -9)" if coded else ""))
+    n_people = max((len(words) for words in columns.values()), default=0)
+    return [f"{kind} not observed, of {n_people:,} people: {', '.join(told)}"] if told else []
+
+
+def _told_zeros(phenotypes: dict[str, Array]) -> list[str]:
+    """PLINK reads the 0 of a case/control phenotype (1, 2) as not observed."""
+    alike = [
+        name
+        for name, words in phenotypes.items()
+        if are_numbers(words) and set(as_numbers(words, name)[~are_missing(words)].tolist()) == {0.0, 1.0, 2.0}
+    ]
+    return [f"{name} has the classes 0, 1 and 2; if 0 means not observed, as in PLINK, write NA" for name in alike]
+
+
+def _labels(words: Array, name: str, classes: bool) -> Array:
+    if not classes:
+        return as_numbers(words, name)
+    labels = words.copy()
+    labels[are_missing(words)] = None
+    return labels
+
+
+def _empty(y: Array) -> Array:
+    return np.array([[value is None or value != value for value in row] for row in y.tolist()], dtype=bool)
