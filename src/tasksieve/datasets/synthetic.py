@@ -11,12 +11,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..docstrings import described_by
 from .container import TaskDataset
+
+SHARED = """
+n_tasks, n_rows, n_features : int
+    Tasks, rows of each task, features.
+random_state : int, Generator or None
+    Seed.
+"""
 
 # Columns are made a block at a time, so that no temporary is larger than about this many numbers.
 BLOCK_ENTRIES = 1 << 21
 
 
+@described_by(SHARED)
 def make_wang_synthetic(
     kind: int = 1,
     n_tasks: int = 50,
@@ -36,10 +45,6 @@ def make_wang_synthetic(
     ----------
     kind : {1, 2}
         Synthetic 1 (independent features) or Synthetic 2 (correlated features).
-    n_tasks, n_rows, n_features : int
-        Tasks, rows of each task, features.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -59,6 +64,7 @@ def make_wang_synthetic(
     return TaskDataset(X, y, task, support)
 
 
+@described_by(SHARED)
 def make_shared_regression(
     n_rows: int = 300,
     n_features: int = 20_000,
@@ -83,8 +89,6 @@ def make_shared_regression(
         Ratio of the norms of signal and noise.
     correlation : float
         Correlation of neighbouring features, in [0, 1).
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -101,6 +105,7 @@ def make_shared_regression(
     return TaskDataset(X, np.asfortranarray(signal + noise), None, support)
 
 
+@described_by(SHARED)
 def make_task_classification(
     n_tasks: int = 20,
     n_rows: int = 100,
@@ -117,12 +122,8 @@ def make_task_classification(
 
     Parameters
     ----------
-    n_tasks, n_rows, n_features : int
-        Tasks, rows of each task, features.
     n_true : int
         Features with non-zero coefficients, the same in every task.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -144,6 +145,7 @@ def make_task_classification(
     return TaskDataset(X, y, task, support)
 
 
+@described_by(SHARED)
 def make_genotypes(
     n_tasks: int = 20,
     n_rows: int = 50,
@@ -178,8 +180,6 @@ def make_genotypes(
         Share of a trait's variance explained by the causal markers, in (0, 1].
     n_founders : int
         Founder haplotypes.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -220,6 +220,7 @@ def make_genotypes(
     return TaskDataset(X, y, task, support)
 
 
+@described_by(SHARED)
 def make_gong_synthetic(
     n_tasks: int = 10,
     n_rows: int = 100,
@@ -237,12 +238,8 @@ def make_gong_synthetic(
 
     Parameters
     ----------
-    n_tasks, n_rows, n_features : int
-        Tasks, rows of each task, features.
     zero_rows : float
         Share of the features that do not matter.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -263,6 +260,7 @@ def make_gong_synthetic(
     return TaskDataset(X, y, task, support)
 
 
+@described_by(SHARED)
 def make_heterogeneous_tasks(
     n_tasks: int = 12,
     n_rows: tuple[int, int] = (30, 150),
@@ -291,8 +289,6 @@ def make_heterogeneous_tasks(
         Share of the ``n_true`` features that a task uses, in (0, 1]; 1: all tasks use the same.
     noise : pair of float
         Smallest and largest ratio of noise to signal.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -325,6 +321,7 @@ def make_heterogeneous_tasks(
     return TaskDataset(X, y, task, np.unique(np.concatenate(used)))
 
 
+@described_by(SHARED)
 def make_gauss2d(
     n_rows: int = 100_000,
     n_tasks: int = 2,
@@ -346,8 +343,6 @@ def make_gauss2d(
         Between the centres, in standard deviations.
     turn : float
         Angle between neighbouring tasks.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -366,6 +361,7 @@ def make_gauss2d(
     return TaskDataset(X, y, task, np.arange(2))
 
 
+@described_by(SHARED)
 def evolve_consensus(motif: int = 24, random_state: int | np.random.Generator | None = None) -> np.ndarray:
     """Consensus sequences of four organisms, for `make_dna_windows`.
 
@@ -376,8 +372,6 @@ def evolve_consensus(motif: int = 24, random_state: int | np.random.Generator | 
     ----------
     motif : int
         Letters of the consensus.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------
@@ -395,6 +389,7 @@ def evolve_consensus(motif: int = 24, random_state: int | np.random.Generator | 
     return np.stack(leaves).astype(np.uint8)
 
 
+@described_by(SHARED)
 def make_dna_windows(
     n_rows: int = 10_000,
     length: int = 141,
@@ -419,8 +414,6 @@ def make_dna_windows(
         Share of windows with the signal.
     consensus : array of shape (4, motif), optional
         From `evolve_consensus`, so that several sets (to train, to test) share it; default: drawn first.
-    random_state : int, Generator or None
-        Seed.
 
     Returns
     -------

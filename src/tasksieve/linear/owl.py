@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..docstrings import described_by
 from ..fitted.answers import Answer
 from ..fitted.arguments import check_choice
 from ..fitted.documented import FITTED, documented
@@ -250,6 +251,14 @@ class MultiTaskOWLCV(TaskRegression, SortedCV):
 # --- classification ------------------------------------------------------------------------------------
 
 
+#: rows to predict, of one matrix
+ROWS_OF_CLASSES = """
+X : matrix of shape (n, d)
+offset : array of shape (n, n_classes), or float, optional
+    Needed if the model was fitted with one (0.0 for none), in the order of ``classes_``.
+"""
+
+
 class ManyClasses(ClassifierMixin):
     """Any number of classes, one matrix: multinomial loss, accuracy.
 
@@ -327,14 +336,9 @@ class ManyClasses(ClassifierMixin):
         self.coef_, self.intercept_ = self.coef_[:, 0].copy(), self.intercept_[:, 0].copy()
         self.tasks_, self._single = data.classes, False
 
+    @described_by(ROWS_OF_CLASSES)
     def decision_function(self, X: Any, *, offset: Any = None) -> Answer:
         """Scores x . w_k + b_k of the classes, and the offset.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d)
-        offset : array of shape (n, n_classes), or float, optional
-            Needed if the model was fitted with one (0.0 for none), in the order of ``classes_``.
 
         Returns
         -------
@@ -344,14 +348,9 @@ class ManyClasses(ClassifierMixin):
         scores = self._scores(X, None, offset=offset)
         return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
+    @described_by(ROWS_OF_CLASSES)
     def predict_proba(self, X: Any, *, offset: Any = None) -> Answer:
         """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d)
-        offset : array of shape (n, n_classes), or float, optional
-            As in `decision_function`.
 
         Returns
         -------
@@ -361,14 +360,9 @@ class ManyClasses(ClassifierMixin):
         scores = self._scores(X, None, offset=offset)
         return like(X, map_rows(lambda rows, _: softmax(rows, axis=1), scores))
 
+    @described_by(ROWS_OF_CLASSES)
     def predict(self, X: Any, *, offset: Any = None) -> Answer:
         """Predict the most probable class.
-
-        Parameters
-        ----------
-        X : matrix of shape (n, d)
-        offset : array of shape (n, n_classes), or float, optional
-            As in `decision_function`.
 
         Returns
         -------
@@ -377,17 +371,15 @@ class ManyClasses(ClassifierMixin):
         scores = self._scores(X, None, offset=offset)
         return like(X, map_rows(lambda rows, _: self.classes_[np.argmax(rows, axis=1)], scores))
 
+    @described_by(ROWS_OF_CLASSES)
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Share of rows (by weight) whose class is predicted.
 
         Parameters
         ----------
-        X : matrix of shape (n, d)
         y : array of shape (n,)
             Labels; rows whose label is missing are left out.
         sample_weight : array of shape (n,), optional
-        offset : array of shape (n, n_classes), or float, optional
-            As in `decision_function`.
 
         Returns
         -------
