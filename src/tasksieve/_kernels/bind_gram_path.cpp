@@ -81,7 +81,7 @@ class PyGramPath {
         std::copy(values.begin(), values.end(), data);
         nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
         if constexpr (sizeof...(shape) > 0)
-            return nb::cast(nb::ndarray<nb::numpy, T>(data, {shape...}, owner));
+            return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
         else
             return nb::cast(nb::ndarray<nb::numpy, T>(data, {values.size()}, owner));
     }

@@ -46,26 +46,15 @@ TASKSIEVE_INLINE void measure_range(Rows &rows, const GraphProblem &p, const W *
 }
 
 // Functions of their own for every kind of row, so that each is compiled for every processor.
-#define TASKSIEVE_MEASURE(ROWS, W)                                                                                     \
-    TASKSIEVE_MULTIVERSION void measure(ROWS &rows, const GraphProblem &p, const W *wt, double intercept,              \
+#define TASKSIEVE_MEASURE(ROWS)                                                                                        \
+    TASKSIEVE_MULTIVERSION void measure(ROWS &rows, const GraphProblem &p, const TableOf<ROWS> *wt, double intercept,  \
                                         const double *beta, index_t begin, index_t end, double *scores, double *sizes, \
                                         double *sum, double *rest) {                                                   \
         measure_range(rows, p, wt, intercept, beta, begin, end, scores, sizes, sum, rest);                             \
     }
-template <class T>
-using SparseRows32 = SparseRows<T, std::int32_t>;
-template <class T>
-using SparseRows64 = SparseRows<T, std::int64_t>;
-#define TASKSIEVE_MEASURE_OF(T)             \
-    TASKSIEVE_MEASURE(DenseRows<T>, double) \
-    TASKSIEVE_MEASURE(BlockRows<T>, double) \
-    TASKSIEVE_MEASURE(SparseRows32<T>, double) \
-    TASKSIEVE_MEASURE(SparseRows64<T>, double)
+#define TASKSIEVE_MEASURE_OF(T) TASKSIEVE_ROW_KINDS(TASKSIEVE_MEASURE, T)
 TASKSIEVE_STORED_TYPES(TASKSIEVE_MEASURE_OF)
-TASKSIEVE_MEASURE(StringRows, float)
-
-template <class Rows>
-using TableOf = std::conditional_t<std::is_same_v<Rows, StringRows>, float, double>;
+TASKSIEVE_MEASURE(StringRows)
 
 constexpr index_t CHUNK = 8192;
 

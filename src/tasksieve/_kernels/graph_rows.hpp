@@ -353,6 +353,18 @@ using AnyRows =
                  SparseRows<std::int8_t, std::int64_t>, SparseRows<std::uint8_t, std::int32_t>,
                  SparseRows<std::uint8_t, std::int64_t>, StringRows>;
 
+template <class T>
+using SparseRows32 = SparseRows<T, std::int32_t>;
+template <class T>
+using SparseRows64 = SparseRows<T, std::int64_t>;
+
+// MACRO(ROWS) for every kind of row whose numbers are of type T.
+#define TASKSIEVE_ROW_KINDS(MACRO, T) MACRO(DenseRows<T>) MACRO(BlockRows<T>) MACRO(SparseRows32<T>) MACRO(SparseRows64<T>)
+
+// Strings are trained on single-precision tables, everything else on doubles.
+template <class Rows>
+using TableOf = std::conditional_t<std::is_same_v<Rows, StringRows>, float, double>;
+
 struct GraphRows {
     AnyRows any;
 
