@@ -300,7 +300,7 @@ def fetch_school(folder: Any = None, download: bool = True) -> RealTasks:
     """
     arrays = _fetch("school", folder, download)
     X, y, task = np.asfortranarray(arrays["X"], dtype=np.float64), arrays["y"].astype(float), _task(arrays)
-    return _real(X, y, task, SCHOOL_FEATURES, [f"school {t + 1}" for t in range(task.max() + 1)])
+    return _real(X, y, task, SCHOOL_FEATURES, _numbered("school", task.max() + 1))
 
 
 def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
@@ -323,13 +323,7 @@ def fetch_landmine(folder: Any = None, download: bool = True) -> RealTasks:
     arrays = _fetch("landmine", folder, download)
     X, task = np.asfortranarray(arrays["X"], dtype=np.float64), _task(arrays)
     y = np.where(arrays["y"] > 0, 1.0, -1.0)
-    return _real(
-        X,
-        y,
-        task,
-        [f"image feature {j + 1}" for j in range(9)],
-        [f"field {t + 1}" for t in range(task.max() + 1)],
-    )
+    return _real(X, y, task, _numbered("image feature", 9), _numbered("field", task.max() + 1))
 
 
 PARKINSONS_FEATURES = (
@@ -363,9 +357,7 @@ def fetch_parkinsons(target: str = "motor", folder: Any = None, download: bool =
     arrays = _fetch("parkinsons", folder, download)
     X, task = np.asfortranarray(arrays["X"], dtype=np.float64), _task(arrays)
     y = arrays["Y"][:, ("motor", "total").index(target)].astype(np.float64)
-    return _real(
-        X, y, task, PARKINSONS_FEATURES.split(","), [f"patient {t + 1}" for t in range(task.max() + 1)]
-    )
+    return _real(X, y, task, PARKINSONS_FEATURES.split(","), _numbered("patient", task.max() + 1))
 
 
 def fetch_sarcos(folder: Any = None, download: bool = True) -> RealTasks:
@@ -389,7 +381,7 @@ def fetch_sarcos(folder: Any = None, download: bool = True) -> RealTasks:
     arrays = _fetch("sarcos", folder, download)
     X, y = (np.asfortranarray(arrays[name], dtype=np.float64) for name in ("X", "Y"))
     names = [f"{what} {joint}" for what in ("position", "velocity", "acceleration") for joint in range(1, 8)]
-    return _real(X, y, None, names, [f"torque {joint}" for joint in range(1, 8)])
+    return _real(X, y, None, names, _numbered("torque", 7))
 
 
 def fetch_mnist_pairs(n_each: int = 1500, folder: Any = None, split: str = "train") -> RealTasks:
@@ -414,19 +406,11 @@ def fetch_mnist_pairs(n_each: int = 1500, folder: Any = None, split: str = "trai
         raise ValueError(f"split={split!r}: there are 'train' and 'test'.")
     arrays = _fetch("mnist", folder, download=False)
     part = arrays["split"] == ("train", "test").index(split)
-    rows, y, task = [], [], []
     pairs = ((1, 0), (7, 9), (2, 8))
-    for t, pair in enumerate(pairs):
-        for digit, sign in zip(pair, (1.0, -1.0), strict=True):
-            chosen = np.flatnonzero(part & (arrays["y"] == digit))[:n_each]
-            rows.append(chosen)
-            y.append(np.full(chosen.size, sign))
-            task.append(np.full(chosen.size, t))
-    X = np.asfortranarray(arrays["X"][np.concatenate(rows)])
+    chosen = [[np.flatnonzero(part & (arrays["y"] == digit))[:n_each] for digit in pair] for pair in pairs]
+    tasks = _two_class_tasks(arrays["X"], chosen)
     names = [f"pixel ({j // 28}, {j % 28})" for j in range(784)]
-    return _real(
-        X, np.concatenate(y), np.concatenate(task), names, [f"{one} against {other}" for one, other in pairs]
-    )
+    return _real(tasks.X, tasks.y, tasks.task, names, [f"{one} against {other}" for one, other in pairs])
 
 
 def fetch_tdt2(
@@ -455,8 +439,12 @@ def fetch_tdt2(
     counts = sparse.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
     occurs = np.flatnonzero(np.diff(counts.tocsc().indptr))
     tasks = one_vs_rest_tasks(counts[:, occurs], arrays["y"], n_each, random_state)
-    topics = [f"topic {t + 1}" for t in range(int(arrays["y"].max()) + 1)]
-    return _real(tasks.X, tasks.y, tasks.task, [f"word {j}" for j in occurs.tolist()], topics)
+    words = [f"word {j}" for j in occurs.tolist()]
+    return _real(tasks.X, tasks.y, tasks.task, words, _numbered("topic", int(arrays["y"].max()) + 1))
+
+
+def _numbered(word: str, count: int) -> list[str]:
+    return [f"{word} {k + 1}" for k in range(count)]
 
 
 def _task(arrays: Arrays) -> np.ndarray:
@@ -491,19 +479,28 @@ def one_vs_rest_tasks(
     """
     rng = np.random.default_rng(random_state)
     labels = np.asarray(labels)
-    rows, y, task = [], [], []
-    for t, label in enumerate(np.unique(labels)):
-        for sign, candidates in (
-            (1.0, np.flatnonzero(labels == label)),
-            (-1.0, np.flatnonzero(labels != label)),
-        ):
-            chosen = rng.choice(candidates, min(n_each, candidates.size), replace=False)
-            rows.append(chosen)
-            y.append(np.full(chosen.size, sign))
-            task.append(np.full(chosen.size, t))
-    order = np.concatenate(rows)
+
+    def drawn(candidates: np.ndarray) -> np.ndarray:
+        return rng.choice(candidates, min(n_each, candidates.size), replace=False)
+
+    return _two_class_tasks(
+        X,
+        [
+            [drawn(np.flatnonzero(labels == label)), drawn(np.flatnonzero(labels != label))]
+            for label in np.unique(labels)
+        ],
+    )
+
+
+def _two_class_tasks(X: Any, rows: list[list[np.ndarray]]) -> TaskDataset:
+    """A task for each pair of rows: those of class +1 and those of class -1."""
+    order = np.concatenate([part for pair in rows for part in pair])
+    y = np.concatenate(
+        [np.full(part.size, sign) for pair in rows for part, sign in zip(pair, (1.0, -1.0), strict=True)]
+    )
+    task = np.repeat(np.arange(len(rows)), [sum(part.size for part in pair) for pair in rows])
     stacked = X.tocsr()[order].tocsc() if sparse.issparse(X) else np.asfortranarray(np.asarray(X)[order])
-    return TaskDataset(stacked, np.concatenate(y), np.concatenate(task), np.empty(0, dtype=np.int64))
+    return TaskDataset(stacked, y, task, np.empty(0, dtype=np.int64))
 
 
 def load_digits_tasks(n_each: int = 50, random_state: int | np.random.Generator | None = 0) -> TaskDataset:

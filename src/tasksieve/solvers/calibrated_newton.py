@@ -30,7 +30,7 @@ from ..design import ColumnBlock, PackedColumns
 from ..losses import TaskNorms
 from ..penalties import row_norms
 from .calibrated import CalibratedSolution, best_multiple, row_gaps
-from .newton import bounded_direct
+from .newton import bounded_direct, moved, rows_of_step
 from .working import WorkingProblem
 
 Array = np.ndarray[Any, Any]
@@ -197,15 +197,11 @@ class CalibratedNewton:
             return None
         step = 1.0
         for _ in range(30):
-            a = point.a + step * da
-            a[a <= 1e-12 * point.a] = 0.0  # what rounding leaves of a row that goes
-            if ridge:  # a < 1/ridge is the domain of Phi
-                a = np.minimum(a, 0.5 * (point.a + 1.0 / ridge))
             noise = point.noise + step * dnoise
             if step < 1e-2:
                 # Jammed: with sigma at its floor and K nearly singular the model holds in a tiny region only.
                 noise = np.maximum(noise, np.where(self._sizes > 0.0, 4.0 * lowest, 0.0))
-            candidate = self._evaluate(places, a, noise, lam, ridge)
+            candidate = self._evaluate(places, moved(point.a, step * da, ridge), noise, lam, ridge)
             if candidate.value <= point.value + 1e-4 * step * decrease + slack:
                 return candidate
             step *= 0.5
@@ -214,13 +210,7 @@ class CalibratedNewton:
     def _direction(
         self, point: _Point, places: Array, lam: Array, ridge: float, lowest: Array, damping: float | None
     ) -> tuple[Array, Array] | None:
-        active = point.a > 0.0
-        entering = ~active & (point.sizes > lam)
-        room = max(100, int(active.sum()))
-        if entering.sum() > room:  # take the strongest only: too many false rows would fill M
-            ratio = np.where(entering, point.sizes / lam, 0.0)
-            entering = entering & (ratio >= np.partition(ratio, -room)[-room])
-        chosen = np.flatnonzero((active | entering) & (point.sizes > 0.0))
+        chosen = rows_of_step(point.a, point.sizes, lam)
         tasks = self._noisy
         count = len(chosen) + len(tasks)
         if count == 0:
@@ -262,7 +252,7 @@ class CalibratedNewton:
         da[chosen] = v[rows] / size[rows]
         dnoise[tasks] = v[len(chosen) :] / length
         # A row that has no correlation left carries nothing.
-        gone = active & (point.sizes == 0.0)
+        gone = point.sizes == 0.0
         da[gone] = -point.a[gone]
         return da, dnoise
 

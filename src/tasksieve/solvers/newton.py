@@ -153,12 +153,7 @@ class VariationalNewton:
             return None
         step = 1.0
         for _ in range(40):
-            a = point.a + step * direction
-            a[a <= 1e-12 * point.a] = 0.0  # what rounding leaves of a row that goes
-            if ridge:
-                # a < 1/ridge is the domain of Phi
-                a = np.minimum(a, 0.5 * (point.a + 1.0 / ridge))
-            candidate = self._evaluate(places, a, target, lam, ridge)
+            candidate = self._evaluate(places, moved(point.a, step * direction, ridge), target, lam, ridge)
             if candidate.value <= point.value + 1e-4 * step * decrease + slack:
                 return candidate
             step *= 0.5
@@ -167,13 +162,7 @@ class VariationalNewton:
     def _direction(
         self, point: _Point, places: Array, lam: Array, ridge: float, damping: float | None
     ) -> Array | None:
-        active = point.a > 0.0
-        entering = ~active & (point.sizes > lam)
-        room = max(100, int(active.sum()))
-        if entering.sum() > room:  # take the strongest only: too many false rows would fill M
-            ratio = np.where(entering, point.sizes / lam, 0.0)
-            entering = entering & (ratio >= np.partition(ratio, -room)[-room])
-        chosen = np.flatnonzero((active | entering) & (point.sizes > 0.0))
+        chosen = rows_of_step(point.a, point.sizes, lam)
         if len(chosen) == 0:
             return None
         count = len(chosen)
@@ -206,8 +195,27 @@ class VariationalNewton:
         direction = np.zeros_like(point.a)
         direction[chosen] = v / size
         # A row that has no correlation left carries nothing.
-        direction[active & (point.sizes == 0.0)] = -point.a[active & (point.sizes == 0.0)]
+        gone = point.sizes == 0.0
+        direction[gone] = -point.a[gone]
         return direction
+
+
+def rows_of_step(a: Array, sizes: Array, lam: Array) -> Array:
+    """The rows that a step moves: those in use and those that enter, of which not too many."""
+    active = a > 0.0
+    entering = ~active & (sizes > lam)
+    room = max(100, int(active.sum()))
+    if entering.sum() > room:  # take the strongest only: too many false rows would fill M
+        ratio = np.where(entering, sizes / lam, 0.0)
+        entering = entering & (ratio >= np.partition(ratio, -room)[-room])
+    return np.flatnonzero((active | entering) & (sizes > 0.0))
+
+
+def moved(a: Array, change: Array, ridge: float) -> Array:
+    """a after a step, inside the domain of Phi."""
+    following = a + change
+    following[following <= 1e-12 * a] = 0.0  # what rounding leaves of a row that goes
+    return np.minimum(following, 0.5 * (a + 1.0 / ridge)) if ridge else following  # a < 1/ridge
 
 
 def _solve_symmetric(matrix: Array, right: Array) -> Array:

@@ -8,20 +8,27 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from .passes import segments
 
 
+def _triangles(factors, parts):
+    """(number, rows, L) of each part: its factor is a view of the flat array."""
+    start = 0
+    for t, rows in enumerate(parts):
+        n = rows.stop - rows.start
+        yield t, rows, factors[start : start + n * n].reshape(n, n, order="F")
+        start += n * n
+
+
+def _parts(x, offsets, shared):
+    return [slice(0, x.shape[0])] if shared else segments(offsets)
+
+
 def factor(x, offsets, shared, columns, a, y, threads, factors, r):
     """Cholesky factors of ``K_t = I + sum_k a_k x_kt x_kt'`` and ``r_t = K_t^-1 y_t``; False if not positive."""
-    start = 0
-    rows_x = x.shape[0]
-    targets = y.reshape(-1, rows_x).T if shared else None
     try:
-        for rows in [slice(0, rows_x)] if shared else segments(offsets):
+        for _, rows, lower in _triangles(factors, _parts(x, offsets, shared)):
             block = x[rows][:, columns] * np.sqrt(a)
-            n = block.shape[0]
-            lower = cholesky(np.eye(n) + block @ block.T, lower=True)
-            factors[start : start + n * n] = lower.ravel(order="F")
-            start += n * n
+            lower[...] = cholesky(np.eye(len(lower)) + block @ block.T, lower=True)
             if shared:
-                r[...] = cho_solve((lower, True), targets).ravel(order="F")
+                r[...] = cho_solve((lower, True), y.reshape(-1, len(lower)).T).ravel(order="F")
             else:
                 r[rows] = cho_solve((lower, True), y[rows])
     except np.linalg.LinAlgError:
@@ -31,25 +38,16 @@ def factor(x, offsets, shared, columns, a, y, threads, factors, r):
 
 def whiten(x, offsets, shared, columns, u, factors, threads, z):
     """Stacked ``L_t^-1 x_kt u_kt``; for a shared matrix ``L^-1 x_k`` (the ``u`` then enter `normal_matrix`)."""
-    start = 0
-    for t, rows in enumerate([slice(0, x.shape[0])] if shared else segments(offsets)):
-        n = rows.stop - rows.start
-        lower = factors[start : start + n * n].reshape(n, n, order="F")
-        start += n * n
-        block = x[rows][:, columns] * (1.0 if shared else u[:, t])
-        z[rows] = solve_triangular(lower, block, lower=True)
+    for t, rows, lower in _triangles(factors, _parts(x, offsets, shared)):
+        z[rows] = solve_triangular(lower, x[rows][:, columns] * (1.0 if shared else u[:, t]), lower=True)
 
 
 def factor_shifted(x, offsets, shared, columns, a, diagonal, y, threads, factors, r):
     """`factor` with ``K_t = diagonal_t I + sum_k a_k x_kt x_kt'``: a factor for each task, of a shared matrix too."""
-    start = 0
     try:
-        for t, rows in enumerate(segments(offsets)):
+        for t, rows, lower in _triangles(factors, segments(offsets)):
             block = (x if shared else x[rows])[:, columns] * np.sqrt(a)
-            n = block.shape[0]
-            lower = cholesky(diagonal[t] * np.eye(n) + block @ block.T, lower=True)
-            factors[start : start + n * n] = lower.ravel(order="F")
-            start += n * n
+            lower[...] = cholesky(diagonal[t] * np.eye(len(lower)) + block @ block.T, lower=True)
             r[rows] = cho_solve((lower, True), y[rows])
     except np.linalg.LinAlgError:
         return False
@@ -58,11 +56,7 @@ def factor_shifted(x, offsets, shared, columns, a, diagonal, y, threads, factors
 
 def whiten_each(x, offsets, shared, columns, u, factors, threads, z):
     """Stacked ``L_t^-1 x_kt u_kt`` with the factors of `factor_shifted`; a shared matrix is unrolled over the tasks."""
-    start = 0
-    for t, rows in enumerate(segments(offsets)):
-        n = rows.stop - rows.start
-        lower = factors[start : start + n * n].reshape(n, n, order="F")
-        start += n * n
+    for t, rows, lower in _triangles(factors, segments(offsets)):
         z[rows] = solve_triangular(lower, (x if shared else x[rows])[:, columns] * u[:, t], lower=True)
 
 
