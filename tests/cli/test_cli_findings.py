@@ -76,6 +76,7 @@ def test_stability_is_that_of_the_library(cli: CommandLine, reports: Reports, tm
         assert (run / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_report_can_be_drawn_again(cli: CommandLine, tmp_path: Path) -> None:
     table_csv(tmp_path / "t.csv")
     run = tmp_path / "run"
@@ -279,6 +280,7 @@ def test_what_a_comparison_refuses_is_refused_before_the_fit(cli: CommandLine, t
     cli("fit", tmp_path / "t.csv", *words)  # the fit itself can be had
 
 
+@pytest.mark.slow
 def test_a_comparison_that_fails_leaves_the_model(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ def test_order_effects_are_told(cli: CommandLine, reports: Reports, tmp_path: Pa
     assert any("order of the rows" in note for note in read(tmp_path / "two", "data.json")["notes"])
 
 
+@pytest.mark.slow
 def test_consecutive_rows_are_those_of_version_0_1(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
     """Consecutive rows of each class of each task: with --no-shuffle, and unsaid in configurations of that version."""
     table = classification_csv(tmp_path / "t.csv")
@@ -186,6 +187,7 @@ def test_consecutive_rows_are_those_of_version_0_1(cli: CommandLine, reports: Re
     assert "--seed (was None, is 0)" in refused
 
 
+@pytest.mark.slow
 def test_a_strength_of_version_0_1_has_no_folds(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
     table = regression_csv(tmp_path / "t.csv")
     old = {"model": "lasso", "target": ["y"], "features": ["[a-f]"], "alpha": "0.1", "command": "fit"}
@@ -198,6 +200,7 @@ def test_a_strength_of_version_0_1_has_no_folds(cli: CommandLine, reports: Repor
         assert not {"cv", "seed", "shuffle"} & {*found, *found["by_default"]}
 
 
+@pytest.mark.slow
 def test_the_path_is_left_early_or_solved_in_full(cli: CommandLine, reports: Reports, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((40, 12)), columns=[f"x{j}" for j in range(12)])

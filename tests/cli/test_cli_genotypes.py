@@ -81,6 +81,7 @@ def test_the_score_file_gives_the_predictions(cli, toy, tmp_path):
     np.testing.assert_allclose(saved.predict(X.with_variants(np.arange(X.n_variants)))[whole], sums, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_path_with_stability_and_its_picture(cli, toy, tmp_path):
     given = ["--bfile", toy, *files(toy, "pheno", "covar"), "--pheno-name", "trait", "--task", "cohort"]
     given += ["--alphas", "12", "--eps", "0.2", "--cv", "2", "--stability", "--pairs", "3", "--permutations", "5"]

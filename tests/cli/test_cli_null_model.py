@@ -101,6 +101,7 @@ def test_covariates_are_not_selected(
     assert "40 features beside 3 covariates, which are not penalised" in methods
 
 
+@pytest.mark.slow
 def test_classes_beyond_covariates(cli: CommandLine, people: pd.DataFrame, tmp_path: Path) -> None:
     told = cli(*fit_words(tmp_path, "case"), "-m", "logistic", "-o", tmp_path / "run").out
     null = load_model(RunFolder(tmp_path / "run")).null
@@ -156,6 +157,7 @@ def test_nested_numbers_are_the_headline(cli: CommandLine, reports: list[ReportC
     assert "the same rows count one by one" in render(content)
 
 
+@pytest.mark.slow
 def test_runs_without_a_null_model_or_statuses_are_shown(cli: CommandLine, tmp_path: Path) -> None:
     """As version 0.2 has written them."""
     table = regression_csv(tmp_path / "t.csv")

@@ -214,6 +214,7 @@ def test_text_columns_and_bad_options(cli: CommandLine, tmp_path: Path) -> None:
         cli("stream", table, "-y", "y", "-x", "a", "-o", tmp_path / "other", *words, code=code)
 
 
+@pytest.mark.slow
 def test_fuzzed_checkpoints_give_clean_errors(cli: CommandLine, tmp_path: Path) -> None:
     """A state of the online learner goes into compiled code: nothing in the file is believed there either."""
     table, run = regression_csv(tmp_path / "t.csv", n=60), tmp_path / "run"

@@ -51,6 +51,7 @@ def selected(run: Path) -> set[str]:
 # --- scales ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_units_do_not_matter(cli: CommandLine, reports: Reports, tmp_path: Path, patients: Path) -> None:
     fit = ("fit", patients, "-y", "recovery", "-t", "site", "--cv", 3, "--alphas", 20, "--selection-rule", "1se")
     result = cli(*fit, "-o", tmp_path / "run")

@@ -80,7 +80,7 @@ def check(case: Case, design: Design, rng, atol=1e-11) -> None:
     assert design.take(np.empty(0, dtype=np.int64)).columns.shape[1] == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
 def test_every_storage_and_option(rng, tmp_path, shared, options):
@@ -351,7 +351,7 @@ def test_the_data_are_never_changed(rng, tmp_path):
 # --- packed columns --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
 def test_packed_columns(rng, shared, options):

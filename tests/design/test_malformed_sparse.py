@@ -146,7 +146,7 @@ def test_models_refuse(name, form, spoil):
             model.partial_fit(matrix, y, TASK)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @every_flaw
 def test_multinomial_refuses(form, spoil):
     model = MultinomialOWL(alpha=0.01)

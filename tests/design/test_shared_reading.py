@@ -27,7 +27,7 @@ def storages(x, tmp_path):
 KINDS = ("dense", "columns", "rows", "sparse", "scaled")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_read_is_the_products_of_each(rng, tmp_path, kind, dtype):

@@ -35,7 +35,7 @@ def fitted(model: Any, X: Any, rows: Any, **options: Any) -> Any:
         return clone(model).set_params(**options).fit(X, rows.y, **rows.arguments)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ENGINE)
 def test_tensors_of_every_type(name: str, device: str) -> None:
@@ -53,7 +53,7 @@ def test_tensors_of_every_type(name: str, device: str) -> None:
         assert np.allclose(predicted.cpu().numpy(), expected.predict(rows.X, **rows.arguments), atol=1e-2)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ENGINE)
 def test_arrays_moved_by_the_estimator(name: str) -> None:
     model = ENGINE[name]
@@ -114,7 +114,7 @@ def case_of(weighted: bool = False, fragile: float = 0.0, rows: int = 11, **opti
     return case.but(weights=random_weights(rng, case)) if weighted else case
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_gaps_are_true(name: str, device: str) -> None:

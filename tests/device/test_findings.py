@@ -29,7 +29,7 @@ def there(request: Any, data: Data) -> Any:
 OPTIONS: dict[str, Any] = {"n_alphas": 8, "eps": 0.05, "cv": 4}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("early", [False, True])
 def test_folds(data: Data, there: Any, early: bool) -> None:
     X, y, task = data

@@ -44,7 +44,7 @@ def test_gauges(name: str, positive: bool, device: str) -> None:
     np.testing.assert_allclose(found, penalty.row_gauges(products), rtol=1e-12)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("radius", [0.0, 0.3])
 @pytest.mark.parametrize("stretched", [False, True])

@@ -33,7 +33,7 @@ def same(found: Any, expected: Any) -> None:
             assert kind_of(value).place != "device", name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [*KEPT, *CONVERTED])
 def test_every_type_and_layout(data: Data, dtype: str, device: str) -> None:

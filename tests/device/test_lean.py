@@ -64,7 +64,7 @@ def drawn(case: dict[str, Any], dtype: str, seed: int = 0) -> tuple[np.ndarray, 
 PAIRS = [(name, dtype) for name in CASES for dtype in KEPT if "offset" not in CASES[name] or dtype == "float64"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("name", "dtype"), PAIRS)
 def test_as_the_engine_solves(name: str, dtype: str, device: str) -> None:

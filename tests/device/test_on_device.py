@@ -28,7 +28,7 @@ def data(rng: np.random.Generator) -> Data:
     return X, X[:, 0] - 2 * X[:, 7] + 0.3 * rng.standard_normal(len(task)), task
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", KEPT)
 def test_moved_once_and_fitted_often(data: Data, dtype: str, device: str) -> None:

@@ -12,6 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "gpu.md"
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.slow
 def test_examples_run(device: str) -> None:
     blocks = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(blocks) == 4

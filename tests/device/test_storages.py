@@ -20,7 +20,7 @@ def counts(dtype: str) -> str:
     return "counts" if dtype in ("int8", "uint8") else "numbers"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", KEPT)
 @pytest.mark.parametrize("way", WAYS)
@@ -49,14 +49,14 @@ def test_stacked_and_sorted(device: str) -> None:
     ts.checks.check_storage(sort)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", KEPT)
 def test_as_a_storage_of_the_users_own(dtype: str, device: str) -> None:
     ts.checks.check_storage(lambda x: DeviceMatrix(tensor(x, dtype, device)), values=counts(dtype))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", KEPT)
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -183,7 +183,7 @@ def test_groups_are_never_cut(rows):
     assert all(np.all(part[outer == f] == -1) for f, part in enumerate(inner))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("model", "classes", "loss"),
     [
@@ -218,7 +218,7 @@ def test_pairs_of_classes_are_not_pooled(rows):
     assert found.quality["own"].overall[0] > 0.6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "model",
     [

@@ -119,7 +119,7 @@ class TestSelection:
                 assert "at least 5 features" in found.summary()
         assert empty >= 7
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "model",
         [

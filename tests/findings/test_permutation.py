@@ -86,7 +86,7 @@ MODELS = {
 class TestNullLevels:
     """Each is the model's own alpha_max for labels in that order."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", MODELS)
     def test_are_those_of_permuted_labels(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         model, kind = MODELS[name]

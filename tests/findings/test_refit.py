@@ -60,7 +60,7 @@ MODELS = {
 
 
 class TestRefit:
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", MODELS)
     @pytest.mark.parametrize("weighted", [False, True])
     def test_minimises_the_loss_on_the_support(self, name: str, weighted: bool) -> None:

@@ -65,7 +65,7 @@ def by_hand(x: Array, slope: Array, bend: Array, s: Array) -> tuple[Array, Array
 
 
 class TestNumbers:
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", MODELS)
     @pytest.mark.parametrize("weighted", [False, True])
     def test_by_hand(self, name: str, weighted: bool) -> None:

@@ -206,7 +206,7 @@ REGRESSIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_regressions(name: str) -> None:
     X, y, task = problem(n=24, d=30)
@@ -430,7 +430,7 @@ def weights_count_rows(_: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @parametrize_with_checks(
     [ts.StabilitySelection(ts.MultiTaskLasso(), n_pairs=2, assumption="none")],
     expected_failed_checks=weights_count_rows,

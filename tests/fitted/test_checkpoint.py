@@ -45,7 +45,7 @@ def solved(folder, model=None, X=X, Y=Y, **rows):
     return sorted(heard.folds), model
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize(
     "model",
@@ -112,7 +112,7 @@ def test_another_version_computes_anew(tmp_path, monkeypatch):
     assert len(solved(tmp_path)[0]) == 3
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["sparse", "list", "shared", "float32", "map"])
 def test_every_form_of_x_is_known_again(tmp_path, form):
     def forms(X):

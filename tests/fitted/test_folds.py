@@ -190,7 +190,7 @@ def arguments(model, y, task):
     return target, {} if isinstance(model, ts.MultinomialOWLCV) else {"task": task}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{type(model).__name__} {model.get_params().get('loss')}")
 def test_every_model_takes_seed_and_groups(model, rng):
     X, task, groups = rng.standard_normal((60, 4)), np.arange(60) % 2, np.arange(60) // 4
@@ -272,7 +272,7 @@ def test_splitters_that_take_groups_get_them(rng):
 # --- folds that are no folds -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("task", [np.repeat([0, 1], 20), np.arange(40) % 2], ids=["sorted", "mixed"])
 @pytest.mark.parametrize("model", MODELS[:2] + MODELS[4:8], ids=lambda model: type(model).__name__)
 def test_wrong_folds_are_named(model, task, rng):

@@ -43,7 +43,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: repr(model)[:60])
 def test_one_warning_for_each_fit(model: Any, data: Any) -> None:
     X, y, task = data

@@ -66,7 +66,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "parameter"), sorted({case[:2] for case in CASES}))
 def test_a_wrong_value_is_refused_by_name(name: str, parameter: str) -> None:
     kind = ESTIMATORS[name]

@@ -149,7 +149,7 @@ def variants(*names: str) -> list[Any]:
     return [pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
-@pytest.fixture(scope="module", params=["lasso", "sparse_group", "calibrated", *variants("elastic_net", "l1", "owl")])
+@pytest.fixture(scope="module", params=["lasso", "calibrated", *variants("elastic_net", "sparse_group", "l1", "owl")])
 def honest(request: pytest.FixtureRequest) -> Honest:
     return Honest(find(request.param, "offset", coarse))
 

@@ -74,7 +74,7 @@ def quiet(model, *args, **kwargs):
         return model.fit(*args, **kwargs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", SVC + SVR)
 def test_terms_of_rows_are_upper_bounds(loss, rng):
     n = 4000
@@ -120,7 +120,7 @@ def test_terms_of_rows_are_tight_at_the_optimum(rng):
         assert np.max(found.term) <= 1e-14
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", [82, 142, 250, 310, 430, 646, 35, 143, 107, 323])
 def test_what_the_fuzzer_found(number, monkeypatch):
     """Worse than W = 0 (starved, columns, units), numbers that are none (extreme), gaps without rounding (columns)."""
@@ -129,7 +129,7 @@ def test_what_the_fuzzer_found(number, monkeypatch):
     assert not tally.violations, "\n".join(map(str, tally.violations))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("storage", ["C", "CSR", "float32"])
 @pytest.mark.parametrize("loss", SVC + SVR)
 def test_objective_and_gap_of_the_stored_numbers(loss, storage, rng):
@@ -196,7 +196,7 @@ def test_strings(loss, rng):
     assert m.objective_ - m.dual_gap_ <= low
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("max_iter", [1, 3000])
 @pytest.mark.parametrize("loss", SVC + SVR)
 def test_tables_too_large_to_be_measured(loss, max_iter, rng):

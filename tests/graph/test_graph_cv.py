@@ -55,7 +55,7 @@ def by_hand(model, folds, X, y, task, weights, score):
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_folds_are_those_of_a_loop_by_hand(loss, rng):
     X, y, task = draw(rng, numbers=loss in NUMBERS)

@@ -24,7 +24,7 @@ def draw(rng, n_tasks=3, n=150, d=5, numbers=False):
     return X, z if numbers else np.where(z > 0, 1, -1), task
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_every_value_is_certified_and_as_good_as_a_cold_fit(loss, rng):
     X, y, task = draw(rng, numbers=loss in NUMBERS)
@@ -44,7 +44,7 @@ def test_every_value_is_certified_and_as_good_as_a_cold_fit(loss, rng):
         assert path.intercept(k) == pytest.approx(cold.intercept_, abs=apart)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("loss", "tol", "share"),
     [

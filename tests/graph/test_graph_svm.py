@@ -100,7 +100,7 @@ def interior_point(X, y, task, loss, C, L, epsilon=0.1):
 
 
 # 6 losses x 4 graphs x T = 1, 2, 3, 29: 96 problems
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 29])
 @pytest.mark.parametrize("kind", ["none", "complete", "path", "random"])
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
@@ -167,7 +167,7 @@ def test_one_task_is_liblinear_regression(loss, rng):
 # --- two solvers, one answer -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 @pytest.mark.parametrize("n_tasks", [1, 3])
 def test_newton_and_descent_agree(loss, n_tasks, rng):
@@ -202,7 +202,7 @@ def test_coarse_start_of_newton(rng):
 # --- every storage and input form ------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint8])
 @pytest.mark.parametrize("storage", ["C", "F", "csr", "csr64", "csc", "csr_array"])
 def test_storages(storage, dtype, rng):
@@ -234,7 +234,7 @@ def mostly_empty(rng: np.random.Generator, n: int = 60, d: int = 97) -> np.ndarr
     return X
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_packed_rows_against_interior_point(loss, rng):
     X, task = mostly_empty(rng), rng.integers(3, size=60)
@@ -344,7 +344,7 @@ def test_class_weight(rng):
         ts.GraphSVC(class_weight={5: 1.0}).fit(X, y, task=task)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_warm_start_over_a_grid(loss, rng):
     X, y, task = draw(3, rng, loss in NUMBERS, n=200)
@@ -526,7 +526,7 @@ def test_helpers():
 # --- certificates ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_gap_is_true_without_convergence(loss, max_iter, rng):
@@ -582,7 +582,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @parametrize_with_checks(
     [ts.GraphSVC(), ts.GraphSVR()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
 )

@@ -72,7 +72,7 @@ def problems(kind, loss, rng, bias=0.5):
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_descent(kind, loss, rng):
@@ -113,7 +113,7 @@ def test_passes(kind, threads, rng):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_measured_rows(kind, threads, rng):

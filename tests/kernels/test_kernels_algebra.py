@@ -225,7 +225,7 @@ def test_factors_of_any_size(rng, rows, shared):
     np.testing.assert_allclose(ours, twin, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 400, 513])
 @pytest.mark.parametrize("tasks", [None, 3, 17])
 def test_normal_matrices_of_any_size(rng, count, tasks):

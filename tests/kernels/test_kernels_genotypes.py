@@ -53,7 +53,7 @@ def plain(codes, hole_of, means, offsets):
     return x
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spare", [0, 3])
 @pytest.mark.parametrize("lengths", TASKS.values(), ids=TASKS)
 def test_products_and_columns(rng, lengths, spare):

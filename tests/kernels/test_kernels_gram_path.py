@@ -90,7 +90,7 @@ def test_gram_matrices_lie_in_panels(rng, features, matrices):
         np.testing.assert_array_equal(found, found.T)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["rows", "entries", "l1"])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 3.0])

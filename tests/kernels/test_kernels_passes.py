@@ -125,7 +125,7 @@ def test_read_only_input_is_accepted(rng):
     np.testing.assert_allclose(out[:, 0], x.T @ r)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("l1", ["none", "some", "all", "only"])
 @pytest.mark.parametrize("radius", [0.0, 0.3])

@@ -59,7 +59,7 @@ def norm_of(kind, w, group, l1):
     return np.array([reference.coordinate.row_norm(row, group, l1, kind) for row in w])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 @pytest.mark.parametrize(("kind", "group", "l1"), [(1, 1.1, 0.0), (2, 1.2, 0.8), (2, 0.5, 0.8), (2, 3.0, 0.8)])
@@ -86,7 +86,7 @@ def test_solve_rows_of_other_kinds(rng, tasks, kind, group, l1, ridge, positive)
     np.testing.assert_allclose(np.sum(slope * ours, axis=1), norm_of(kind, ours, group, l1), atol=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("use_gram", [False, True])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def blocks_of(x, offsets, shared, columns):
     return [x[a:b, columns] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("use_gram", [False, True])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(("group", "l1", "ridge"), PENALTIES[:5])
@@ -230,7 +230,7 @@ def test_coordinate_descent(rng, lengths, shared, group, l1, ridge, positive, us
     np.testing.assert_allclose(solutions[0], solutions[1], atol=1e-5)  # the fit is unique, W need not be
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("use_gram", "strength"), [(False, 1e3), (True, 0.1)])
 @pytest.mark.parametrize(
     ("group", "l1", "positive", "kind"),
@@ -320,7 +320,7 @@ def test_coordinate_descent_of_nothing(rng):
     assert np.array_equal(state, y)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("use_gram", [False, True])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize(("kind", "l1", "ridge"), [(0, 0.0, 0.0), (0, 0.3, 0.2), (3, 0.4, 0.0), (3, 0.4, 0.3)])

@@ -36,7 +36,7 @@ def test_wide_registers_can_be_forbidden():
         kernels.allow_wide_registers(True)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("tasks", SIZES)
 @pytest.mark.parametrize("rows", [0, 1, 63, 64, 130])
 def test_a_few_vectors_at_once(width, rng, tasks, rows):
@@ -81,7 +81,7 @@ def test_factors_and_whitening_of_tasks(width, rng, n):
         np.testing.assert_allclose(mine, twin, rtol=2e-5, atol=2e-5 if mine.dtype == np.float32 else 1e-9)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint8])
 @pytest.mark.parametrize(("squares", "vectors"), [(0, 1), (1, 3), (2, 7), (3, 3), (0, 9), (0, 0)])
 @pytest.mark.parametrize("lengths", [(5, 17, 1, 9), (23,), (4, 0, 7), (300, 211)])

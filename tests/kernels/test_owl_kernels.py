@@ -30,7 +30,7 @@ def sorted_penalty(weights, positive=False):
     return Sorted(weights).on(np.ones(len(weights)), 2, positive=positive)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("positive", [False, True])
 def test_prox_is_the_minimiser(seed, positive):
@@ -66,7 +66,7 @@ def test_polar_is_the_dual_norm(seed):
     assert penalty.polar(penalty.row_gauges(products)) == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("positive", [False, True])
 def test_compiled_norm_and_its_twin(seed, positive):

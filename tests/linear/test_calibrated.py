@@ -91,7 +91,7 @@ def objective(X, y, weights, options, alpha, l2, W, b):
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_interior_point_oracle(seed):
     cp = pytest.importorskip("cvxpy")
@@ -224,7 +224,7 @@ def test_no_safe_rule_rejects_an_active_row(count, seed):
     assert rejected > 0.3 * inactive  # the rule is not merely silent
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 @pytest.mark.parametrize("lazy", [True, False])
 def test_screening_along_a_path_changes_nothing_but_work(l2, lazy):
@@ -261,7 +261,7 @@ def paper_like():
     return X, y
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 @pytest.mark.parametrize("solver", PUBLISHED)
@@ -297,7 +297,7 @@ def test_auto_has_no_history(paper_like):
 # --- the hard regime -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("l2", [0.0, 1e-3])
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e-3])
 def test_tasks_fitted_exactly_and_rescaled(l2, scale):
@@ -318,7 +318,7 @@ def test_tasks_fitted_exactly_and_rescaled(l2, scale):
             assert np.all(cold.noise_ < 1e-3 * np.array([v.std() for v in y]))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_tall_tasks_are_solved_in_their_span(l2, shared, monkeypatch):

@@ -66,7 +66,7 @@ def check(model, best, tol):
     assert model.objective_ - model.dual_gap_ <= best + 1e-7 * model.null_objective_
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("options", ["plain", "weights", "ridge", "no intercept"])
 def test_own_matrices_against_the_oracle(rng, penalty, options):
@@ -264,7 +264,7 @@ def long_objective(model, x, y, task, s, alpha, penalty):
     return total / (wide(s).sum() / len(model.tasks_)) + alpha * norm
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_gaps_are_true_on_nasty_data(seed):
     rng = np.random.default_rng(seed)

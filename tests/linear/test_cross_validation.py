@@ -51,7 +51,7 @@ def logistic(fitted, X, y, task):
     return np.logaddexp(0.0, -sign * fitted.decision_function(X, task=task))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("CV", "Model", "options"),
     [
@@ -164,7 +164,7 @@ def test_folds_share_one_storage(regression, monkeypatch):
     assert all(storage is seen[0] for storage in seen)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("form", ["tasks", "shared", "one", "weights", "unpenalised", "groups"])
 def test_folds_from_moments_score_as_folds_on_their_rows(regression, monkeypatch, form, standardize):

@@ -87,7 +87,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 @pytest.mark.parametrize("name", MODELS)
@@ -126,7 +126,7 @@ def test_alpha_max_is_the_smallest_alpha_without_features(name, regression, clas
         assert Model(0.999 * top, tol=1e-9, **options).fit(X, y, task=task).coef_.any()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_path_is_a_sequence_of_fits(name, regression, classification):
     Model, _ = MODELS[name]
@@ -391,7 +391,7 @@ def test_no_convergence_is_said_with_the_gap(regression):
     assert not path.converged.all()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("options", [{}, {"standardize": True}, {"feature_weights": [0] + [1] * 11}])
 def test_warm_start(name, options, regression, classification):
@@ -612,7 +612,7 @@ ON_A_PATH = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("model", "targets"), ON_A_PATH, ids=lambda item: getattr(item, "__class__", str).__name__)
 def test_the_model_of_a_value_is_the_fit_of_that_value(model, targets, rng):
     X, y, words, task = numbers_and_classes(rng)

@@ -69,7 +69,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ["F", "C"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_numbers_of_folds_solved_alone(rng, tmp_path, monkeypatch, kind, order):
@@ -83,7 +83,7 @@ def test_the_numbers_of_folds_solved_alone(rng, tmp_path, monkeypatch, kind, ord
     assert model.path_.passes < model.passes_
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["shared", "own", "sparse", "list"])
 def test_other_forms_and_storages(rng, tmp_path, monkeypatch, form):
     X, y, task = problem(rng)
@@ -223,7 +223,7 @@ def noisy(rng):
     return problem(rng, (40, 30), noise=3.0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("storage", ["memory", "file"])
 @pytest.mark.parametrize("kind", STOPPED)
 def test_all_folds_stop_at_the_same_value(rng, tmp_path, kind, storage):

@@ -222,7 +222,7 @@ def test_bad_scoring(numbers, scoring):
         ts.MultiTaskLassoCV(scoring=scoring).fit(x, y, task=task)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted(n for n in ts.__all__ if n.endswith("CV") and not n.startswith("Graph")))
 def test_every_cross_validated_model_takes_a_scorer(numbers, name):
     x, y, task = numbers

@@ -68,7 +68,7 @@ def cvxpy_regression(blocks, targets, weights, *, intercept=True, positive=False
     return problem.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(64))
 def test_regression_against_cvxpy(seed):
     rng, blocks, targets, shared = regression_problem(seed)
@@ -99,7 +99,7 @@ def classes_problem(seed):
     return rng, X, y, K
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_multinomial_against_cvxpy(seed):
     rng, X, y, K = classes_problem(seed)
@@ -130,7 +130,7 @@ def test_multinomial_against_cvxpy(seed):
     assert model.objective_ == pytest.approx(loss + penalty, rel=1e-10)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", ["shared", "list", "one task", "sparse"])
 def test_equal_weights_are_the_multi_task_lasso(solver, form):
@@ -383,7 +383,7 @@ def test_every_input_form_gives_the_same_model(tasks_data, solver):
         assert model.objective_ == pytest.approx(dropped.objective_, rel=1e-7)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_shared_matrix_with_missing_labels_and_scaling(solver, storage):
@@ -597,7 +597,7 @@ def test_multinomial_gap_is_a_divergence(intercept, rng):
         )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("solver", ["apgd", "spgd"])
 @pytest.mark.parametrize("loss", ["squared", "multinomial"])
 def test_a_single_fit_certified_on_the_rows_left_is_certified_on_all(solver, loss, rng):

@@ -130,7 +130,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("x", "y", "s"), [(200, 0, 0), (-660, 0, 0), (0, 400, 0), (0, -450, 900), (600, 300, -1000)])
 def test_powers_of_two_in_the_units_change_no_bit(rng, monkeypatch, name, x, y, s):
@@ -229,7 +229,7 @@ def test_a_warm_start_from_nan_is_none(rng):
 # --- not converged ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 @pytest.mark.parametrize(
     "estimator", [ts.MultiTaskLasso, ts.MultiTaskOWL, ts.CalibratedMultiTaskLasso, ts.MultiTaskLogisticRegression]

@@ -80,7 +80,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @parametrize_with_checks(SOME, expected_failed_checks=expected_failures)
 def test_some_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -17,7 +17,7 @@ def data(rng, n=60, d=15, classes=False):
     return X, np.where(y > np.median(y), 1, 0) if classes else y, task
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", [0.0, 1.0])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("positive", [False, True])

@@ -75,7 +75,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_paths_of_arrays(monkeypatch: pytest.MonkeyPatch, gathered: list[Any], name: str, order: str) -> None:
@@ -205,7 +205,7 @@ def test_drift_is_read_twice(monkeypatch: pytest.MonkeyPatch, gathered: list[Any
     assert np.all(path.relative_gaps <= 1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["plain", "standardize", "balanced", "positive"])
 def test_what_takes_too_long_goes_on_with_residuals(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The first values from sums of products, the rest by the engine, from where they have ended."""
@@ -267,7 +267,7 @@ CV: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CV)
 @pytest.mark.parametrize("form", ["stacked", "shared", "hidden"])
 @pytest.mark.filterwarnings("ignore::tasksieve.OrderWarning")

@@ -41,7 +41,7 @@ def strengths(penalty):
 # --- the paper's setting: rounds of one row per task ---------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -97,7 +97,7 @@ def test_open_round_is_shown_as_if_it_ended(rng):
 # --- tasks in any order and proportion ------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("options", [{}, {"ridge": 0.3, "rho": 0.002}], ids=["plain", "ridge and enhanced"])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -146,7 +146,7 @@ def test_rows_equal_the_literal_recursion(rule, penalty, loss, form, options, rn
     assert np.any(expected != 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", ["per-task", "importance", "rounds"])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("form", ["dense", "sparse", "float32", "frame"])
@@ -175,7 +175,7 @@ def test_chunks_change_nothing(form, penalty, rule, rng):
         assert np.array_equal(model.intercept_, whole.intercept_)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("rule", ["per-task", "importance", "rounds"])
 def test_lazy_equals_dense_after_many_sparse_rows(rule, penalty, rng):
@@ -336,7 +336,7 @@ def test_fit_makes_rounds_of_all_tasks(rng):
     assert model.n_rows_seen_ == 300
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("proportions", [None, (0.70, 0.25, 0.05)], ids=["even", "uneven"])
 @pytest.mark.parametrize("rule", ["per-task", "importance"])
 def test_the_average_reaches_the_certified_optimum(rule, proportions, rng):
@@ -357,7 +357,7 @@ def test_the_average_reaches_the_certified_optimum(rule, proportions, rng):
 # --- the twin, errors, copies ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", [0, 1, 2])
 @pytest.mark.parametrize("penalty", [0, 1, 2])
 @pytest.mark.parametrize("loss", [0, 1, 2])
@@ -553,7 +553,7 @@ def test_bounds_of_norms_change_nothing():
             assert 0 < used < 200
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", [0, 1, 2])
 @pytest.mark.parametrize("penalty", [0, 1, 2])
 @pytest.mark.parametrize("integer", [np.int32, np.int64])

@@ -46,7 +46,7 @@ def optimum(model, X, y, task):
     return problem.value, W.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 @pytest.mark.parametrize("penalty", ["l21", "l11", "l1+l21"])
@@ -108,7 +108,7 @@ def test_bad_requests(rng):
     assert model.certify(X[part], y[part], task=task[part], needed=False).tasks.tolist() == ["b", "c"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("online", "batch"),
     [

@@ -132,7 +132,7 @@ def test_sizes_are_not_believed(saved):
     refused(path, "compressed")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -92,7 +92,7 @@ def test_no_row_overshoots_its_target(rule, loss, curvature):
     assert loss or sum(shortened[200::10]) >= 8  # classes of large rows are mostly right already
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["dense", "sparse", "dicts"])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -123,7 +123,7 @@ def test_chunks_change_nothing_in_auto(form, rule, penalty):
     assert np.any(whole.coef_)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0, 1, 2])
 @pytest.mark.parametrize("rule", [0, 1, 2])
 @pytest.mark.parametrize("penalty", [0, 1, 2])
@@ -189,7 +189,7 @@ def test_a_task_that_joins_late_disturbs_nobody():
 # --- progressive loss ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("gamma", ["auto", 30.0])
 def test_progressive_loss_is_that_of_rows_before_they_are_learned(rule, gamma):
@@ -242,7 +242,7 @@ def test_progressive_accuracy():
 # --- rows that nothing can be learned from -------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
 @pytest.mark.parametrize("gamma", ["auto", 20.0])
 @pytest.mark.parametrize("rule", RULES)

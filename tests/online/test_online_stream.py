@@ -63,7 +63,7 @@ def test_iterators_of_chunks_and_of_rows(rows):
     np.testing.assert_allclose(by_row.coef_, expected.coef_, atol=1e-12)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("missing", ["per-task", "importance", "rounds"])
 @pytest.mark.parametrize("penalty", ["l21", "l1+l21"])
 def test_resume_bit_for_bit(rows, tmp_path, missing, penalty):

@@ -228,7 +228,7 @@ READERS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", READERS)
 def test_nobody_touches_the_memory_while_a_chunk_is_learned(name, rng):
     X, task = rng.standard_normal((30, 5)), np.arange(30) % 2

@@ -84,7 +84,7 @@ def test_no_entry_test_is_wrong(rng, monkeypatch, count):
     assert all(seen[tol] > count / 6 for tol in GAPS[2:]), seen
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", PENALTIES, ids=str)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_the_answer_is_the_same(rng, monkeypatch, options, loss):

@@ -38,7 +38,7 @@ def fitted(loss: str, penalty: str, part: str, n_rows: int, share: float, monkey
     return model, problem, positive
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", pairs.PENALTIES)
 def test_tasks_without_a_residual(penalty: str, monkeypatch: Any) -> None:
     model, problem, positive = fitted("square-root", penalty, "plain", FEW_ROWS, 0.05, monkeypatch)

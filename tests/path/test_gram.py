@@ -56,7 +56,7 @@ def walked(monkeypatch):
     return counts
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("form", FORMS)

@@ -106,7 +106,7 @@ class Oracle:
         return w.value.T, b.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", LOSSES)
@@ -131,7 +131,7 @@ def test_solutions_and_gaps(name, penalty, kind):
     assert model.n_features_in_ == D
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LOSSES)
 def test_screening_changes_nothing_but_work(name):
     """Every rule along a path: what it rejects is zero, and objectives agree within their gaps."""

@@ -62,7 +62,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_certificates_of_own_members_are_true(data, rng, pair):
     """The gap bounds the distance to a cone solver's optimum, at every accuracy; the last is accurate."""
@@ -159,7 +159,7 @@ def test_a_loss_that_does_not_say_enough_is_refused(data):
 # --- proofs about any coefficients -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", ["squared", "square-root", "logistic", Huber(1.0)], ids=str)
 @pytest.mark.parametrize("penalty", [L21(), SparseGroup(0.3, 1.0), Sorted(), LInf()], ids=lambda p: type(p).__name__)
 def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
@@ -197,7 +197,7 @@ def test_prove_knows_every_loss_and_penalty(data, rng, loss, penalty):
 # --- shards ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", [L21(), SparseGroup(0.3, 1.0), Sorted(), LInf()], ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_several_shards_give_the_answers_of_one(data, loss, penalty):
@@ -238,7 +238,7 @@ def test_unpenalised_features_in_any_shard(data):
 # --- a storage of one's own ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["sorted", "unsorted", "shared", "one task"])
 def test_own_storage(rng, form):
     x = rng.integers(0, 3, (60, 80)).astype(np.float32)
@@ -284,7 +284,7 @@ def test_bad_storages_get_clear_errors(rng):
 # --- the examples of the documentation -------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OWN)
 def test_examples_of_own_members_run(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["example"])

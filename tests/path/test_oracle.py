@@ -176,7 +176,7 @@ def name_of(recipe: dict[str, object]) -> str:
     return "-".join(str(recipe[key]) for key in ("seed", "loss", "penalty", "solver")).replace(" ", "_")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("recipe", RECIPES, ids=name_of)
 def test_as_good_as_the_oracle(recipe, monkeypatch):
     if recipe["working sets"]:  # as if the problem were large: working sets, anchors, partial passes

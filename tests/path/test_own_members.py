@@ -122,7 +122,7 @@ def test_the_three_members_of_the_example_together(intercept: bool) -> None:
     np.testing.assert_allclose(model.fit(dense, y, task=task).coef_.T, w.value, atol=close)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "d", "share", "huber"),
     [(0, 12, 0.5, None), (1, 12, 0.1, None), (2, 40, 0.3, None), (3, 12, 0.3, 0.5)],

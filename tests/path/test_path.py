@@ -110,7 +110,7 @@ GAPS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("loss", "options"), GAPS)
 def test_every_gap_is_true(rng, loss, options):
     case = build(rng, loss=loss, **options)
@@ -206,7 +206,7 @@ def test_degenerate_columns_in_a_large_problem(rng):
 # --- tolerances and limits -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"l1": 0.4}, {"ridge_ratio": 0.4}, {"loss": "logistic"}]
 )
@@ -219,7 +219,7 @@ def test_a_tolerance_of_1e_12_is_reached(rng, options):
     verify(case, solution, tol)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("solver", ["cd", "newton", "apgd", "auto"])
 @pytest.mark.parametrize("allowed", [0, 1, 3])
 def test_too_few_iterations_still_give_a_true_gap(rng, solver, allowed):
@@ -257,7 +257,7 @@ def test_quadratic_tolerance(rng):
 # --- special strengths and labels ------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("features", [40, 400])
 def test_at_and_above_the_largest_strength(rng, features, loss):
@@ -305,7 +305,7 @@ def test_no_labels_at_all_in_one_task(rng):
         assert all(np.isfinite(point.intercept).all() for point in solution.points)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"loss": "logistic"}, {"l1": 0.5}, {"tasks": 1, "rows": 50}]
 )
@@ -353,7 +353,7 @@ def test_only_unpenalised_features(rng):
             np.testing.assert_allclose(point.rows[:, t], best[1:], atol=1e-9)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
 def test_the_units_of_the_data_do_not_matter(rng, scale):
     """Products of the data may lie far outside single precision, in which past passes are kept."""
@@ -449,7 +449,7 @@ def test_other_exceptions_pass_through(rng):
 # --- repeatability, passes -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", [{}, {"shared": True}, {"loss": "logistic"}, {"l1": 0.4}])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_runs_are_repeatable_to_the_last_bit(rng, options, threads):
@@ -533,7 +533,7 @@ SCREENED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", SCREENED.values(), ids=SCREENED)
 def test_no_safe_rule_rejects_an_active_row(rng, monkeypatch, options):
     """Every mask of every value against a solution without screening, solved far more accurately."""
@@ -692,7 +692,7 @@ def test_auto_moves_to_newton_where_that_is_cheaper(rng, monkeypatch):
         verify(case, solution, 1e-7)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "options", [{}, {"shared": True}, {"ridge_ratio": 0.3}, {"shared": True, "ridge_ratio": 0.3}]
 )
@@ -710,7 +710,7 @@ def test_newton_in_both_forms_with_direct_and_iterative_systems(rng, monkeypatch
     verify(case, solution, 1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shared", [False, True], ids=["stacked", "shared"])
 @pytest.mark.parametrize(("tasks", "rows"), [(1, 10), (2, 4), (5, 6)])
 def test_newton_where_columns_are_nearly_dependent(rng, tasks, rows, shared):

@@ -106,7 +106,7 @@ def examine(seed):
             assert value - gap <= lowest, (seed, penalty, float(value - lowest), float(gap))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_certificates_are_true(seed):
     with warnings.catch_warnings():

@@ -129,7 +129,7 @@ def oracle(norm, loss, options, problem, blocks, y, s, u, lam):
     return float(program.value), w.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("name", PENALTIES)
@@ -153,7 +153,7 @@ def test_optimum_and_gap(rng, name, loss, options):
     assert len(below.features) > len(problem.design.unpenalised)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("name", PENALTIES)
 def test_screening_is_never_wrong(rng, name, loss):

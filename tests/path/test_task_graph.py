@@ -64,7 +64,7 @@ def optimum(x, y, offsets, s, loss, kind, lam, graph, ridge=0.0, positive=False)
     return float(program.value)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("kind", PENALTIES)
 @pytest.mark.parametrize("options", [{}, {"fixed_ridge": 2.0}, {"positive": True}], ids=["plain", "ridge", "positive"])
@@ -86,7 +86,7 @@ def test_as_good_as_a_cone_solver_with_a_true_gap(rng, loss, kind, options):
     assert coupled or positive or kind in ("L1,1", "sparse group")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["L2,1", "L1,1", "sparse group"])
 @pytest.mark.parametrize("strength", [0.0, 1.0, 1e4])
 def test_the_square_root_loss_takes_other_penalties_and_a_graph(rng, kind, strength):
@@ -137,7 +137,7 @@ def test_a_ridge_is_not_forgotten_by_any_solver(rng, kind):
             solve_path(problem, [lam], solver="spgd")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("loss", "kind"),
     [(loss, kind) for loss in ("squared", "logistic") for kind in PENALTIES]
@@ -197,7 +197,7 @@ def exact_objective(x, y, offsets, s, lam, graph, coef, intercept) -> Fraction:
     return total
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("strength", [1e-8, 1.0, 1e4, 1e8, 1e12])
 def test_the_certificate_holds_for_the_stored_numbers_in_exact_arithmetic(rng, strength):
     """Whatever other point is taken: none is better than ours by more than the gap says."""

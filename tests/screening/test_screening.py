@@ -79,7 +79,7 @@ def ball_cases(rng, kind, d=200):
     return b, a
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["plain", "ties", "hard", "hard-ties", "equal", "some-zero"])
 @pytest.mark.parametrize("radius", [1e-3, 0.3, 1.0, 3.0, 30.0])
 def test_row_maximum_is_attained_and_never_exceeded(rng, kind, radius):
@@ -97,7 +97,7 @@ def test_row_maximum_is_attained_and_never_exceeded(rng, kind, radius):
     assert np.quantile(s / best, 0.8) - 1.0 < 1e-9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["plain", "ties", "hard", "hard-ties", "equal", "some-zero"])
 @pytest.mark.parametrize("radius", [1e-3, 0.3, 1.0, 3.0, 1e3])
 def test_row_maximum_is_the_best_of_its_bounds(rng, kind, radius):
@@ -183,7 +183,7 @@ def soft(m, tau, positive):
     return np.maximum((m if positive else np.abs(m)) - tau, 0.0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("group", [0.0, 1.0])
 def test_zero_rows_and_entries_hold_over_the_ball(rng, positive, group):
@@ -307,7 +307,7 @@ def test_balls_hold_the_dual_optimum(rng, penalty, weights):
                 assert np.sqrt(apart) <= ball.radius + 1e-6 * size
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_the_cut_ball_is_within_the_gap_radius(rng, penalty):
     """At the same strength: radius <= sqrt(gap) = 1/sqrt(2) of the gap-safe one (mathematics 2.5)."""

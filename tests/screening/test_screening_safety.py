@@ -165,7 +165,7 @@ def test_safe_on_random_problems_where_the_published_rule_is_not(size):
     assert tally["dpc-published", "at gap", 0.3] > tally["dpc-published", "at gap", 1e-8]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [8, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_safe_for_every_penalty(penalty, size):

@@ -109,7 +109,7 @@ CALLS: dict[str, dict[str, Call]] = {
 EVERY = [pytest.param(name, call, id=f"{name}-{form}") for name, calls in CALLS.items() for form, call in calls.items()]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("error::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("values", [ONES, FLAT], ids=["imaginary", "real part alone"])
 @pytest.mark.parametrize(("name", "call"), EVERY)

@@ -81,7 +81,7 @@ CHOSEN_SLOWLY = ("calibrated, cross-validated", "logistic, cross-validated")
 BY_NAME = [pytest.param(name, marks=pytest.mark.slow if name in CHOSEN_SLOWLY else ()) for name in MODELS]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_storage(name, problem, tmp_path):
     X, y, task = problem
@@ -102,7 +102,7 @@ def test_every_storage(name, problem, tmp_path):
         assert hasattr(other, "feature_names_in_") == kind.startswith("data frame")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in MODELS if "cross" not in name])
 def test_every_form_of_tasks(name, problem, tmp_path):
     X, y, task = problem

@@ -46,7 +46,7 @@ def forms(fill):
     }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", forms(masked))
 def test_masked_labels_are_not_observed(form):
     (given, more), (expected, _) = forms(masked)[form], forms(holes)[form]

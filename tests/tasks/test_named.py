@@ -30,7 +30,7 @@ def stacked(tasks: dict[str, Any]) -> tuple[Any, Any, Any]:
     return X, y, np.repeat(list(tasks), [len(pair[1]) for pair in tasks.values()])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "model",
     [
