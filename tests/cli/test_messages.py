@@ -16,7 +16,7 @@ from cli_helpers import CommandLine, classification_csv, regression_csv
 import tasksieve as ts
 from tasksieve.cli import errors, exit_codes
 from tasksieve.cli.errors import with_rows
-from tasksieve.cli.messages import in_words
+from tasksieve.cli.messages import ARGUMENTS, in_words
 from tasksieve.messages import Message, ParameterError, either, estimator_name
 from tasksieve.runs.registry import MODELS
 
@@ -109,6 +109,19 @@ PYTHON = re.compile(
 
 def test_there_are_messages() -> None:
     assert len(messages()) > 450
+
+
+def test_messages_name_parameters_that_there_are() -> None:
+    """A field of a message is a parameter, or its value is given: a typing error must not become a name."""
+    kinds = [getattr(ts, name) for name in dir(ts) if hasattr(getattr(ts, name), "_get_param_names")]
+    known = {parameter for kind in kinds for parameter in kind._get_param_names()} | set(ARGUMENTS)
+    named = {part.given[0] for _, words in messages() for part in parts_of(words) if part.method == "parameter"}
+    assert len(named) > 20
+    assert named - known == {"task_geno", "task_maf"}  # of `read_plink`
+
+
+def parts_of(message: Any) -> list[Any]:
+    return [part for part in getattr(message, "_parts", ()) if not isinstance(part, str)]
 
 
 @pytest.mark.parametrize("part", LIBRARY)
