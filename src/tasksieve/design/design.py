@@ -72,7 +72,7 @@ class Design:
                 columns[:, own] = part.take(here)
         self.samples = Samples(offsets, shared, weights, fit_intercept, columns)
         self.shards = [
-            (part.home or LocalShard)(
+            (part.shard_class or LocalShard)(
                 part,
                 self.samples,
                 standardize=standardize,
@@ -109,8 +109,8 @@ class Design:
         """(part, places in `features`, features as that part counts them), for parts that are concerned."""
         if len(parts) == 1:
             return [(parts[0], slice(None), features)]
-        home = np.searchsorted(self._starts, features, side="right") - 1
-        places = [np.flatnonzero(home == k) for k in range(len(parts))]
+        owner = np.searchsorted(self._starts, features, side="right") - 1
+        places = [np.flatnonzero(owner == k) for k in range(len(parts))]
         return [(parts[k], own, features[own] - self._starts[k]) for k, own in enumerate(places) if len(own)]
 
     def _gather(self, features: Array, width: int, ask: Any) -> Array:
@@ -188,7 +188,7 @@ class Design:
 
     def remember(self, vector: Array, penalty: Any, errors: Array | None = None) -> Any:
         """A full pass: the vector becomes an anchor of every shard. Returns the gauges of all features, upper bounds
-        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a home far away
+        where products of a column of norm 1 may be off by `errors`, task by task: an array, or what a shard far away
         has instead (`FarGauges`)."""
         if len(self.shards) == 1:
             return self.shards[0].remember(vector, penalty, errors)

@@ -1,7 +1,7 @@
 """What is known about every feature at the moment: its level, its gauge, whether it is rejected.
 
 These are the engine's vectors over features. They are kept where the features are, and asked short questions: how many
-are rejected, which few are promising, which stand in the way. Here they are plain arrays; a home far away has a ledger
+are rejected, which few are promising, which stand in the way. Here they are plain arrays; a shard far away has a ledger
 like this one beside each of its shards, and lets answers cross, not vectors.
 """
 
@@ -60,7 +60,7 @@ def least_ratio(longest: Callable[[], Array], penalty: Any) -> float:
 
 
 class Ledger:
-    """Levels, gauges and rejections of all features of a home.
+    """Levels, gauges and rejections of all features of a shard.
 
     - `penalty`: Of its features, at unit strength.
     - `levels`: Gauges for the residual of W = 0.
@@ -71,8 +71,8 @@ class Ledger:
     #: whether it is worth telling it what will be asked next
     foresees = False
 
-    def __init__(self, home: Any, penalty: Any, levels: Array) -> None:
-        self._home, self._unit, self._first = home, penalty, levels
+    def __init__(self, shard: Any, penalty: Any, levels: Array) -> None:
+        self._shard, self._unit, self._first = shard, penalty, levels
         self.levels, self.gauges = levels.copy(), levels
         self.rejected = np.zeros(len(levels), dtype=bool)
         self._n_penalised = int(np.count_nonzero(penalty.penalised))
@@ -88,7 +88,7 @@ class Ledger:
     def least(self) -> float:
         """The least ratio of column norm to threshold, at unit strength; 0 if nothing is known of it."""
         if self._least is None:
-            self._least = least_ratio(self._home.longest, self._unit)
+            self._least = least_ratio(self._shard.longest, self._unit)
         return self._least
 
     # -- W = 0 ----------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Ledger:
     def null_bounds(self, lam: float, errors: Array, most: int) -> Array:
         """The same with errors in them; returns the features that are left in doubt, none if these are too many."""
         if self._first_errors is None:
-            self._first_errors = self._home.error_gauges(errors, self._unit)
+            self._first_errors = self._shard.error_gauges(errors, self._unit)
         self.gauges = (self._first + self._first_errors) / lam
         near = np.flatnonzero(self.gauges > 1.0)
         return near if len(near) <= most else near[:0]
@@ -142,7 +142,7 @@ class Ledger:
             bound = self._reach(reach, penalty)
             if reach.sharper is not None:
                 factor, moved = reach.sharper
-                bound = np.minimum(bound, factor * self.gauges + moved * self._home.longest() * penalty.euclid)
+                bound = np.minimum(bound, factor * self.gauges + moved * self._shard.longest() * penalty.euclid)
             upper = bound if upper is None else np.minimum(upper, bound)
         mask = np.zeros(len(self.levels), dtype=bool) if upper is None else penalty.inactive(upper)
         mask[kept] = False
@@ -157,9 +157,9 @@ class Ledger:
     def _reach(self, reach: Reach, penalty: Any) -> Array:
         if reach.verb == "bound":
             vector, radius, stretch = reach.arguments
-            return np.asarray(self._home.bound(vector, penalty, radius=radius, stretch=stretch)[1])
+            return np.asarray(self._shard.bound(vector, penalty, radius=radius, stretch=stretch)[1])
         first, centre, coefs, radius = reach.arguments
-        return np.asarray(self._home.ball_bound(first, centre, coefs, penalty, radius))
+        return np.asarray(self._shard.ball_bound(first, centre, coefs, penalty, radius))
 
     def drop(self, features: Array) -> None:
         """These are rejected, too."""
@@ -205,7 +205,7 @@ class Ledger:
         - `ahead`: What will be asked next; nothing to those who answer at once.
         """
         if followed is not None:
-            estimate, self._bounds = self._home.bound(followed, penalty, note=note)  # ours until the next bounds
+            estimate, self._bounds = self._shard.bound(followed, penalty, note=note)  # ours until the next bounds
             np.multiply(estimate, lam, out=self.levels)
         else:
             self._bounds = np.zeros(len(self.levels))
@@ -233,14 +233,14 @@ class Ledger:
     def measure(self, vector: Array, penalty: Any, errors: Array) -> None:
         """Gauges of the open features, by products with the vector judged."""
         features, lam = self._open, self._asked[1]
-        products, norms = self._home.touch(vector, features)
+        products, norms = self._shard.touch(vector, features)
         self._bounds[features] = penalty.restrict(features).upper_gauges(products, norms * errors)
         self._known[features] = True
         self.levels[features] = self._bounds[features] * lam
 
     def measure_all(self, vector: Array, penalty: Any, errors: Array, ahead: Ahead | None = None) -> None:
         """Gauges of all features, in a full pass that is remembered."""
-        exact = np.asarray(self._home.remember(vector, penalty, errors))
+        exact = np.asarray(self._shard.remember(vector, penalty, errors))
         self._bounds[~self._known] = exact[~self._known]
         self._known[:] = True
         np.multiply(exact, self._asked[1], out=self.levels)

@@ -225,7 +225,7 @@ class HalfPaths:
         if largest > 0.0:
             entering.alphas = grid_of(largest, own.levels(problem.null_levels()), self._q)
             solve_along(self._solver(problem, training), entering.alphas, pace=entering).raise_interrupt()
-        if training.make_storage().home is not None:
+        if training.make_storage().shard_class is not None:
             self._elsewhere += problem.design.passes
         return entering.entries()
 

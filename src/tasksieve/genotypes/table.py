@@ -31,9 +31,6 @@ class Table:
         """Some rows, by index or by flags."""
         return Table({name: values[rows] for name, values in self._columns.items()})
 
-    def with_column(self, name: str, values: Any) -> Table:
-        return Table({**self._columns, name: values})
-
     def to_dict(self) -> dict[str, Array]:
         return dict(self._columns)
 

@@ -71,7 +71,7 @@ def problem_facts(problem: Problem, n_values: int, *, by_sums: bool = True, by_d
     design = problem.design
     shard = design.shards[0]
     storage = shard.storage
-    here, dense = storage.home is None, not storage.sparse
+    here, dense = storage.shard_class is None, not storage.sparse
     n_matrices = 1 if design.uniform or design.n_tasks == 1 else design.n_tasks
     return Facts(
         n_values,

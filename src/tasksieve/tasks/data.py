@@ -64,7 +64,7 @@ class TaskData(TaskLabels):
     def has_fills(self) -> bool:
         """Whether calls can be missing (`read_plink`)."""
         source = self.source
-        return source is not None and isinstance(source.matrices[0], Storage) and hasattr(self.make_storage(), "fills")
+        return self.source is not None and hasattr(self.source.matrices[0], "filled")
 
     def fills(self, *features: np.ndarray) -> Fills | None:
         """What stands for missing calls of the features in these arrays, where calls can be missing."""

@@ -16,7 +16,7 @@ Nothing here is imported unless X lives in a cluster.
 """
 
 from .shard import ClusterShard
-from .sources import DaskSource, Source, ZarrSource
+from .sources import ColumnSource, DaskSource, ZarrSource
 from .storage import ClusterStorage
 
-__all__ = ["ClusterShard", "ClusterStorage", "DaskSource", "Source", "ZarrSource"]
+__all__ = ["ClusterShard", "ClusterStorage", "ColumnSource", "DaskSource", "ZarrSource"]

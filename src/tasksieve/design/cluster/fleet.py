@@ -23,7 +23,7 @@ from ..lost import ClusterError, DataLost
 from . import worker
 from .messages import CHANGING, Answer, Failed, Message, Question, Stale, Start
 from .needs import active_client, dask_config
-from .sources import Source
+from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
 
@@ -73,7 +73,9 @@ class Fleet:
     - `note`: What a user should know about how the columns are read; empty if there is nothing.
     """
 
-    def __init__(self, source: Source, order: Array | None, whole: Callable[[Array], Array] | None = None) -> None:
+    def __init__(
+        self, source: ColumnSource, order: Array | None, whole: Callable[[Array], Array] | None = None
+    ) -> None:
         self.client: Any = active_client()
         self.source, self._order = source, order
         self.data = uuid4().hex

@@ -113,13 +113,13 @@ class ClusterShard:
 
     def by_shard(self, features: Array) -> list[Array]:
         """Some features, as each shard counts its own."""
-        home = np.searchsorted(self.starts, features, side="right") - 1
-        return [features[home == k] - self.starts[k] for k in range(len(self._sizes))]
+        owner = np.searchsorted(self.starts, features, side="right") - 1
+        return [features[owner == k] - self.starts[k] for k in range(len(self._sizes))]
 
     def some(self, verb: str, common: tuple[Any, ...], features: Array) -> list[tuple[Array, Any]]:
         """Answers about some features, each with the places of its features."""
-        home = np.searchsorted(self.starts, features, side="right") - 1
-        places = {int(k): np.flatnonzero(home == k) for k in np.unique(home)}
+        owner = np.searchsorted(self.starts, features, side="right") - 1
+        places = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
         own = {k: (features[at] - self.starts[k],) for k, at in places.items()}
         if not own:
             return []

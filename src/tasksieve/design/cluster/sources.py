@@ -15,7 +15,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-class Source(Protocol):
+class ColumnSource(Protocol):
     """Columns of one matrix, or of several stacked on top of each other.
 
     - `dtype`: As it is kept there.
@@ -35,7 +35,7 @@ class Source(Protocol):
         return None
 
 
-class ZarrSource(Source):
+class ZarrSource(ColumnSource):
     """A Zarr array of two dimensions, rows x features.
 
     - `array`: Opened by anybody; workers open its store again, so it has to be where they reach it.
@@ -52,7 +52,7 @@ class ZarrSource(Source):
         return np.asarray(self._array[:, low:high])
 
 
-class DaskSource(Source):
+class DaskSource(ColumnSource):
     """A dask array of two dimensions, rows x features."""
 
     def __init__(self, array: Any) -> None:
@@ -70,13 +70,13 @@ class DaskSource(Source):
         return part.map_blocks(np.asarray, dtype=self.dtype, meta=meta, name=f"tasksieve-{uuid4().hex}")
 
 
-class StackedSource(Source):
+class StackedSource(ColumnSource):
     """Sources on top of each other, one a task.
 
     - `parts`: With the same columns.
     """
 
-    def __init__(self, parts: Sequence[Source]) -> None:
+    def __init__(self, parts: Sequence[ColumnSource]) -> None:
         self._parts = list(parts)
         self.shape = sum(part.shape[0] for part in parts), parts[0].shape[1]
         self.dtype = np.result_type(*[part.dtype for part in parts])
@@ -90,6 +90,6 @@ class StackedSource(Source):
         return None if any(part is None for part in found) else found
 
 
-def stacked(sources: Sequence[Source]) -> Source:
+def stacked(sources: Sequence[ColumnSource]) -> ColumnSource:
     """One source for a list of them."""
     return sources[0] if len(sources) == 1 else StackedSource(sources)

@@ -13,7 +13,7 @@ from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read
 from .fleet import Fleet
 from .messages import Question
 from .shard import ClusterShard
-from .sources import Source
+from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
 
@@ -24,13 +24,12 @@ class ClusterStorage(ColumnStorage):
     - `order`: Permutation that brings its rows into task order.
     """
 
-    home = ClusterShard
-    #: also of a storage around this one
-    wrapped_home = ClusterShard
+    shard_class = ClusterShard
+    wrapped_shard_class = ClusterShard
     dear = False  # every fit has shards of its own over the same columns
     sparse = False
 
-    def __init__(self, source: Source, order: Array | None) -> None:
+    def __init__(self, source: ColumnSource, order: Array | None) -> None:
         self._source, self._order = source, order
         self.n_rows, self.n_features = source.shape
         self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)

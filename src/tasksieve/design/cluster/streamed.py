@@ -9,7 +9,7 @@ import numpy as np
 
 from ..storage import DenseStorage
 from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read, split_asked
-from .sources import Source
+from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ class StreamedStorage(ColumnStorage):
     dear = True
     sparse = False
 
-    def __init__(self, source: Source, low: int, high: int, order: Array | None) -> None:
+    def __init__(self, source: ColumnSource, low: int, high: int, order: Array | None) -> None:
         self._source, self._low, self._order = source, low, order
         self.n_rows, self.n_features = source.shape[0], high - low
         self.dtype = source.dtype if for_kernels(source.dtype) else np.dtype(np.float64)

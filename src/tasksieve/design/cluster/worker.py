@@ -19,7 +19,7 @@ from ..storage import DenseStorage
 from ..storage.base import for_kernels
 from ..threads import one_blas_thread
 from .messages import CHANGING, Answer, Failed, Judged, Message, PenaltyName, Rejected, Sent, Stale
-from .sources import Source
+from .sources import ColumnSource
 from .streamed import StreamedStorage
 
 Array = np.ndarray[Any, Any]
@@ -365,7 +365,7 @@ async def load(
     streamed, places = jobs[dask_worker.address]
 
     def read() -> None:
-        source: Source
+        source: ColumnSource
         source, order = pickle.loads(packed)
         for shard, epoch, low, high in places:
             if streamed:

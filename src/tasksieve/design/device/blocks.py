@@ -10,13 +10,6 @@ import numpy as np
 
 from ..storage.base import Asked
 
-BLOCK_BYTES = 256 << 20  # of columns in double precision at a time
-
-
-def block_columns(n_rows: int) -> int:
-    """How many columns are turned to double precision at a time."""
-    return max(1, BLOCK_BYTES // (8 * max(n_rows, 1)))
-
 
 def on_the_device(asked: Sequence[Asked], device: Any) -> list[Any]:
     """The vectors there."""

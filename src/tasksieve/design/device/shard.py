@@ -247,4 +247,4 @@ class DeviceShard(LocalShard):
         return self._limits[1]
 
 
-DeviceStorage.home = DeviceShard
+DeviceStorage.shard_class = DeviceShard

@@ -53,8 +53,11 @@ class ColumnStorage(Protocol):
     sparse: bool  # whether columns are mostly zeros
     #: the type that holds columns as `take` gives them, where `dtype` does not: calls that are missing are means
     taken: np.dtype[Any] | None = None
-    #: the kind of shard its columns live in, made as `LocalShard` is; None: in this process
-    home: Any = None
+    #: the kind of shard that holds its columns, made as `LocalShard` is: how another machine registers itself, as
+    #: `device/shard.py` and `cluster/storage.py` do; None: this process
+    shard_class: Any = None
+    #: the same for a storage around this one; None: there its columns are read into this process
+    wrapped_shard_class: Any = None
 
     def products(
         self, vector: Array, offsets: Array, shared: bool, columns: Array | None, squares: bool, threads: int

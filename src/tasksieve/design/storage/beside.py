@@ -31,8 +31,8 @@ class BesideStorage(ColumnStorage):
 
     def _homes(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
         """(part, places in `features`, features as that part counts them)."""
-        home = np.searchsorted(self._starts, features, side="right") - 1
-        places = [np.flatnonzero(home == k) for k in range(len(self.parts))]
+        owner = np.searchsorted(self._starts, features, side="right") - 1
+        places = [np.flatnonzero(owner == k) for k in range(len(self.parts))]
         return [(self.parts[k], own, features[own] - self._starts[k]) for k, own in enumerate(places)]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:

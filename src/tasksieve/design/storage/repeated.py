@@ -44,7 +44,7 @@ class RepeatedStorage(ColumnStorage):
         self.n_rows, self.n_features = int(self.offsets[-1]), storage.n_features
         self.dtype, self.dear = storage.dtype, storage.dear
         #: where the columns live, it is there that rows are repeated
-        self.home = self.wrapped_home = getattr(storage, "wrapped_home", None)
+        self.shard_class = self.wrapped_shard_class = storage.wrapped_shard_class
         self.inner, self.around = storage, partial(RepeatedStorage, offsets=self._own_offsets, times=times)
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:

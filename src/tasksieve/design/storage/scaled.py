@@ -20,7 +20,7 @@ class ScaledStorage(ComputedStorage):
         super().__init__(storage)
         self._exponent = exponent
         #: where the columns live, it is there that they are scaled
-        self.home = self.wrapped_home = getattr(storage, "wrapped_home", None)
+        self.shard_class = self.wrapped_shard_class = storage.wrapped_shard_class
         self.inner, self.around = storage, partial(ScaledStorage, exponent=exponent)
 
     def take(self, features: Array) -> Array:

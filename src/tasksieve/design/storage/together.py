@@ -37,7 +37,7 @@ class SharedReading:
 
     def seat(self) -> ColumnStorage:
         """The storage as one of the designs sees it; columns that live elsewhere are not read through here."""
-        return SharedStorage(self) if self.storage.home is None else self.storage
+        return SharedStorage(self) if self.storage.shard_class is None else self.storage
 
     def serve(self, requests: Sequence[Request]) -> list[Reading]:
         """One reading for all requests; each bears its share of the cost."""
