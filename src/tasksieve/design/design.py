@@ -13,6 +13,7 @@ from .anchored import Anchored
 from .samples import Samples
 from .shard import Centred, LocalShard
 from .storage import ColumnStorage
+from .storage.base import by_part
 from .threads import thread_count
 
 Array = np.ndarray[Any, Any]
@@ -109,9 +110,8 @@ class Design:
         """(part, places in `features`, features as that part counts them), for parts that are concerned."""
         if len(parts) == 1:
             return [(parts[0], slice(None), features)]
-        owner = np.searchsorted(self._starts, features, side="right") - 1
-        places = [np.flatnonzero(owner == k) for k in range(len(parts))]
-        return [(parts[k], own, features[own] - self._starts[k]) for k, own in enumerate(places) if len(own)]
+        cut = by_part(self._starts, features)
+        return [(part, own, here) for part, (own, here) in zip(parts, cut, strict=True) if len(own)]
 
     def _gather(self, features: Array, width: int, ask: Any) -> Array:
         """``ask(shard, features)`` for some features, put together in their order: (len(features), width)."""

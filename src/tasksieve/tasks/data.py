@@ -63,7 +63,6 @@ class TaskData(TaskLabels):
     @property
     def has_fills(self) -> bool:
         """Whether calls can be missing (`read_plink`)."""
-        source = self.source
         return self.source is not None and hasattr(self.source.matrices[0], "filled")
 
     def fills(self, *features: np.ndarray) -> Fills | None:

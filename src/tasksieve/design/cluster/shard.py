@@ -9,6 +9,7 @@ import numpy as np
 
 from ..samples import Samples
 from ..shard import Centred
+from ..storage.base import by_part
 from .fleet import FitLog
 from .ledger import ClusterLedger
 from .messages import CHANGING, PenaltyName, Question, Sent, Start
@@ -113,17 +114,15 @@ class ClusterShard:
 
     def by_shard(self, features: Array) -> list[Array]:
         """Some features, as each shard counts its own."""
-        owner = np.searchsorted(self.starts, features, side="right") - 1
-        return [features[owner == k] - self.starts[k] for k in range(len(self._sizes))]
+        return [own for _, own in by_part(self.starts, features)]
 
     def some(self, verb: str, common: tuple[Any, ...], features: Array) -> list[tuple[Array, Any]]:
         """Answers about some features, each with the places of its features."""
-        owner = np.searchsorted(self.starts, features, side="right") - 1
-        places = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
-        own = {k: (features[at] - self.starts[k],) for k, at in places.items()}
+        cut = by_part(self.starts, features)
+        own = {k: (here,) for k, (_, here) in enumerate(cut) if len(here)}
         if not own:
             return []
-        return [(places[k], said) for k, said in self.ask(Question(verb, common, own))[0].items()]
+        return [(cut[k][0], said) for k, said in self.ask(Question(verb, common, own))[0].items()]
 
     def _gathered(self, verb: str, common: tuple[Any, ...], features: Array) -> Array:
         out = np.empty((len(features), self.samples.n_tasks))

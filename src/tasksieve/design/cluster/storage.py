@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..samples import Samples
-from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read
+from ..storage.base import Asked, ColumnStorage, Reading, empty_products, for_kernels, part_read
 from .fleet import Fleet
 from .messages import Question
 from .shard import ClusterShard
@@ -72,9 +72,7 @@ class ClusterStorage(ColumnStorage):
             parts.append(places)
             if here:
                 own[k] = (here,)
-        products = [
-            np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
-        ]
+        products = empty_products(asked, self.n_features)
         for k, found in self._raw.ask(Question("read_raw", (), own))[0].items():
             for (m, at), part in zip(parts[k], found[0], strict=True):
                 products[m][at] = part

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..storage import DenseStorage
-from ..storage.base import Asked, ColumnStorage, Reading, for_kernels, part_read, split_asked
+from ..storage.base import Asked, ColumnStorage, Reading, empty_products, for_kernels, part_read, split_asked
 from .sources import ColumnSource
 
 Array = np.ndarray[Any, Any]
@@ -43,9 +43,7 @@ class StreamedStorage(ColumnStorage):
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
         everything, some = split_asked(asked)
-        products: list[Any] = [
-            np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
-        ]
+        products = empty_products(asked, self.n_features)
         for k, (low, high) in enumerate(zip(self._cuts[:-1], self._cuts[1:], strict=True)):
             chosen = [(m, np.asarray(asked[m].columns)) for m in some]
             wanted = [(m, np.flatnonzero((columns >= low) & (columns < high))) for m, columns in chosen]

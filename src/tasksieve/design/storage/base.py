@@ -103,6 +103,21 @@ def part_read(asked: Sequence[Asked], n_features: int) -> float:
     return count / max(n_features, 1)
 
 
+def by_part(starts: Array, features: Array) -> list[tuple[Array, Array]]:
+    """For parts that begin at `starts`: places in `features` of those that are theirs, and these as the part counts
+    them."""
+    owner = np.searchsorted(starts, features, side="right") - 1
+    places = [np.flatnonzero(owner == k) for k in range(len(starts) - 1)]
+    return [(own, features[own] - starts[k]) for k, own in enumerate(places)]
+
+
+def empty_products(asked: Sequence[Asked], n_features: int) -> list[Array]:
+    """Room for the products of several vectors, parts of which come one after the other."""
+    return [
+        np.empty((n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
+    ]
+
+
 def split_asked(asked: Sequence[Asked]) -> tuple[list[int], list[int]]:
     """Places of those who ask for all columns, and of those who ask for some."""
     everything = [k for k, a in enumerate(asked) if a.columns is None]

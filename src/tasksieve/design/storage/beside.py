@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Asked, ColumnStorage, Reading
+from .base import Asked, ColumnStorage, Reading, by_part, empty_products
 
 Array = np.ndarray[Any, Any]
 
@@ -29,41 +29,38 @@ class BesideStorage(ColumnStorage):
         if any(hasattr(part, "fills") for part in self.parts):  # asked only where calls can be missing
             self.fills = self._fills
 
-    def _homes(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
+    def _cut(self, features: Array) -> list[tuple[ColumnStorage, Array, Array]]:
         """(part, places in `features`, features as that part counts them)."""
-        owner = np.searchsorted(self._starts, features, side="right") - 1
-        places = [np.flatnonzero(owner == k) for k in range(len(self.parts))]
-        return [(self.parts[k], own, features[own] - self._starts[k]) for k, own in enumerate(places)]
+        cut = by_part(self._starts, features)
+        return [(part, places, own) for part, (places, own) in zip(self.parts, cut, strict=True)]
 
     def read(self, asked: Sequence[Asked], threads: int) -> Reading:
-        chosen = [None if a.columns is None else self._homes(a.columns) for a in asked]
-        products = [
-            np.empty((self.n_features if a.columns is None else len(a.columns), len(a.offsets) - 1)) for a in asked
-        ]
+        chosen = [None if a.columns is None else self._cut(a.columns) for a in asked]
+        products = empty_products(asked, self.n_features)
         spent = 0.0
         for k, part in enumerate(self.parts):
             own = [
-                a if homes is None else replace(a, columns=homes[k][2]) for a, homes in zip(asked, chosen, strict=True)
+                a if cut is None else replace(a, columns=cut[k][2]) for a, cut in zip(asked, chosen, strict=True)
             ]
             found, cost = part.read(own, threads)
             spent += cost * part.n_features / max(self.n_features, 1)
-            for out, homes, answer in zip(products, chosen, found, strict=True):
-                out[slice(*self._starts[k : k + 2]) if homes is None else homes[k][1]] = answer
+            for out, cut, answer in zip(products, chosen, found, strict=True):
+                out[slice(*self._starts[k : k + 2]) if cut is None else cut[k][1]] = answer
         return Reading(products, spent)
 
     def unread(self, features: Array) -> int:
-        return sum(part.unread(own) for part, _, own in self._homes(features))
+        return sum(part.unread(own) for part, _, own in self._cut(features))
 
     def take(self, features: Array) -> Array:
         out = np.empty((self.n_rows, len(features)), order="F")
-        for part, places, own in self._homes(features):
+        for part, places, own in self._cut(features):
             if len(own):
                 out[:, places] = part.take(own)
         return out
 
     def _fills(self, features: Array) -> Array:
         """What stands for missing calls, by task; NaN where a part has nothing of the kind."""
-        found = [(places, getattr(part, "fills", None), own) for part, places, own in self._homes(features)]
+        found = [(places, getattr(part, "fills", None), own) for part, places, own in self._cut(features)]
         known = [(places, fills(own)) for places, fills, own in found if fills is not None]
         out = np.full((len(features), known[0][1].shape[1]), np.nan)
         for places, means in known:
